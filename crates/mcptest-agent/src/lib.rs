@@ -1,0 +1,1 @@
+//! The agent loop and the built-in models of mcptest

@@ -1,0 +1,430 @@
+//! The gates: blocks of a test that turn the traces of its runs into numbers and judge them.
+//!
+//! One gate is one file, named after its block in the suite. It holds what it measures and its formula, the block as written in
+//! YAML, its targets, the scoring function, its default expectation, and tests from worked examples. [`GATES`] lists them all;
+//! the suite loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else, so a gate that is listed works
+//! everywhere and one that is not exists nowhere.
+//!
+//! How a gate is judged, whichever it is:
+//!
+//! 1. The traces of the runs that were carried through are scored together; runs that broke are no evidence about the agent.
+//! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
+//! 3. The `expect:` list of the block applies, or the gate's default where there is none.
+//! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only because nothing was there
+//!    to judge, it is `no_evidence`.
+
+pub mod equal_function_sets;
+pub mod tool_selection;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::expect::{Assertion, Expectation, WrittenExpectation};
+use crate::json::pointer_join;
+use crate::matcher::Problem;
+use crate::tool_id::KnownServers;
+use crate::trace::Trace;
+use crate::verdict::Verdict;
+
+/// All gates, in the order in which reports show them.
+pub static GATES: &[GateInfo] = &[
+    gate::<equal_function_sets::EqualFunctionSets>(),
+    gate::<tool_selection::ToolSelection>(),
+];
+
+/// A figure that a gate reports and a suite can assert.
+#[derive(Debug)]
+pub struct TargetInfo {
+    /// The full name, such as `tool_selection.f1`.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// One line for docs.
+    pub doc: &'static str,
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole percent, 0 to 100.
+    Percent,
+    /// Tokens.
+    Tokens,
+    /// 0 or 1.
+    Flag,
+}
+
+/// What a gate needs besides the traces.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// How lines for people call the test (with the model, when models fan out).
+    pub label: &'a str,
+    /// The suite's servers.
+    pub servers: &'a KnownServers,
+}
+
+/// One run that was carried through.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// From 1.
+    pub index: u64,
+    /// What happened.
+    pub trace: &'a Trace,
+}
+
+/// A gate's block as its file defines it.
+pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// The block's name in a suite.
+    const BLOCK: &'static str;
+    /// What it measures, in one line.
+    const SUMMARY: &'static str;
+    /// Every figure it reports.
+    const TARGETS: &'static [TargetInfo];
+    /// Whether the defaults hold even beside written expectations (for gates whose own fields are the bar).
+    const DEFAULTS_ALWAYS: bool = false;
+
+    /// The default expectations.
+    fn defaults(&self) -> Vec<Expectation>;
+
+    /// The written `expect:` list.
+    fn expect(&self) -> &[WrittenExpectation];
+
+    /// What the schema cannot say; pointers start at the block.
+    fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// Scores at least one run.
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
+}
+
+/// What scoring gives.
+#[derive(Debug, Default)]
+pub struct Score {
+    /// Every target of the gate; `null` for an undefined figure.
+    pub values: Vec<(&'static str, Value)>,
+    /// Why a figure is undefined.
+    pub absent: Vec<(&'static str, String)>,
+    /// What is behind the numbers, for the report.
+    pub detail: Map<String, Value>,
+    /// One line for people.
+    pub summary: String,
+    /// Set when the figures are good only because nothing was there to judge.
+    pub no_evidence: Option<String>,
+    /// Targets that are undefined for want of evidence: an assertion on them cannot be judged, which is no failure.
+    pub undetermined: Vec<&'static str>,
+    /// Lines that the command prints on standard error, whatever the reporter.
+    pub talk: Vec<String>,
+}
+
+/// A gate as the rest of the program sees it.
+pub struct GateInfo {
+    /// The block's name in a suite.
+    pub block: &'static str,
+    /// What it measures, in one line.
+    pub summary: &'static str,
+    /// Every figure it reports.
+    pub targets: &'static [TargetInfo],
+    /// The block's JSON Schema.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Reads a block.
+    load: fn(&Value) -> Result<Box<dyn Scorer>, Vec<Problem>>,
+}
+
+impl std::fmt::Debug for GateInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GateInfo({})", self.block)
+    }
+}
+
+const fn gate<G: Gate>() -> GateInfo {
+    GateInfo {
+        block: G::BLOCK,
+        summary: G::SUMMARY,
+        targets: G::TARGETS,
+        schema: |generator| generator.subschema_for::<G>(),
+        load: |written| {
+            let block: G = serde_json::from_value(written.clone())
+                .map_err(|error| vec![Problem::new("", error.to_string())])?;
+            let mut problems = block.problems();
+            let expectations = expectations(&block, &mut problems);
+            if problems.is_empty() {
+                Ok(Box::new(Loaded {
+                    block,
+                    expectations,
+                }))
+            } else {
+                Err(problems)
+            }
+        },
+    }
+}
+
+/// The gate with this block name.
+#[must_use]
+pub fn find(block: &str) -> Option<&'static GateInfo> {
+    GATES.iter().find(|gate| gate.block == block)
+}
+
+fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectation> {
+    let mut all = Vec::new();
+    if block.expect().is_empty() || G::DEFAULTS_ALWAYS {
+        all.extend(block.defaults());
+    }
+    for (index, written) in block.expect().iter().enumerate() {
+        let at = format!("/expect/{index}");
+        match Expectation::compile(written, &at) {
+            Ok(expectation) => {
+                if let Some(problem) = unknown_target::<G>(&expectation, written, &at) {
+                    problems.push(problem);
+                }
+                all.push(expectation);
+            }
+            Err(more) => problems.extend(more),
+        }
+    }
+    all
+}
+
+fn unknown_target<G: Gate>(
+    expectation: &Expectation,
+    written: &WrittenExpectation,
+    at: &str,
+) -> Option<Problem> {
+    let text = expectation.target.as_str();
+    let known = G::TARGETS.iter().any(|target| {
+        text.strip_prefix(target.name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    });
+    if known {
+        return None;
+    }
+    let place = if written.0.get("target").is_some() {
+        pointer_join(at, "target")
+    } else {
+        pointer_join(at, text)
+    };
+    let names: Vec<&str> = G::TARGETS.iter().map(|target| target.name).collect();
+    Some(
+        Problem::new(place, format!("`{text}` is no target of `{}`", G::BLOCK))
+            .help(format!("its targets are {}", names.join(", "))),
+    )
+}
+
+trait Scorer: Send + Sync {
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
+    fn expectations(&self) -> &[Expectation];
+}
+
+struct Loaded<G> {
+    block: G,
+    expectations: Vec<Expectation>,
+}
+
+impl<G: Gate> Scorer for Loaded<G> {
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        self.block.score(context, runs)
+    }
+
+    fn expectations(&self) -> &[Expectation] {
+        &self.expectations
+    }
+}
+
+/// A block of a test, ready to judge.
+pub struct LoadedGate {
+    info: &'static GateInfo,
+    scorer: Box<dyn Scorer>,
+}
+
+impl std::fmt::Debug for LoadedGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoadedGate({})", self.info.block)
+    }
+}
+
+/// What a gate made of a test's runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateOutcome {
+    /// The block's name.
+    pub block: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// Every assertable target under its full name; `null` for an undefined figure.
+    pub values: Map<String, Value>,
+    /// What is behind the numbers.
+    pub detail: Map<String, Value>,
+    /// The expectations and what came of them.
+    pub assertions: Vec<Assertion>,
+    /// One line for people.
+    pub summary: String,
+    /// Why there was nothing to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_evidence: Option<String>,
+    /// Lines for standard error.
+    #[serde(skip)]
+    pub talk: Vec<String>,
+}
+
+impl LoadedGate {
+    /// Reads a written block.
+    ///
+    /// # Errors
+    /// All problems, with pointers from the block.
+    pub fn load(info: &'static GateInfo, written: &Value) -> Result<Self, Vec<Problem>> {
+        (info.load)(written).map(|scorer| Self { info, scorer })
+    }
+
+    /// Which gate it is.
+    #[must_use]
+    pub fn info(&self) -> &'static GateInfo {
+        self.info
+    }
+
+    /// Scores and judges the runs that were carried through. Without any, nothing can be said about the agent.
+    #[must_use]
+    pub fn judge(&self, context: &Context<'_>, runs: &[Run<'_>]) -> GateOutcome {
+        if runs.is_empty() {
+            return self.without_runs();
+        }
+        let score = self.scorer.score(context, runs);
+        debug_assert!(
+            score.values.iter().map(|(name, _)| *name).eq(self
+                .info
+                .targets
+                .iter()
+                .map(|target| target.name)),
+            "{} must report exactly its targets, in order",
+            self.info.block
+        );
+        let root = nested(&score.values);
+        let mut verdict = Verdict::Pass;
+        let mut assertions = Vec::new();
+        for expectation in self.scorer.expectations() {
+            let target = expectation.target.as_str();
+            let why = score
+                .absent
+                .iter()
+                .find(|(name, _)| target.starts_with(name))
+                .map(|(_, why)| why.as_str());
+            let assertion = expectation.apply(&root, why);
+            if !assertion.passed {
+                let unjudged = score
+                    .undetermined
+                    .iter()
+                    .any(|name| target.starts_with(name));
+                verdict = verdict.max(if unjudged {
+                    Verdict::NoEvidence
+                } else {
+                    Verdict::Fail
+                });
+            }
+            assertions.push(assertion);
+        }
+        if score.no_evidence.is_some() {
+            verdict = verdict.max(Verdict::NoEvidence);
+        }
+        GateOutcome {
+            block: self.info.block.to_owned(),
+            verdict,
+            values: score
+                .values
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            detail: score.detail,
+            assertions,
+            summary: score.summary,
+            no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
+            talk: score.talk,
+        }
+    }
+
+    fn without_runs(&self) -> GateOutcome {
+        GateOutcome {
+            block: self.info.block.to_owned(),
+            verdict: Verdict::NoEvidence,
+            values: self
+                .info
+                .targets
+                .iter()
+                .map(|target| (target.name.to_owned(), Value::Null))
+                .collect(),
+            detail: Map::new(),
+            assertions: Vec::new(),
+            summary: "no run to judge".to_owned(),
+            no_evidence: Some("no run to judge".to_owned()),
+            talk: Vec::new(),
+        }
+    }
+}
+
+/// `a.b: 1` as `{"a": {"b": 1}}`, so that targets are paths here as everywhere.
+fn nested(values: &[(&'static str, Value)]) -> Value {
+    let mut root = Map::new();
+    for (name, value) in values {
+        let mut map = &mut root;
+        let mut keys = name.split('.').peekable();
+        while let Some(key) = keys.next() {
+            if keys.peek().is_none() {
+                map.insert(key.to_owned(), value.clone());
+                break;
+            }
+            let entry = map
+                .entry(key.to_owned())
+                .or_insert_with(|| Value::Object(Map::new()));
+            match entry {
+                Value::Object(inner) => map = inner,
+                // Two targets of which one is the other's prefix: the registry test forbids it.
+                _ => break,
+            }
+        }
+    }
+    Value::Object(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_registry_has_no_gaps() {
+        let mut blocks = BTreeSet::new();
+        let mut targets = BTreeSet::new();
+        for gate in GATES {
+            assert!(blocks.insert(gate.block), "{} is listed twice", gate.block);
+            assert!(!gate.summary.is_empty(), "{} has no summary", gate.block);
+            assert!(!gate.targets.is_empty(), "{} has no targets", gate.block);
+            for target in gate.targets {
+                assert!(!target.doc.is_empty(), "{} has no doc", target.name);
+                assert!(
+                    targets.insert(target.name),
+                    "{} belongs to two gates",
+                    target.name
+                );
+                assert!(
+                    crate::target::Target::parse(target.name).is_ok(),
+                    "{} is no path",
+                    target.name
+                );
+            }
+        }
+        for name in &targets {
+            let prefix = format!("{name}.");
+            assert!(
+                !targets.iter().any(|other| other.starts_with(&prefix)),
+                "{name} is a prefix of another target"
+            );
+        }
+    }
+
+    #[test]
+    fn values_nest_for_paths() {
+        let root = nested(&[("a.b", 1.into()), ("a.c", 2.into()), ("d", 3.into())]);
+        assert_eq!(root, serde_json::json!({"a": {"b": 1, "c": 2}, "d": 3}));
+    }
+}

@@ -1,0 +1,34 @@
+//! The pure heart of mcptest: evidence in, numbers and verdicts out.
+//!
+//! A [`Trace`](trace::Trace) records what an agent observably did in one run. Gates ([`eval`]) turn the traces of a test's
+//! runs into numbers, expectations ([`expect`]) turn numbers into [verdicts](verdict::Verdict). Nothing in this crate knows files,
+//! clocks, networks or terminals, so a live run, a replayed one and a trace that came from elsewhere meet the same code and
+//! give the same bytes.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`trace`] | the recorded run, how it is read, how calls and results pair |
+//! | [`catalog`] | tools as a server lists them |
+//! | [`tool_id`] | when a written tool name means a recorded call |
+//! | [`target`] | the path language that selects a value |
+//! | [`matcher`] | what a selected value must look like |
+//! | [`expect`] | target and matcher together, and the outcome of applying them |
+//! | [`eval`] | the gates, one file each, and their registry |
+//! | [`json`] | comparing JSON by value, canonical form |
+//! | [`percent`] | whole percents without floating point |
+//! | [`lexical`] | the word-overlap tool selector |
+//! | [`verdict`] | the four verdicts and the typed causes of errors |
+//! | [`text`] | making untrusted text safe to show |
+
+pub mod catalog;
+pub mod eval;
+pub mod expect;
+pub mod json;
+pub mod lexical;
+pub mod matcher;
+pub mod percent;
+pub mod target;
+pub mod text;
+pub mod tool_id;
+pub mod trace;
+pub mod verdict;

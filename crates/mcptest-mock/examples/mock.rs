@@ -1,0 +1,25 @@
+//! Serves a manifest or a captured catalog on stdio: `mock FILE`. The tests need a server process; people use `mcptest mock`.
+
+use std::error::Error;
+use std::io::{self, BufReader, Write};
+use std::process::ExitCode;
+
+use mcptest_mock::{MockServer, load, serve_stdio};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: mock FILE")?;
+    let server = MockServer::new(load(&path, &std::fs::read(&path)?)?);
+    let input = BufReader::with_capacity(64 << 10, io::stdin().lock());
+    serve_stdio(&server, input, io::stdout().lock())?;
+    Ok(())
+}

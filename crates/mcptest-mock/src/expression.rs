@@ -1,0 +1,122 @@
+//! The syntax of `${args.name}` inside a text.
+
+use serde_json::Value;
+
+use crate::jsonrpc::clip;
+
+/// The way from the arguments to a value.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Path(Vec<Step>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl Path {
+    /// The value, if the arguments have it.
+    pub(crate) fn find<'a>(&self, args: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(args, |value, step| match step {
+            Step::Key(key) => value.as_object()?.get(key),
+            Step::Index(index) => value.as_array()?.get(*index),
+        })
+    }
+}
+
+/// A piece of a text.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Part {
+    Literal(String),
+    Path(Path),
+}
+
+/// Splits a text into literals and templates.
+pub(crate) fn parse(text: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('$') {
+        literal.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let dollars = rest.len() - rest.trim_start_matches('$').len();
+        let after = &rest[dollars..];
+        if !after.starts_with('{') {
+            literal.push_str(&rest[..dollars]);
+            rest = after;
+            continue;
+        }
+        literal.extend(std::iter::repeat_n('$', dollars / 2));
+        if dollars.is_multiple_of(2) {
+            literal.push('{');
+            rest = &after[1..];
+            continue;
+        }
+        let (path, length) = parse_path(&after[1..]).map_err(|problem| {
+            let shown = after.find('}').map_or(after, |end| &after[..=end]);
+            format!(
+                "`${}` is not a template: {problem}; for a literal `${{` write `$${{`",
+                clip(shown)
+            )
+        })?;
+        if !literal.is_empty() {
+            parts.push(Part::Literal(std::mem::take(&mut literal)));
+        }
+        parts.push(Part::Path(path));
+        rest = &after[1 + length..];
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        parts.push(Part::Literal(literal));
+    }
+    Ok(parts)
+}
+
+/// Reads `args…}` and returns the path and how many bytes it took, the closing brace included.
+fn parse_path(text: &str) -> Result<(Path, usize), String> {
+    let is_name = |c: char| !c.is_whitespace() && !matches!(c, '.' | '[' | ']' | '{' | '}' | '"');
+    let name = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
+
+    let root = &text[..name(text)];
+    if root != "args" {
+        return Err(match root {
+            "" => "write `${args.NAME}`".to_owned(),
+            _ => format!("only arguments are known here, write `${{args.{root}}}`"),
+        });
+    }
+    let mut steps = Vec::new();
+    let mut rest = &text[root.len()..];
+    loop {
+        if let Some(after) = rest.strip_prefix('}') {
+            return Ok((Path(steps), text.len() - after.len()));
+        } else if let Some(after) = rest.strip_prefix('.') {
+            let end = name(after);
+            if end == 0 {
+                return Err("a name is missing after the dot".to_owned());
+            }
+            steps.push(Step::Key(after[..end].to_owned()));
+            rest = &after[end..];
+        } else if let Some(after) = rest.strip_prefix("[\"") {
+            let Some((key, after)) = after.split_once("\"]") else {
+                return Err("`[\"` is never closed with `\"]`".to_owned());
+            };
+            steps.push(Step::Key(key.to_owned()));
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('[') {
+            let index = after.split_once(']').and_then(|(index, after)| {
+                let digits = index.bytes().all(|byte| byte.is_ascii_digit());
+                let index = index.parse().ok().filter(|_| digits)?;
+                Some((index, after))
+            });
+            let Some((index, after)) = index else {
+                return Err("between `[` and `]` stands a number or a key in quotes".to_owned());
+            };
+            steps.push(Step::Index(index));
+            rest = after;
+        } else if rest.is_empty() {
+            return Err("the closing `}` is missing".to_owned());
+        } else {
+            return Err("after a name comes `.`, `[` or `}`".to_owned());
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From a file to a checked manifest.
+//!
+//! Two kinds of file are understood: a `mock_server` manifest (YAML, or JSON), and a `tools/list` result that was captured from a
+//! real server (JSON). Captured catalogs can be large and are taken as they are, so they go through the plain JSON parser.
+
+use std::sync::Arc;
+
+use mcptest_yaml::{Diagnostic, Diagnostics, Document, Severity, Source, Span};
+use serde_json::Value;
+
+use crate::compile::{Manifest, Problem};
+use crate::manifest::{ALIASES, ManifestFile};
+
+/// Loads a manifest or a captured `tools/list` result. `name` is what messages call the file; a captured catalog's server is named after it.
+///
+/// # Errors
+/// All problems of the file, each with its place.
+pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let named_json = extension(name).is_some_and(|it| it.eq_ignore_ascii_case("json"));
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if named_json || matches!(first, Some(b'{' | b'[')) {
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(Value::Object(file)) if file.contains_key("mock_server") => {}
+            Ok(file) => return captured(name, file),
+            Err(error) if named_json => return Err(syntax_error(name, bytes, &error)),
+            // YAML may begin with a brace, too.
+            Err(_) => {}
+        }
+    }
+    let (file, document) = mcptest_yaml::from_bytes::<ManifestFile>(name, bytes)?;
+    Manifest::from_spec(&file.mock_server).map_err(|problems| {
+        let diagnostics = problems
+            .into_iter()
+            .map(|problem| place(&document, problem));
+        Diagnostics(diagnostics.collect())
+    })
+}
+
+/// Takes the tools out of any form in which people keep them: the result, the whole reply, or the bare list.
+fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
+    let tools = match file {
+        Value::Array(tools) => Some(tools),
+        Value::Object(mut file) => {
+            let inner = match file.remove("result") {
+                Some(Value::Object(result)) => result,
+                _ => file,
+            };
+            match inner.into_iter().find(|(key, _)| key == "tools") {
+                Some((_, Value::Array(tools))) => Some(tools),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    match tools {
+        Some(tools) => Ok(Manifest::from_captured(stem(name), tools)),
+        None => Err(Diagnostic::new(
+            Severity::Error,
+            "neither a mock manifest nor a captured `tools/list` result",
+        )
+        .in_file(name, None)
+        .help("a manifest has the key `mock_server` at the top")
+        .help("a captured result is `{\"tools\": […]}`, `{\"result\": {\"tools\": […]}}` or the list alone")
+        .into()),
+    }
+}
+
+/// Finds the place of a problem, also where the file spells a key in its other form.
+fn place(document: &Document, problem: Problem) -> Diagnostic {
+    let mut pointer = String::new();
+    let mut node = document.root();
+    for token in problem.pointer.split('/').skip(1) {
+        let alias = ALIASES.iter().find(|(canonical, _)| *canonical == token);
+        let token = match alias {
+            Some((_, alias)) if node.entry(token).is_none() => alias,
+            _ => token,
+        };
+        pointer.push('/');
+        pointer.push_str(token);
+        node = child(node, token).unwrap_or(node);
+    }
+    document.diagnostic_at(&pointer, problem.message)
+}
+
+fn child<'a>(node: &'a mcptest_yaml::Node, token: &str) -> Option<&'a mcptest_yaml::Node> {
+    match &node.value {
+        mcptest_yaml::NodeValue::Sequence(items) => items.get(token.parse::<usize>().ok()?),
+        _ => node.entry(token).map(|entry| &entry.value),
+    }
+}
+
+fn syntax_error(name: &str, bytes: &[u8], error: &serde_json::Error) -> Diagnostics {
+    // serde_json puts the place at the end of its message; here it is shown in the text.
+    let text = error.to_string();
+    let message = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(message, _)| message);
+    let diagnostic = Diagnostic::new(Severity::Error, format!("not valid JSON: {message}"));
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let position = (error.line(), error.column());
+        return diagnostic.in_file(name, Some(position)).into();
+    };
+    let line_start: usize = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let at = (line_start + error.column().saturating_sub(1)).min(text.len());
+    let at = (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let source = Arc::new(Source::new(name, text.to_owned()));
+    diagnostic.at(&source, Span { start: at, end: at }).into()
+}
+
+fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+fn extension(name: &str) -> Option<&str> {
+    file_name(name)
+        .rsplit_once('.')
+        .map(|(_, extension)| extension)
+}
+
+fn stem(name: &str) -> &str {
+    let file = file_name(name);
+    match file.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ if file.is_empty() => "mock",
+        _ => file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(stem("servers/git.hub.json"), "git.hub");
+        assert_eq!(stem("C:\\x\\github.json"), "github");
+        assert_eq!(stem("-"), "-");
+        assert_eq!(stem(""), "mock");
+        assert_eq!(extension("a.b/c"), None);
+        assert_eq!(extension("a/c.JSON"), Some("JSON"));
+    }
+}

@@ -1,0 +1,1 @@
+//! Report model and reporters of mcptest

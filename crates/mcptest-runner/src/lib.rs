@@ -1,0 +1,1 @@
+//! Plans and executes mcptest suites

@@ -1,0 +1,627 @@
+//! What the schema cannot say: that names refer to something, that expressions compile, that a test can be run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcptest_core::eval::{self, LoadedGate};
+use mcptest_core::expect::{Expectation, WrittenExpectation};
+use mcptest_core::matcher::{Matcher, Problem};
+use mcptest_core::trace::OBSERVABLE_ROOTS;
+use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
+use serde_json::Value;
+
+use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolTestFile, WrittenDuration};
+use crate::import::{Broken, Part};
+use crate::load::{LoadOptions, Purpose};
+use crate::suite::{AgentTest, NoEvidence, Server, Suite, Test, ToolTest};
+
+/// Roots of a direct tool test.
+const TOOL_ROOTS: [&str; 2] = ["result", "error"];
+const SCRIPTED: &str = "builtin/scripted";
+const DEFAULT_MAX_TURNS: u32 = 10;
+const DEFAULT_STARTUP: Duration = Duration::from_secs(30);
+
+pub(crate) struct Checked {
+    pub suite: Suite,
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Checks all parts together: names may refer across files.
+pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
+    let mut checker = Checker {
+        parts,
+        options,
+        suite: Suite::default(),
+        problems: Vec::new(),
+        names: BTreeMap::new(),
+    };
+    for part in parts {
+        checker.servers(part);
+        checker.run_options(part);
+    }
+    for part in parts {
+        checker.tests(part);
+    }
+    Checked {
+        suite: checker.suite,
+        problems: checker.problems,
+    }
+}
+
+/// In a file whose shape is wrong, everything outside the wrong places can still be compiled.
+pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
+    let document = &broken.document;
+    let mut problems = Vec::new();
+    let touched = |pointer: &str| {
+        let extent = document.extent_at(pointer);
+        broken
+            .wrong
+            .iter()
+            .any(|span| extent.start <= span.start && span.start <= extent.end)
+    };
+    let root = document.root().to_json();
+    let try_expectations =
+        |base: &str, list: Option<&Value>, roots: &[&str], problems: &mut Vec<Diagnostic>| {
+            for (index, item) in list
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                let at = format!("{base}/{index}");
+                if !touched(&at) {
+                    compile(
+                        document,
+                        &WrittenExpectation(item.clone()),
+                        &at,
+                        roots,
+                        problems,
+                    );
+                }
+            }
+        };
+    for section in ["agents", "tests"] {
+        for (index, entry) in list_of(&root, section).iter().enumerate() {
+            let at = format!("/{section}/{index}");
+            try_expectations(
+                &format!("{at}/expect"),
+                entry.get("expect"),
+                &OBSERVABLE_ROOTS,
+                &mut problems,
+            );
+            for (key, block) in entry.as_object().into_iter().flatten() {
+                let block_at = format!("{at}/{key}");
+                let Some(info) = eval::find(key) else {
+                    continue;
+                };
+                if !touched(&block_at) {
+                    if let Err(found) = LoadedGate::load(info, block) {
+                        problems.extend(
+                            found
+                                .iter()
+                                .map(|problem| place(document, &block_at, problem)),
+                        );
+                    }
+                }
+            }
+        }
+    }
+    for (index, entry) in list_of(&root, "tools").iter().enumerate() {
+        let at = format!("/tools/{index}/expect");
+        let expect = entry.get("expect");
+        try_expectations(&at, expect, &TOOL_ROOTS, &mut problems);
+        let assertions = expect.and_then(|expect| expect.get("assertions"));
+        try_expectations(
+            &format!("{at}/assertions"),
+            assertions,
+            &TOOL_ROOTS,
+            &mut problems,
+        );
+    }
+    problems
+}
+
+fn list_of<'a>(root: &'a Value, section: &str) -> &'a [Value] {
+    root.get(section)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+struct Checker<'a> {
+    parts: &'a [Part],
+    options: &'a LoadOptions<'a>,
+    suite: Suite,
+    problems: Vec<Diagnostic>,
+    /// Test names with the line of their first use.
+    names: BTreeMap<String, String>,
+}
+
+impl Checker<'_> {
+    fn servers(&mut self, part: &Part) {
+        for (name, file) in &part.file.servers {
+            let at = format!("/servers/{}", escape(name));
+            if self.suite.servers.contains_key(name) {
+                self.problems.push(key_error(
+                    part,
+                    &at,
+                    format!("a second server called `{name}`"),
+                ));
+                continue;
+            }
+            if let Some(server) = self.server(part, &at, name, file) {
+                self.suite.servers.insert(name.clone(), server);
+            }
+        }
+    }
+
+    fn server(&mut self, part: &Part, at: &str, name: &str, file: &ServerFile) -> Option<Server> {
+        let Some(command) = &file.command else {
+            self.problems.push(
+                key_error(part, at, format!("server `{name}` has no `command`"))
+                    .help("write `command: [\"program\", \"argument\"]`"),
+            );
+            return None;
+        };
+        if let ([only], true) = (command.0.as_slice(), file.args.is_empty()) {
+            if only.contains(char::is_whitespace) {
+                let words: Vec<String> = only
+                    .split_whitespace()
+                    .map(|word| format!("\"{word}\""))
+                    .collect();
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(
+                            &format!("{at}/command"),
+                            "a command is run without a shell, so one text is one program name",
+                        )
+                        .help(format!("write it as a list: [{}]", words.join(", "))),
+                );
+                return None;
+            }
+        }
+        Some(Server {
+            argv: command.0.iter().chain(&file.args).cloned().collect(),
+            env: file
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.0.clone()))
+                .collect(),
+            cwd: part.dir.join(file.cwd.as_deref().unwrap_or("")),
+            timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
+            startup_timeout: self
+                .duration(
+                    part,
+                    &format!("{at}/startup_timeout"),
+                    file.startup_timeout.as_ref(),
+                )
+                .unwrap_or(DEFAULT_STARTUP),
+            lifecycle: file.lifecycle,
+            isolation: file.isolation,
+        })
+    }
+
+    fn run_options(&mut self, part: &Part) {
+        let file = &part.file.run_options;
+        if let Some(timeout) = self.duration(part, "/run_options/timeout", file.timeout.as_ref()) {
+            self.suite.options.timeout = timeout;
+        }
+        if let Some(jobs) = file.jobs {
+            self.suite.options.jobs = jobs;
+        }
+        match file.no_evidence {
+            Some(NoEvidenceFile::Pass) => self.suite.options.no_evidence = NoEvidence::Pass,
+            Some(NoEvidenceFile::Fail) => self.suite.options.no_evidence = NoEvidence::Fail,
+            None => {}
+        }
+    }
+
+    /// Tests come in the order of the file, whatever section they stand in.
+    fn tests(&mut self, part: &Part) {
+        let NodeValue::Mapping(entries) = &part.document.root().value else {
+            return;
+        };
+        for entry in entries {
+            match entry.key.as_str() {
+                "agents" => {
+                    for (index, agent) in part.file.agents.iter().enumerate() {
+                        if self.is_test_itself(&agent.0) {
+                            self.agent_test(part, &format!("/agents/{index}"), &agent.0, None);
+                        }
+                    }
+                }
+                "tests" => {
+                    for (index, test) in part.file.tests.iter().enumerate() {
+                        self.referring_test(part, &format!("/tests/{index}"), &test.0);
+                    }
+                }
+                "tools" => {
+                    for (index, test) in part.file.tools.iter().enumerate() {
+                        self.tool_test(part, &format!("/tools/{index}"), test);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_test_itself(&self, entry: &Entry) -> bool {
+        let judged = !entry.gates.is_empty() || !entry.fields.expect.is_empty();
+        let referred_to = self
+            .parts
+            .iter()
+            .flat_map(|part| &part.file.tests)
+            .any(|test| test.0.fields.agent.is_some() && test.0.fields.agent == entry.fields.name);
+        judged || !referred_to
+    }
+
+    fn referring_test(&mut self, part: &Part, at: &str, entry: &Entry) {
+        let mut base = None;
+        if let Some(wanted) = &entry.fields.agent {
+            base = self
+                .parts
+                .iter()
+                .flat_map(|part| &part.file.agents)
+                .map(|agent| &agent.0.fields)
+                .find(|agent| agent.name.as_ref() == Some(wanted));
+            if base.is_none() && self.options.purpose == Purpose::Run {
+                let known: Vec<&str> = self
+                    .parts
+                    .iter()
+                    .flat_map(|part| &part.file.agents)
+                    .filter_map(|agent| agent.0.fields.name.as_deref())
+                    .collect();
+                self.problems.push(unknown_name(
+                    part,
+                    &format!("{at}/agent"),
+                    "agent",
+                    wanted,
+                    &known,
+                    "agents",
+                ));
+                return;
+            }
+        }
+        self.agent_test(part, at, entry, base);
+    }
+
+    fn agent_test(&mut self, part: &Part, at: &str, entry: &Entry, base: Option<&AgentFields>) {
+        let own = &entry.fields;
+        let name = own.name.clone().unwrap_or_default();
+        self.name(part, at, &name);
+        let run = self.options.purpose == Purpose::Run;
+        // What the test says comes first, then what its agent says.
+        let models = own
+            .models
+            .as_ref()
+            .or_else(|| base?.models.as_ref())
+            .map_or_else(Vec::new, |models| models.0.clone());
+        let servers = own
+            .servers
+            .as_ref()
+            .or_else(|| base?.servers.as_ref())
+            .map_or_else(Vec::new, |servers| servers.0.clone());
+        let prompt = own.prompt.as_ref().or_else(|| base?.prompt.as_ref());
+        let script = own.script.as_ref().or_else(|| base?.script.as_ref());
+        if run {
+            let missing: Vec<&str> = [
+                ("model", models.is_empty()),
+                ("servers", servers.is_empty()),
+                ("prompt", prompt.is_none()),
+            ]
+            .iter()
+            .filter(|(_, missing)| *missing)
+            .map(|(key, _)| *key)
+            .collect();
+            if !missing.is_empty() {
+                let list = missing
+                    .iter()
+                    .map(|key| format!("`{key}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                self.problems.push(
+                    key_error(part, &format!("{at}/name"), format!("test `{name}` has no {list}"))
+                        .help("a suite to run needs them; one that only scores traces (`mcptest score`) does not"),
+                );
+            }
+            self.references(part, at, own, script.is_some());
+        }
+        let expect = self.expectations(
+            part,
+            &format!("{at}/expect"),
+            &own.expect,
+            &OBSERVABLE_ROOTS,
+        );
+        let gates = entry
+            .gates
+            .iter()
+            .filter_map(|(block, written)| {
+                self.gate(part, &format!("{at}/{block}"), block, written)
+            })
+            .collect();
+        self.suite.tests.push(Test::Agent(AgentTest {
+            name,
+            models,
+            servers,
+            prompt: prompt.cloned().unwrap_or_default(),
+            system: own
+                .system
+                .as_ref()
+                .or_else(|| base?.system.as_ref())
+                .cloned(),
+            runs: own.runs.or_else(|| base?.runs).unwrap_or(1).max(1),
+            max_turns: own
+                .max_turns
+                .or_else(|| base?.max_turns)
+                .unwrap_or(DEFAULT_MAX_TURNS),
+            max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
+            expect,
+            gates,
+            script: script.cloned().unwrap_or_default(),
+            tags: own.tags.clone(),
+        }));
+    }
+
+    /// Servers and models that this entry itself names (those of its agent are checked where they stand).
+    fn references(&mut self, part: &Part, at: &str, own: &AgentFields, has_script: bool) {
+        for (index, server) in own
+            .servers
+            .iter()
+            .flat_map(|servers| &servers.0)
+            .enumerate()
+        {
+            if !self.is_declared(server) {
+                let place = item_place(part, at, &["servers", "server"], index);
+                let known = self.declared();
+                self.problems.push(unknown_name(
+                    part, &place, "server", server, &known, "servers",
+                ));
+            }
+        }
+        for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
+            let place = item_place(part, at, &["models", "model"], index);
+            if let Err(words) = (self.options.check_model)(model) {
+                self.problems
+                    .push(part.document.diagnostic_at(&place, words));
+            } else if model == SCRIPTED && !has_script {
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(&place, format!("`{SCRIPTED}` has no `script:` to play"))
+                        .help("write `script: [[{calls: [{tool: search, args: {q: x}}]}, {say: \"Done.\"}]]`"),
+                );
+            }
+        }
+        let plays = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
+        if own.script.is_some() && own.models.as_ref().is_some_and(|models| !plays(&models.0)) {
+            self.problems.push(
+                key_error(
+                    part,
+                    &format!("{at}/script"),
+                    format!("only `{SCRIPTED}` plays a script"),
+                )
+                .help(format!("set `model: {SCRIPTED}`, or remove the script")),
+            );
+        }
+    }
+
+    fn tool_test(&mut self, part: &Part, at: &str, file: &ToolTestFile) {
+        self.name(part, at, &file.name);
+        if self.options.purpose == Purpose::Run && !self.is_declared(&file.server) {
+            let known = self.declared();
+            self.problems.push(unknown_name(
+                part,
+                &format!("{at}/server"),
+                "server",
+                &file.server,
+                &known,
+                "servers",
+            ));
+        }
+        let place = format!("{at}/expect{}", file.expect.assertions_at);
+        let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
+        if file.expect.assertions.is_empty() {
+            expect = vec![
+                Expectation::default_of("error", Matcher::exact(Value::Null)),
+                Expectation::default_of("result.is_error", Matcher::exact(Value::Bool(false))),
+            ];
+        }
+        let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
+        self.suite.tests.push(Test::Tool(ToolTest {
+            name: file.name.clone(),
+            server: file.server.clone(),
+            tool: file.tool.clone(),
+            args: file.args.clone().unwrap_or_default(),
+            expect,
+            max_duration: file.expect.max_duration_ms.map(Duration::from_millis),
+            timeout,
+            tags: file.tags.clone(),
+        }));
+    }
+
+    fn is_declared(&self, server: &str) -> bool {
+        self.parts
+            .iter()
+            .any(|part| part.file.servers.contains_key(server))
+    }
+
+    fn declared(&self) -> Vec<&str> {
+        self.parts
+            .iter()
+            .flat_map(|part| part.file.servers.keys().map(String::as_str))
+            .collect()
+    }
+
+    /// Rows of the report and traces find their test by name.
+    fn name(&mut self, part: &Part, at: &str, name: &str) {
+        let span = part.document.span_at(&format!("{at}/name"));
+        let (line, _) = part.document.source().line_column(span.start);
+        let place = format!("{}:{line}", part.document.source().name());
+        if let Some(first) = self.names.get(name) {
+            self.problems.push(
+                part.document
+                    .error(span, format!("a second test called `{name}`"))
+                    .label(format!("the first is at {first}")),
+            );
+        } else {
+            self.names.insert(name.to_owned(), place);
+        }
+    }
+
+    fn expectations(
+        &mut self,
+        part: &Part,
+        at: &str,
+        list: &[WrittenExpectation],
+        roots: &[&str],
+    ) -> Vec<Expectation> {
+        list.iter()
+            .enumerate()
+            .filter_map(|(index, written)| {
+                compile(
+                    &part.document,
+                    written,
+                    &format!("{at}/{index}"),
+                    roots,
+                    &mut self.problems,
+                )
+            })
+            .collect()
+    }
+
+    fn gate(&mut self, part: &Part, at: &str, block: &str, written: &Value) -> Option<LoadedGate> {
+        match LoadedGate::load(eval::find(block)?, written) {
+            Ok(gate) => Some(gate),
+            Err(found) => {
+                self.problems.extend(
+                    found
+                        .iter()
+                        .map(|problem| place(&part.document, at, problem)),
+                );
+                None
+            }
+        }
+    }
+
+    fn duration(
+        &mut self,
+        part: &Part,
+        at: &str,
+        written: Option<&WrittenDuration>,
+    ) -> Option<Duration> {
+        match written?.parse() {
+            Ok(duration) => Some(duration),
+            Err(words) => {
+                self.problems.push(part.document.diagnostic_at(at, words));
+                None
+            }
+        }
+    }
+}
+
+/// Compiles one expectation and checks that its target has a root that exists.
+fn compile(
+    document: &Document,
+    written: &WrittenExpectation,
+    at: &str,
+    roots: &[&str],
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Expectation> {
+    match Expectation::compile(written, at) {
+        Ok(expectation) if roots.contains(&expectation.target.root()) => Some(expectation),
+        Ok(expectation) => {
+            let pointer = if written.0.get("target").is_some() {
+                format!("{at}/target")
+            } else {
+                at.to_owned()
+            };
+            problems.push(unknown_root(document, &pointer, &expectation, roots));
+            None
+        }
+        Err(found) => {
+            problems.extend(found.iter().map(|problem| place(document, "", problem)));
+            None
+        }
+    }
+}
+
+fn unknown_root(
+    document: &Document,
+    pointer: &str,
+    expectation: &Expectation,
+    roots: &[&str],
+) -> Diagnostic {
+    let root = expectation.target.root();
+    let target = expectation.target.as_str();
+    let owner = eval::GATES.iter().find(|gate| {
+        gate.targets
+            .iter()
+            .any(|known| target.starts_with(known.name))
+    });
+    let diagnostic = document.diagnostic_at(pointer, format!("unknown target `{target}`"));
+    if let Some(owner) = owner {
+        return diagnostic.help(format!(
+            "this target belongs into the `expect:` list of `{}:`",
+            owner.block
+        ));
+    }
+    let diagnostic = match suggest(root, roots.iter().copied()) {
+        Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+        None => diagnostic,
+    };
+    diagnostic.help(format!("a target here starts with {}", roots.join(", ")))
+}
+
+/// A core problem at its place in the file.
+fn place(document: &Document, base: &str, problem: &Problem) -> Diagnostic {
+    let diagnostic = document.diagnostic_at(
+        &format!("{base}{}", problem.pointer),
+        problem.message.clone(),
+    );
+    match &problem.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+fn unknown_name(
+    part: &Part,
+    at: &str,
+    what: &str,
+    name: &str,
+    known: &[&str],
+    section: &str,
+) -> Diagnostic {
+    let diagnostic = part
+        .document
+        .diagnostic_at(at, format!("unknown {what} `{name}`"));
+    match suggest(name, known.iter().copied()) {
+        Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+        None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
+        None => diagnostic.help(format!(
+            "declared under `{section}:` are {}",
+            known.join(", ")
+        )),
+    }
+}
+
+fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {
+    part.document
+        .error(part.document.key_span_at(pointer), message)
+}
+
+/// The pointer of an item that may be written as one text or as a list, under either spelling of its key.
+fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> String {
+    let root = part.document.root().to_json();
+    for key in keys {
+        let base = format!("{at}/{key}");
+        match root.pointer(&base) {
+            Some(Value::Array(_)) => return format!("{base}/{index}"),
+            Some(_) => return base,
+            None => {}
+        }
+    }
+    at.to_owned()
+}
+
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,94 @@
+//! Durations as people write them.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// `30s`, `500ms`, `2m`, or a number of seconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct WrittenDuration(Value);
+
+impl JsonSchema for WrittenDuration {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A duration: `30s`, `500ms`, `2m`, or a number of seconds.",
+            "x-mcptest-expected": "a duration such as `30s`, `500ms` or `2m`",
+            "anyOf": [
+                {"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?(ms|s|m|h)$"},
+                {"type": "number", "minimum": 0}
+            ]
+        })
+    }
+}
+
+impl WrittenDuration {
+    /// The duration, or what is wrong with it.
+    pub(crate) fn parse(&self) -> Result<Duration, String> {
+        match &self.0 {
+            Value::Number(seconds) => seconds
+                .as_f64()
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .ok_or_else(|| format!("`{seconds}` is not a duration")),
+            Value::String(text) => parse(text),
+            other => Err(format!("`{other}` is not a duration")),
+        }
+    }
+}
+
+/// Parses a duration with its unit.
+///
+/// # Errors
+/// What was expected.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => {
+            return Err(format!(
+                "`{text}` is not a duration: write `500ms`, `30s`, `2m` or `1h`"
+            ));
+        }
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number * factor).ok())
+        .ok_or_else(|| format!("`{text}` is not a duration: write `500ms`, `30s`, `2m` or `1h`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("1.5s", 1500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(
+                parse(text).unwrap(),
+                Duration::from_millis(millis),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "30", "30 parsecs", "-1s", "1e999s", "NaNs", "ms"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

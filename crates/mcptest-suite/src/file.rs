@@ -1,0 +1,541 @@
+//! A suite file as written. Doc comments here are the descriptions in the JSON Schema and in the reference docs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use mcptest_core::eval::GATES;
+use mcptest_core::expect::WrittenExpectation;
+use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::{Map, Value, json};
+
+pub use crate::duration::WrittenDuration;
+
+/// A suite: servers, the agents that use them, and what is expected of both.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-mcptest-expected" = "a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`"))]
+pub struct SuiteFile {
+    /// What reports call the suite. Default: the file's name.
+    pub name: Option<String>,
+    /// Words for the reader.
+    pub description: Option<String>,
+    /// More suite files, relative to this one. Their servers, agents, tests and variables join this suite's.
+    pub imports: Vec<String>,
+    /// Values that `${name}` stands for in this file and the files it imports.
+    pub variables: BTreeMap<String, Value>,
+    /// The MCP servers, by name.
+    pub servers: BTreeMap<String, ServerFile>,
+    /// Agents. An entry that no test refers to, or that has expectations of its own, is a test itself.
+    pub agents: Vec<AgentEntry>,
+    /// Tests that refer to an agent by name.
+    pub tests: Vec<TestEntry>,
+    /// Direct tool calls, without a model.
+    pub tools: Vec<ToolTestFile>,
+    /// Faults that a test can inject.
+    #[schemars(extend("x-mcptest-unavailable" = "fault injection is not built in yet", "not" = {}))]
+    pub faults: Vec<FaultFile>,
+    /// Quality bars for the tool descriptions of a server.
+    #[schemars(extend("x-mcptest-unavailable" = "the description quality gate is not built in yet", "not" = {}))]
+    pub tool_quality: Vec<ToolQualityFile>,
+    /// Spend and time caps.
+    #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
+    pub budget: Option<Value>,
+    /// Model providers: base URL, key variable, headers, timeouts.
+    #[schemars(extend("x-mcptest-unavailable" = "model providers are not built in yet", "not" = {}))]
+    pub providers: Option<Value>,
+    /// Prices of models, over the built-in table.
+    #[schemars(extend("x-mcptest-unavailable" = "prices are not built in yet", "not" = {}))]
+    pub prices: Option<Value>,
+    /// How the suite runs.
+    pub run_options: RunOptionsFile,
+}
+
+/// An MCP server that is started as a process and spoken to over its standard streams.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerFile {
+    /// The program and its arguments, run without a shell in the suite file's directory. The word `mcptest` in first place
+    /// means this very program.
+    pub command: Option<OneOrMany>,
+    /// More arguments, after those in `command`.
+    pub args: Vec<String>,
+    /// Environment variables for the server, on top of the inherited ones.
+    pub env: BTreeMap<String, Scalar>,
+    /// Working directory, relative to the suite file. Default: the suite file's directory.
+    pub cwd: Option<String>,
+    /// The time allowed for each call. Default: the suite's.
+    pub timeout: Option<WrittenDuration>,
+    /// The time allowed until the server is ready. Default: 30s.
+    pub startup_timeout: Option<WrittenDuration>,
+    /// How the connection is opened.
+    pub lifecycle: LifecycleFile,
+    /// Whether runs share one server process or each has its own.
+    pub isolation: IsolationFile,
+    /// Address of a server that speaks streamable HTTP.
+    #[schemars(extend("x-mcptest-unavailable" = "servers over HTTP are not built in yet", "not" = {}))]
+    pub url: Option<String>,
+    /// Headers for a server over HTTP.
+    #[schemars(extend("x-mcptest-unavailable" = "servers over HTTP are not built in yet", "not" = {}))]
+    pub headers: Option<BTreeMap<String, String>>,
+}
+
+/// How a connection is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LifecycleFile {
+    /// Ask with `server/discover`, and fall back to `initialize`.
+    #[default]
+    Auto,
+    /// `initialize` only (revisions up to 2025-11-25).
+    Initialize,
+    /// `server/discover` only (revision 2026-07-28).
+    Discover,
+}
+
+/// Whether runs share a server process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationFile {
+    /// One process for the whole suite.
+    #[default]
+    Shared,
+    /// A fresh process for each run and each direct tool test.
+    Run,
+}
+
+/// How an agent runs and what is expected of it. Shared by entries of `agents:` and `tests:`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentFields {
+    /// The name; rows of the report carry it.
+    #[schemars(required, length(min = 1))]
+    pub name: Option<String>,
+    /// Words for the reader.
+    pub description: Option<String>,
+    /// The kind of test.
+    pub r#type: Option<TestKind>,
+    /// The entry of `agents:` that this test runs. What is written here comes first.
+    pub agent: Option<String>,
+    /// Model ids; the test runs once per model.
+    #[serde(alias = "model")]
+    pub models: Option<OneOrMany>,
+    /// Servers whose tools are offered.
+    #[serde(alias = "server")]
+    pub servers: Option<OneOrMany>,
+    /// What the agent is asked to do.
+    #[serde(alias = "user_prompt")]
+    pub prompt: Option<String>,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// How often the test runs. Default: 1; 0 counts as 1.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub runs: Option<u32>,
+    /// The most assistant turns in one run. Default: 10.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_turns: Option<u32>,
+    /// The most tokens the model may write per turn, passed on to the provider.
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response` and `conversation`.
+    pub expect: Vec<WrittenExpectation>,
+    /// What `builtin/scripted` plays: a list of runs, each a list of turns. The last run serves all further ones.
+    pub script: Option<Vec<Vec<ScriptTurn>>>,
+    /// Labels for choosing tests.
+    pub tags: Vec<String>,
+}
+
+/// The kind of test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TestKind {
+    /// An agent run.
+    Agent,
+}
+
+/// One assistant turn of a script.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScriptTurn {
+    /// The text of the turn.
+    pub say: Option<String>,
+    /// The tools called in this turn, in order.
+    pub calls: Vec<ScriptCall>,
+    /// The usage reported for this turn. Without it, the run's usage is unknown.
+    pub usage: Option<ScriptUsage>,
+}
+
+/// One tool call of a script.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptCall {
+    /// The tool: `server.tool`, the wire name `server__tool`, or the bare name. It need not exist.
+    pub tool: String,
+    /// The arguments. A text stands for arguments that are not valid JSON.
+    #[serde(default)]
+    pub args: Option<Value>,
+    /// The tag of a call made from generated code.
+    #[serde(default)]
+    pub caller: Option<Value>,
+}
+
+/// Token usage of a scripted turn.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptUsage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+}
+
+/// A direct tool call and what is expected of its result.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolTestFile {
+    /// The name; the row of the report carries it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Words for the reader.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    #[serde(default)]
+    pub args: Option<Map<String, Value>>,
+    /// Assertions over `result` and `error`. Default: no error.
+    #[serde(default)]
+    pub expect: ToolExpect,
+    /// The time allowed for the call. Default: the server's.
+    #[serde(default)]
+    pub timeout: Option<WrittenDuration>,
+    /// Labels for choosing tests.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// The `expect:` of a direct tool test: a list, or a list with bounds.
+#[derive(Debug, Default)]
+pub struct ToolExpect {
+    /// The assertions.
+    pub assertions: Vec<WrittenExpectation>,
+    /// The longest the call may take.
+    pub max_duration_ms: Option<u64>,
+    /// Where the assertions stand, from `expect`.
+    pub(crate) assertions_at: &'static str,
+}
+
+/// The long form of [`ToolExpect`].
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct ToolExpectFields {
+    /// Assertions over `result` and `error`.
+    assertions: Vec<WrittenExpectation>,
+    /// The longest the call may take, in milliseconds.
+    max_duration_ms: Option<u64>,
+    /// The most cl100k tokens that the response may have.
+    #[schemars(extend("x-mcptest-unavailable" = "counting response tokens is not built in yet", "not" = {}))]
+    max_response_tokens: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for ToolExpect {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Array(items) => Ok(Self {
+                assertions: items.into_iter().map(WrittenExpectation).collect(),
+                max_duration_ms: None,
+                assertions_at: "",
+            }),
+            other => {
+                let fields: ToolExpectFields =
+                    serde_json::from_value(other).map_err(D::Error::custom)?;
+                Ok(Self {
+                    assertions: fields.assertions,
+                    max_duration_ms: fields.max_duration_ms,
+                    assertions_at: "/assertions",
+                })
+            }
+        }
+    }
+}
+
+impl JsonSchema for ToolExpect {
+    fn schema_name() -> Cow<'static, str> {
+        "ToolExpect".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<Vec<WrittenExpectation>>();
+        let fields = generator.subschema_for::<ToolExpectFields>();
+        json_schema!({
+            "description": "A list of assertions, or `assertions:` with bounds beside it.",
+            "x-mcptest-expected": "a list of assertions, or a mapping with `assertions:`",
+            "anyOf": [list, fields]
+        })
+    }
+}
+
+/// A fault that a test can inject.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultFile {
+    /// The name that `inject:` uses.
+    pub name: String,
+    /// What it strikes.
+    pub target: FaultTarget,
+    /// What happens.
+    pub kind: FaultKind,
+    /// For `slow`: how late the answer is.
+    #[serde(default)]
+    pub delay_ms: Option<u64>,
+    /// For `recover_after`: how many calls hang first.
+    #[serde(default)]
+    pub failures: Option<u64>,
+}
+
+/// What a fault strikes: a tool, a server, or a tool on a server.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FaultTarget {
+    /// The tool, on any server unless one is named.
+    pub tool: Option<String>,
+    /// The server, with all its tools unless one is named.
+    pub server: Option<String>,
+}
+
+/// The kinds of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The call never returns.
+    Hang,
+    /// The same to the agent: a deadlocked backend rather than a stalled network.
+    Wedged,
+    /// The call answers late.
+    Slow,
+    /// The first calls hang, then the server is back.
+    RecoverAfter,
+}
+
+/// A quality bar for the tool descriptions of a server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolQualityFile {
+    /// The name; the row of the report carries it.
+    pub name: String,
+    /// The server whose catalog is judged.
+    pub server: String,
+    /// Assertions over the quality figures.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// How the suite runs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunOptionsFile {
+    /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
+    pub timeout: Option<WrittenDuration>,
+    /// How many runs go on at once. Default: 8. `--jobs` comes first.
+    #[schemars(range(min = 1, max = 1024))]
+    pub jobs: Option<u32>,
+    /// What a test without evidence counts as. Default: its own verdict, exit code 3.
+    pub no_evidence: Option<NoEvidenceFile>,
+}
+
+/// What a test without evidence counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoEvidenceFile {
+    /// It passes.
+    Pass,
+    /// It fails.
+    Fail,
+}
+
+/// One text, or a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(one) => Ok(Self(vec![one])),
+            many => serde_json::from_value(many)
+                .map(Self)
+                .map_err(D::Error::custom),
+        }
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "x-mcptest-expected": "a string or a list of strings",
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}
+            ]
+        })
+    }
+}
+
+/// A text, or a number or boolean that is meant as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scalar(pub String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }))
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> Cow<'static, str> {
+        "Scalar".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"]})
+    }
+}
+
+/// Blocks of a test that are known but have no engine in this build.
+const LATER_BLOCKS: &[&str] = &[
+    "distractors",
+    "discovery",
+    "orchestration",
+    "token_efficiency",
+    "trajectory",
+    "trajectory_axes",
+    "golden_path",
+    "stability",
+    "reliability",
+    "inject",
+    "recovery",
+    "narrative",
+    "tool_edges",
+    "budget",
+];
+
+/// Other spellings that are accepted: (spelling, canonical).
+const ALIASES: [(&str, &str); 3] = [
+    ("model", "models"),
+    ("server", "servers"),
+    ("user_prompt", "prompt"),
+];
+
+/// An entry of `agents:`.
+#[derive(Debug)]
+pub struct AgentEntry(pub Entry);
+
+/// An entry of `tests:`.
+#[derive(Debug)]
+pub struct TestEntry(pub Entry);
+
+/// The fields of an entry, and its gate blocks as written.
+///
+/// The gates come from the registry, so the struct cannot list them; they are split off by name before the rest is decoded.
+#[derive(Debug)]
+pub struct Entry {
+    /// How it runs.
+    pub fields: AgentFields,
+    /// The gate blocks, in the order of the file.
+    pub gates: Vec<(String, Value)>,
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut map = Map::deserialize(deserializer)?;
+        let mut gates = Vec::new();
+        map.retain(|key, value| {
+            let is_gate = mcptest_core::eval::find(key).is_some();
+            if is_gate {
+                gates.push((key.clone(), value.clone()));
+            }
+            !is_gate
+        });
+        let fields = serde_json::from_value(Value::Object(map)).map_err(D::Error::custom)?;
+        Ok(Self { fields, gates })
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Entry::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TestEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Entry::deserialize(deserializer).map(Self)
+    }
+}
+
+impl JsonSchema for AgentEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "Agent".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        entry_schema(
+            generator,
+            "An agent, which is a test itself or is referred to by tests.",
+            &["agent", "type"],
+        )
+    }
+}
+
+impl JsonSchema for TestEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "Test".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        entry_schema(generator, "A test of an agent.", &[])
+    }
+}
+
+fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&str]) -> Schema {
+    let mut schema = AgentFields::json_schema(generator);
+    schema.insert("description".into(), description.into());
+    let blocks: Vec<(&str, Value)> = GATES
+        .iter()
+        .map(|gate| (gate.block, (gate.schema)(generator).to_value()))
+        .collect();
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return schema;
+    };
+    for name in without {
+        properties.shift_remove(*name);
+    }
+    for (alias, canonical) in ALIASES {
+        let mut property = properties.get(canonical).cloned().unwrap_or_default();
+        property[ALIAS_OF] = canonical.into();
+        properties.insert(alias.to_owned(), property);
+    }
+    for (block, block_schema) in blocks {
+        properties.insert(block.to_owned(), block_schema);
+    }
+    for block in LATER_BLOCKS {
+        if mcptest_core::eval::find(block).is_none() {
+            properties.insert(
+                (*block).to_owned(),
+                json!({"not": {}, UNAVAILABLE: "known, but without an engine so far"}),
+            );
+        }
+    }
+    schema
+}

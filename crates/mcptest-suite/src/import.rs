@@ -1,0 +1,201 @@
+//! Reading a suite file and the files it imports.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mcptest_yaml::{Diagnostic, Document, Limits, NodeValue, Severity, Span};
+use serde_json::Value;
+
+use crate::file::SuiteFile;
+use crate::interpolate::{Scope, interpolate};
+
+/// One file of a suite.
+pub(crate) struct Part {
+    pub document: Document,
+    pub file: SuiteFile,
+    /// Where its relative paths start.
+    pub dir: PathBuf,
+}
+
+/// A file whose shape is wrong, with the places that are.
+pub(crate) struct Broken {
+    pub document: Document,
+    pub wrong: Vec<Span>,
+}
+
+#[derive(Default)]
+pub(crate) struct Gathered {
+    /// Imported files first, so that what they declare comes first.
+    pub parts: Vec<Part>,
+    pub broken: Vec<Broken>,
+    pub problems: Vec<Diagnostic>,
+    /// Display names in the order read.
+    pub order: Vec<String>,
+    pub secrets: Vec<String>,
+}
+
+/// Reads everything that belongs to the suite.
+pub(crate) fn gather(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Gathered {
+    let mut gathered = Gathered::default();
+    let mut reader = Reader {
+        env,
+        gathered: &mut gathered,
+        stack: Vec::new(),
+        done: Vec::new(),
+    };
+    reader.read(path, &BTreeMap::new(), None);
+    gathered
+}
+
+struct Reader<'a> {
+    env: &'a dyn Fn(&str) -> Option<String>,
+    gathered: &'a mut Gathered,
+    /// The files that are being read, outermost first: one that comes again imports itself.
+    stack: Vec<PathBuf>,
+    done: Vec<PathBuf>,
+}
+
+impl Reader<'_> {
+    /// `asked_by` is the place of the import, for a file that cannot be read.
+    fn read(&mut self, path: &Path, outer: &BTreeMap<String, Value>, asked_by: Option<Diagnostic>) {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let words = format!(
+                    "cannot read `{}`: {}",
+                    path.display(),
+                    plain_io_error(&error)
+                );
+                self.gathered.problems.push(match asked_by {
+                    Some(place) => place.with_message(words),
+                    None => Diagnostic::new(Severity::Error, words),
+                });
+                return;
+            }
+        };
+        let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if self.stack.contains(&identity) {
+            if let Some(place) = asked_by {
+                let words = format!("`{}` imports itself in the end", path.display());
+                self.gathered.problems.push(place.with_message(words));
+            }
+            return;
+        }
+        // Two files may import a third: it joins once.
+        if self.done.contains(&identity) {
+            return;
+        }
+        let name = path.display().to_string();
+        self.gathered.order.push(name.clone());
+        let document = match Document::parse(&name, &bytes, &Limits::default()) {
+            Ok(document) => document,
+            Err(problems) => {
+                self.gathered.problems.extend(problems.0);
+                return;
+            }
+        };
+        self.stack.push(identity.clone());
+        self.decode(document, path, outer);
+        self.stack.pop();
+        self.done.push(identity);
+    }
+
+    fn decode(&mut self, mut document: Document, path: &Path, outer: &BTreeMap<String, Value>) {
+        let dir = directory_of(path);
+        let mut variables = own_variables(&document);
+        variables.extend(
+            outer
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        let scope = Scope {
+            variables: &variables,
+            config_dir: &dir.to_string_lossy(),
+            env: self.env,
+        };
+        let (unset, from_env) = interpolate(&mut document, &scope);
+        let any_unset = !unset.is_empty();
+        self.gathered.problems.extend(unset);
+        for (name, value) in from_env {
+            self.secret(&name, value);
+        }
+        let schema = crate::schema::suite_schema();
+        let wrong = mcptest_yaml::check(&document, &schema);
+        if !wrong.is_empty() || any_unset {
+            let spans = wrong.iter().filter_map(Diagnostic::span).collect();
+            self.gathered.problems.extend(wrong);
+            self.gathered.broken.push(Broken {
+                document,
+                wrong: spans,
+            });
+            return;
+        }
+        let file: SuiteFile = match serde_json::from_value(document.root().to_json()) {
+            Ok(file) => file,
+            // The shape is right, so this is a gap between schema and types: still told, at the file's start.
+            Err(error) => {
+                self.gathered
+                    .problems
+                    .push(document.diagnostic_at("", error.to_string()));
+                return;
+            }
+        };
+        for (index, import) in file.imports.iter().enumerate() {
+            let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
+            self.read(&dir.join(import), &variables, Some(place));
+        }
+        for server in file.servers.values() {
+            for (name, value) in &server.env {
+                self.secret(name, value.0.clone());
+            }
+        }
+        self.gathered.parts.push(Part {
+            document,
+            file,
+            dir,
+        });
+    }
+
+    /// Short values are no secrets: hiding every `1` of a report would hide the report.
+    fn secret(&mut self, name: &str, value: String) {
+        let upper = name.to_uppercase();
+        let named_so = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
+            .iter()
+            .any(|word| upper.contains(word));
+        if named_so && value.len() >= 6 && !self.gathered.secrets.contains(&value) {
+            self.gathered.secrets.push(value);
+        }
+    }
+}
+
+/// `variables:` is read before the shape is checked, since its values decide what the rest of the file says.
+fn own_variables(document: &Document) -> BTreeMap<String, Value> {
+    match document
+        .root()
+        .entry("variables")
+        .map(|entry| &entry.value.value)
+    {
+        Some(NodeValue::Mapping(entries)) => entries
+            .iter()
+            .map(|entry| (entry.key.clone(), entry.value.to_json()))
+            .collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    let dir = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    std::path::absolute(&dir).unwrap_or(dir)
+}
+
+fn plain_io_error(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,18 @@
+//! Suite files: YAML in, a checked [`Suite`] out.
+//!
+//! Loading goes through five steps and reports everything that is wrong, not the first thing:
+//! text → tree with places → variables put in → shape checked against the JSON Schema → meaning checked (names that refer to
+//! nothing, expressions that do not compile). The written form is in [`file`], the checked one in [`suite`].
+
+mod check;
+mod duration;
+pub mod file;
+mod import;
+mod interpolate;
+mod load;
+mod schema;
+pub mod suite;
+
+pub use load::{LoadOptions, Loaded, Purpose, load};
+pub use schema::suite_schema;
+pub use suite::Suite;

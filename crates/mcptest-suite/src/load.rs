@@ -1,0 +1,94 @@
+//! From a path to a checked suite.
+
+use std::path::Path;
+
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+
+use crate::check;
+use crate::import::{self, Part};
+use crate::suite::Suite;
+
+/// What a suite is loaded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To run it: servers, models and prompts must be there.
+    Run,
+    /// To apply its gates to recorded traces: a suite may hold gates only.
+    Score,
+}
+
+/// What loading needs from outside.
+pub struct LoadOptions<'a> {
+    /// What the suite is loaded for.
+    pub purpose: Purpose,
+    /// The environment, read by name.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether a model id is known; the error says what is.
+    pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
+}
+
+/// A suite, and what is odd about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The suite.
+    pub suite: Suite,
+    /// Problems that do not keep it from working.
+    pub warnings: Diagnostics,
+}
+
+/// Loads a suite file with everything it imports.
+///
+/// # Errors
+/// Every problem found, each with its place.
+pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
+    let gathered = import::gather(path, options.env);
+    let mut problems = gathered.problems;
+    if problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error)
+    {
+        // What can be said about expressions is said now, not after the next attempt.
+        problems.extend(
+            gathered
+                .broken
+                .iter()
+                .flat_map(check::expressions_of_broken),
+        );
+        return Err(sorted(problems, &gathered.order));
+    }
+    let mut checked = check::check(&gathered.parts, options);
+    checked.suite.name = gathered
+        .parts
+        .last()
+        .and_then(|part: &Part| part.file.name.clone())
+        .unwrap_or_else(|| {
+            path.file_name().map_or_else(
+                || path.display().to_string(),
+                |name| name.to_string_lossy().into_owned(),
+            )
+        });
+    checked.suite.secrets = gathered.secrets;
+    problems.extend(checked.problems);
+    let all = sorted(problems, &gathered.order);
+    if all.has_errors() {
+        Err(all)
+    } else {
+        Ok(Loaded {
+            suite: checked.suite,
+            warnings: all,
+        })
+    }
+}
+
+/// By file, in the order read, then by place.
+fn sorted(mut problems: Vec<Diagnostic>, order: &[String]) -> Diagnostics {
+    problems.sort_by_key(|problem| {
+        let (file, position) = problem.location();
+        let rank = order
+            .iter()
+            .position(|name| Some(name.as_str()) == file)
+            .unwrap_or(usize::MAX);
+        (rank, position)
+    });
+    Diagnostics(problems)
+}

@@ -1,0 +1,171 @@
+//! The checked suite: everything refers to something, every expression is compiled.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcptest_core::eval::LoadedGate;
+use mcptest_core::expect::Expectation;
+use mcptest_core::tool_id::KnownServers;
+use serde_json::{Map, Value};
+
+pub use crate::file::{
+    IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage,
+};
+
+/// A suite that can be run or scored.
+#[derive(Debug, Default)]
+pub struct Suite {
+    /// What reports call it.
+    pub name: String,
+    /// The servers, by name.
+    pub servers: BTreeMap<String, Server>,
+    /// The tests, in the order of the files.
+    pub tests: Vec<Test>,
+    /// How it runs.
+    pub options: RunOptions,
+    /// Values that must not appear in any output.
+    pub secrets: Vec<String>,
+}
+
+impl Suite {
+    /// Names that qualify a tool id: declared servers, and those that tests only mention (a suite for `score` need not declare
+    /// them).
+    #[must_use]
+    pub fn known_servers(&self) -> KnownServers {
+        let mentioned = self.tests.iter().flat_map(|test| match test {
+            Test::Agent(test) => test.servers.clone(),
+            Test::Tool(test) => vec![test.server.clone()],
+        });
+        self.servers.keys().cloned().chain(mentioned).collect()
+    }
+
+    /// The agent tests, in order.
+    pub fn agent_tests(&self) -> impl Iterator<Item = &AgentTest> {
+        self.tests.iter().filter_map(|test| match test {
+            Test::Agent(test) => Some(test),
+            Test::Tool(_) => None,
+        })
+    }
+}
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Variables on top of the inherited environment.
+    pub env: Vec<(String, String)>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The time allowed for each call, if the server has its own.
+    pub timeout: Option<Duration>,
+    /// The time allowed until it is ready.
+    pub startup_timeout: Duration,
+    /// How the connection is opened.
+    pub lifecycle: Lifecycle,
+    /// Whether runs share the process.
+    pub isolation: Isolation,
+}
+
+/// One test.
+#[derive(Debug)]
+pub enum Test {
+    /// An agent, run once or several times per model.
+    Agent(AgentTest),
+    /// A direct tool call.
+    Tool(ToolTest),
+}
+
+impl Test {
+    /// The test's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Agent(test) => &test.name,
+            Self::Tool(test) => &test.name,
+        }
+    }
+}
+
+/// An agent test.
+#[derive(Debug)]
+pub struct AgentTest {
+    /// The name.
+    pub name: String,
+    /// Model ids; empty only in a suite that is loaded for scoring.
+    pub models: Vec<String>,
+    /// The servers whose tools are offered.
+    pub servers: Vec<String>,
+    /// The task; empty only in a suite that is loaded for scoring.
+    pub prompt: String,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// At least 1.
+    pub runs: u32,
+    /// The most assistant turns.
+    pub max_turns: u32,
+    /// The most tokens per turn.
+    pub max_tokens: Option<u32>,
+    /// Assertions on each run.
+    pub expect: Vec<Expectation>,
+    /// Gates over all runs.
+    pub gates: Vec<LoadedGate>,
+    /// What `builtin/scripted` plays.
+    pub script: Vec<Vec<ScriptTurn>>,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+/// A direct tool test.
+#[derive(Debug)]
+pub struct ToolTest {
+    /// The name.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+    /// Assertions over `result` and `error`.
+    pub expect: Vec<Expectation>,
+    /// The longest the call may take.
+    pub max_duration: Option<Duration>,
+    /// The time allowed for the call, if the test has its own.
+    pub timeout: Option<Duration>,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+/// How a suite runs.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The time allowed for each call, where neither the server nor the test says otherwise.
+    pub timeout: Duration,
+    /// Runs at once.
+    pub jobs: u32,
+    /// What a test without evidence counts as.
+    pub no_evidence: NoEvidence,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            jobs: 8,
+            no_evidence: NoEvidence::Keep,
+        }
+    }
+}
+
+/// What a test without evidence counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoEvidence {
+    /// Its own verdict.
+    Keep,
+    /// A pass.
+    Pass,
+    /// A failure.
+    Fail,
+}

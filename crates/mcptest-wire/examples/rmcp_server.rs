@@ -1,0 +1,79 @@
+//! A server on the official SDK, the oracle of our own tests: five tools on
+//! pages of two, a tool that fails, one that is refused, one that asks back.
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, ServiceExt};
+
+const TOOLS: [&str; 5] = ["echo", "fail", "refuse", "ask", "sleep"];
+const PAGE: usize = 2;
+
+struct Server;
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("rmcp-oracle", "1.2.3"))
+            .with_instructions("be kind")
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let start = request
+            .and_then(|r| r.cursor)
+            .and_then(|cursor| cursor.to_string().parse().ok())
+            .unwrap_or(0);
+        let schema = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
+        let page = TOOLS[start..]
+            .iter()
+            .take(PAGE)
+            .map(|name| Tool::new(*name, "a tool", schema.clone()))
+            .collect();
+        let mut result = ListToolsResult::with_all_items(page);
+        if start + PAGE < TOOLS.len() {
+            result.next_cursor = Some((start + PAGE).to_string());
+        }
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match request.name.as_ref() {
+            "echo" => {
+                let arguments = request.arguments.map_or("none".to_owned(), |arguments| {
+                    serde_json::Value::Object(arguments).to_string()
+                });
+                Ok(CallToolResult::success(vec![ContentBlock::text(arguments)]).into())
+            }
+            "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("it failed")]).into()),
+            "ask" => {
+                Ok(InputRequiredResult::new(Some(Default::default()), Some("state".into())).into())
+            }
+            "sleep" => {
+                context.ct.cancelled().await;
+                Ok(CallToolResult::success(vec![]).into())
+            }
+            other => Err(ErrorData::invalid_params(
+                format!("unknown tool {other}"),
+                Some(serde_json::json!({"tool": other})),
+            )),
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let service = Server.serve(rmcp::transport::stdio()).await?;
+    service.waiting().await?;
+    Ok(())
+}

@@ -1,0 +1,344 @@
+//! The MCP client: connect, list, call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{Call, Connection, Grace};
+use crate::error::{WireError, WireErrorKind};
+use crate::handshake::{self, show_error};
+use crate::jsonrpc::{CallOutcome, Response};
+use crate::options::{CallOptions, ConnectOptions, ServerInfo};
+use crate::process::ServerCommand;
+use crate::state::ServerMessage;
+use crate::text::quote;
+use crate::violation::{Violation, ViolationKind};
+
+/// A connection to one MCP server. Clones share it; when the last one is dropped
+/// without [`Client::shutdown`], the server is killed.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    connection: Connection,
+    info: ServerInfo,
+    options: ConnectOptions,
+}
+
+impl Client {
+    /// Starts a server and opens the conversation over its standard streams.
+    ///
+    /// `name` only serves error messages. Must be called within a tokio runtime
+    /// with I/O and time enabled; the connection lives as long as that runtime.
+    pub async fn connect_stdio(
+        name: &str,
+        command: &ServerCommand,
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
+        let (connection, info) = handshake::open(name, command, options).await?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                connection,
+                info,
+                options: options.clone(),
+            }),
+        })
+    }
+
+    /// The name given at connect time.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.inner.connection.name()
+    }
+
+    /// What the server said about itself.
+    #[must_use]
+    pub fn server(&self) -> &ServerInfo {
+        &self.inner.info
+    }
+
+    /// All tools, each exactly as sent, over all pages.
+    pub async fn list_tools(&self) -> Result<Vec<Value>, WireError> {
+        self.list("tools/list", "tools").await
+    }
+
+    /// All resources, each exactly as sent, over all pages.
+    pub async fn list_resources(&self) -> Result<Vec<Value>, WireError> {
+        self.list("resources/list", "resources").await
+    }
+
+    /// All resource templates, each exactly as sent, over all pages.
+    pub async fn list_resource_templates(&self) -> Result<Vec<Value>, WireError> {
+        self.list("resources/templates/list", "resourceTemplates")
+            .await
+    }
+
+    /// All prompts, each exactly as sent, over all pages.
+    pub async fn list_prompts(&self) -> Result<Vec<Value>, WireError> {
+        self.list("prompts/list", "prompts").await
+    }
+
+    /// Calls a tool. `args` is an object, or null to send no `arguments`.
+    ///
+    /// A JSON-RPC error is an outcome like a result: the server answered. An
+    /// `Err` means that there is no usable answer.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        args: &Value,
+        options: &CallOptions,
+    ) -> Result<CallOutcome, WireError> {
+        self.call_tool_raw(name, args, options)
+            .await
+            .map(|response| response.outcome)
+    }
+
+    /// Like [`Client::call_tool`], with the line the answer came in.
+    pub async fn call_tool_raw(
+        &self,
+        name: &str,
+        args: &Value,
+        options: &CallOptions,
+    ) -> Result<Response, WireError> {
+        let mut params = Map::new();
+        params.insert("name".to_owned(), json!(name));
+        if !args.is_null() {
+            params.insert("arguments".to_owned(), args.clone());
+        }
+        let action = format!("calling tool `{}`", quote(name, 120));
+        let timeout = options.timeout.unwrap_or(self.inner.options.call_timeout);
+        let response = self
+            .send(
+                "tools/call",
+                Some(Value::Object(params)),
+                timeout,
+                options.cancel.as_ref(),
+                &action,
+            )
+            .await?;
+        if let CallOutcome::Result(result) = &response.outcome {
+            self.check_result_type(result, &action)?;
+        }
+        Ok(response)
+    }
+
+    /// Sends any request. On a stateless connection the `_meta` keys that every
+    /// request needs are added.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        timeout: Duration,
+    ) -> Result<Response, WireError> {
+        let action = format!("sending `{}`", quote(method, 120));
+        self.send(method, params, timeout, None, &action).await
+    }
+
+    /// Sends a notification, which has no answer.
+    pub fn notify(&self, method: &str, params: Option<Value>) {
+        self.inner.connection.notify(method, params);
+    }
+
+    /// What broke the protocol so far, in order, up to
+    /// [`crate::Limits::max_violations`].
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        self.inner.connection.state().violations.to_vec()
+    }
+
+    /// How many violations there were, including those not kept.
+    #[must_use]
+    pub fn violation_count(&self) -> u64 {
+        self.inner.connection.state().violations.total()
+    }
+
+    /// The latest notifications and requests of the server, oldest first, up to
+    /// [`crate::Limits::max_server_messages`].
+    #[must_use]
+    pub fn server_messages(&self) -> Vec<ServerMessage> {
+        self.inner.connection.state().server_messages()
+    }
+
+    /// How often each method was sent by the server.
+    #[must_use]
+    pub fn server_message_counts(&self) -> BTreeMap<String, u64> {
+        self.inner.connection.state().message_counts()
+    }
+
+    /// Replies that came after we had stopped waiting for them.
+    #[must_use]
+    pub fn late_replies(&self) -> u64 {
+        self.inner.connection.state().late_replies
+    }
+
+    /// The last lines of the server's stderr, cut and cleaned.
+    #[must_use]
+    pub fn stderr_tail(&self) -> Vec<String> {
+        self.inner.connection.stderr_tail()
+    }
+
+    /// Whether requests can still be sent.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let state = self.inner.connection.state();
+        state.closed.is_none() && state.outgoing.is_some()
+    }
+
+    /// Ends the server with all its descendants: closes its stdin, gives it a
+    /// moment, then SIGTERM, another moment, then SIGKILL. Quick for a server
+    /// that leaves when its stdin closes. Calling it again is harmless.
+    pub async fn shutdown(&self) {
+        self.inner.connection.shutdown(Grace::NORMAL).await;
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        timeout: Duration,
+        cancel: Option<&CancellationToken>,
+        action: &str,
+    ) -> Result<Response, WireError> {
+        let params = if self.inner.info.revision.is_stateless() {
+            Some(self.with_meta(params))
+        } else {
+            params
+        };
+        let call = Call {
+            method,
+            params,
+            timeout,
+            cancel,
+            tell_cancelled: true,
+            action: action.to_owned(),
+        };
+        self.inner.connection.request(call).await
+    }
+
+    /// Adds what a stateless request must say. Keys the caller set stay, so that
+    /// a test can send wrong ones on purpose.
+    fn with_meta(&self, params: Option<Value>) -> Value {
+        let inner = &self.inner;
+        let mut params = match params {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(params)) => params,
+            Some(other) => return other,
+        };
+        let meta = params.entry("_meta").or_insert_with(|| json!({}));
+        if let Value::Object(meta) = meta {
+            for (key, value) in handshake::request_meta(&inner.options, inner.info.revision) {
+                meta.entry(key).or_insert(value);
+            }
+        }
+        Value::Object(params)
+    }
+
+    /// Follows `nextCursor` and gathers the items under `key`.
+    async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, WireError> {
+        let limits = &self.inner.options.limits;
+        let action = format!("listing {key} ({method})");
+        let refuse = |detail: String| self.protocol_error(&action, detail);
+        let mut items = Vec::new();
+        let mut cursors: Vec<String> = Vec::new();
+        loop {
+            let params = cursors.last().map(|cursor| json!({ "cursor": cursor }));
+            let timeout = self.inner.options.call_timeout;
+            let response = self.send(method, params, timeout, None, &action).await?;
+            let mut page = match response.outcome {
+                CallOutcome::Result(result) => result,
+                CallOutcome::Error(error) => {
+                    let error = show_error(&error);
+                    return Err(refuse(format!("the server answered with {error}")));
+                }
+            };
+            self.check_result_type(&page, &action)?;
+            match page.get_mut(key).map(Value::take) {
+                Some(Value::Array(more)) => items.extend(more),
+                _ => {
+                    return Err(refuse(format!(
+                        "the result has no array `{key}`: {}",
+                        quote(&page.to_string(), 300)
+                    )));
+                }
+            }
+            if items.len() > limits.max_items {
+                return Err(refuse(format!(
+                    "the server lists more than {} items",
+                    limits.max_items
+                )));
+            }
+            let cursor = match page.get_mut("nextCursor").map(Value::take) {
+                None | Some(Value::Null) => return Ok(items),
+                Some(Value::String(cursor)) if cursor.is_empty() => {
+                    // Meant as "no more"; following it would start over.
+                    self.record_malformed("nextCursor is an empty string", method);
+                    return Ok(items);
+                }
+                Some(Value::String(cursor)) => cursor,
+                Some(other) => {
+                    let shown = quote(&other.to_string(), 80);
+                    return Err(refuse(format!("nextCursor is not a string: {shown}")));
+                }
+            };
+            if cursors.contains(&cursor) {
+                return Err(refuse(format!(
+                    "the server repeated the cursor `{}` after {} pages, so its list never ends",
+                    quote(&cursor, 80),
+                    cursors.len() + 1
+                )));
+            }
+            cursors.push(cursor);
+            if cursors.len() >= limits.max_pages {
+                return Err(refuse(format!(
+                    "the list has more than {} pages",
+                    limits.max_pages
+                )));
+            }
+        }
+    }
+
+    /// Stateless results say whether they are complete.
+    fn check_result_type(&self, result: &Value, action: &str) -> Result<(), WireError> {
+        if !self.inner.info.revision.is_stateless() {
+            return Ok(());
+        }
+        match result.get("resultType").and_then(Value::as_str) {
+            Some("complete") => Ok(()),
+            Some("input_required") => Err(self.protocol_error(
+                action,
+                "the server wants input from the client first (resultType \"input_required\"), \
+                 which this client does not offer"
+                    .to_owned(),
+            )),
+            Some(other) => {
+                let detail = format!("unknown resultType \"{other}\"");
+                self.record_malformed(&detail, action);
+                Ok(())
+            }
+            None => {
+                self.record_malformed("resultType is missing", action);
+                Ok(())
+            }
+        }
+    }
+
+    fn record_malformed(&self, detail: &str, text: &str) {
+        self.inner.connection.state().violations.record(
+            ViolationKind::MalformedResult,
+            detail,
+            text,
+        );
+    }
+
+    fn protocol_error(&self, action: &str, detail: String) -> WireError {
+        self.inner
+            .connection
+            .failure(WireErrorKind::Protocol, action, detail)
+    }
+}

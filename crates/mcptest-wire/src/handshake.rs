@@ -1,0 +1,338 @@
+//! Opening a conversation: `initialize`, `server/discover`, or finding out which.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::connection::{Call, Connection, Grace, after, show_duration};
+use crate::error::{WireError, WireErrorKind};
+use crate::jsonrpc::{CallOutcome, RpcError};
+use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
+use crate::process::ServerCommand;
+use crate::revision::Revision;
+use crate::text::quote;
+use crate::violation::ViolationKind;
+
+/// Longest wait for an answer to the probe before `initialize` is tried.
+const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
+
+/// The error code of 2026-07-28 for a revision the server does not speak.
+const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const META_CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Starts the server and opens the conversation. On failure nothing of the
+/// server is left running.
+pub(crate) async fn open(
+    name: &str,
+    command: &ServerCommand,
+    options: &ConnectOptions,
+) -> Result<(Connection, ServerInfo), WireError> {
+    let opening = Opening {
+        options,
+        deadline: after(options.connect_timeout),
+    };
+    let connection = Connection::open(name, command, &options.limits)?;
+    let opened = match options.lifecycle {
+        Lifecycle::Initialize => opening.initialize(&connection).await,
+        Lifecycle::Discover => opening.discover(&connection).await,
+        Lifecycle::Auto => match opening.probe(&connection).await {
+            Err(error) if died(&error) => {
+                // Some old servers die of a method they do not know.
+                connection.shutdown(Grace::SHORT).await;
+                drop(connection);
+                return opening.restart(name, command).await;
+            }
+            other => other,
+        },
+    };
+    finish(connection, opened).await
+}
+
+async fn finish(
+    connection: Connection,
+    opened: Result<ServerInfo, WireError>,
+) -> Result<(Connection, ServerInfo), WireError> {
+    match opened {
+        Ok(info) => {
+            connection.state().batches_allowed = info.revision.allows_batches();
+            Ok((connection, info))
+        }
+        Err(error) => {
+            connection.shutdown(Grace::SHORT).await;
+            Err(error)
+        }
+    }
+}
+
+fn died(error: &WireError) -> bool {
+    matches!(
+        error.kind,
+        WireErrorKind::ServerCrash | WireErrorKind::Transport
+    )
+}
+
+struct Opening<'a> {
+    options: &'a ConnectOptions,
+    deadline: Instant,
+}
+
+impl Opening<'_> {
+    /// `server/discover` first, `initialize` if that leads nowhere. Fails with
+    /// a crash if the process ends on the way.
+    async fn probe(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
+        let wait = MAX_PROBE_WAIT.min(self.options.connect_timeout / 3);
+        let unanswered = match self.ask_discover(connection, wait).await {
+            Ok(CallOutcome::Result(result)) => {
+                if supported_versions(&result).contains(&Revision::LATEST_STATELESS.as_str()) {
+                    return Ok(discovered(connection, result));
+                }
+                false
+            }
+            Ok(CallOutcome::Error(_)) => false,
+            Err(error) if died(&error) => return Err(error),
+            Err(error) => error.kind == WireErrorKind::Timeout,
+        };
+        match self.initialize(connection).await {
+            Ok(mut info) => {
+                info.probe_unanswered = unanswered;
+                Ok(info)
+            }
+            Err(error) if unanswered => Err(error.note(&format!(
+                "before that it left server/discover unanswered for {}",
+                show_duration(wait)
+            ))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A second start, without the probe that seems to have ended the first.
+    async fn restart(
+        &self,
+        name: &str,
+        command: &ServerCommand,
+    ) -> Result<(Connection, ServerInfo), WireError> {
+        let connection = Connection::open(name, command, &self.options.limits)?;
+        let opened = match self.initialize(&connection).await {
+            Ok(mut info) => {
+                info.restarted_after_probe = true;
+                Ok(info)
+            }
+            Err(error) => Err(error.note(
+                "this was its second start: the first one ended during the server/discover probe",
+            )),
+        };
+        finish(connection, opened).await
+    }
+
+    /// `server/discover` and nothing else.
+    async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
+        const ACTION: &str = "connecting (server/discover)";
+        let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        match self.ask_discover(connection, self.remaining()).await? {
+            CallOutcome::Result(result) => {
+                let versions = supported_versions(&result);
+                if versions.contains(&Revision::LATEST_STATELESS.as_str()) {
+                    return Ok(discovered(connection, result));
+                }
+                Err(refuse(format!(
+                    "the server supports no stateless revision we know (it lists: {})",
+                    quote(&versions.join(", "), 200)
+                )))
+            }
+            CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => {
+                Err(refuse(format!(
+                    "the server does not support {} (it lists: {})",
+                    Revision::LATEST_STATELESS,
+                    quote(&offered_versions(&error).join(", "), 200)
+                )))
+            }
+            CallOutcome::Error(error) => Err(refuse(format!(
+                "the server answered with {}; a server without server/discover needs the \
+                 initialize lifecycle",
+                show_error(&error)
+            ))),
+        }
+    }
+
+    async fn ask_discover(
+        &self,
+        connection: &Connection,
+        wait: Duration,
+    ) -> Result<CallOutcome, WireError> {
+        let meta = request_meta(self.options, Revision::LATEST_STATELESS);
+        let call = Call {
+            method: "server/discover",
+            params: Some(json!({ "_meta": meta })),
+            timeout: wait,
+            cancel: None,
+            tell_cancelled: false,
+            action: "connecting (server/discover)".to_owned(),
+        };
+        connection.request(call).await.map(|reply| reply.outcome)
+    }
+
+    /// The handshake of all revisions but the stateless one.
+    async fn initialize(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
+        const ACTION: &str = "connecting (initialize)";
+        let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        let mut offer = Revision::LATEST_WITH_INITIALIZE;
+        let result = loop {
+            match self.ask_initialize(connection, offer).await? {
+                CallOutcome::Result(result) => break result,
+                CallOutcome::Error(error) => {
+                    // A server may refuse a revision and list those it speaks.
+                    let other = offered_versions(&error)
+                        .into_iter()
+                        .filter_map(Revision::from_wire)
+                        .filter(|r| !r.is_stateless() && *r < offer)
+                        .max();
+                    match other {
+                        Some(older) => offer = older,
+                        None => {
+                            let error = show_error(&error);
+                            return Err(refuse(format!("the server answered with {error}")));
+                        }
+                    }
+                }
+            }
+        };
+        let revision = match result.get("protocolVersion") {
+            Some(Value::String(version)) => match Revision::from_wire(version) {
+                Some(revision) if !revision.is_stateless() => revision,
+                Some(revision) => {
+                    return Err(refuse(format!(
+                        "the server answered initialize with revision {revision}, which has no \
+                         initialize"
+                    )));
+                }
+                None => {
+                    return Err(refuse(format!(
+                        "the server chose protocol revision `{}`, which we do not know (known: {})",
+                        quote(version, 80),
+                        known_revisions()
+                    )));
+                }
+            },
+            _ => {
+                return Err(refuse(format!(
+                    "the answer names no protocolVersion: {}",
+                    quote(&result.to_string(), 300)
+                )));
+            }
+        };
+        connection.notify("notifications/initialized", None);
+        Ok(server_info(
+            connection,
+            revision,
+            result.get("serverInfo").cloned(),
+            &result,
+        ))
+    }
+
+    async fn ask_initialize(
+        &self,
+        connection: &Connection,
+        offer: Revision,
+    ) -> Result<CallOutcome, WireError> {
+        let call = Call {
+            method: "initialize",
+            params: Some(json!({
+                "protocolVersion": offer.as_str(),
+                "capabilities": {},
+                "clientInfo": client_info(self.options),
+            })),
+            timeout: self.remaining(),
+            cancel: None,
+            tell_cancelled: false,
+            action: "connecting (initialize)".to_owned(),
+        };
+        connection.request(call).await.map(|reply| reply.outcome)
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+fn discovered(connection: &Connection, result: Value) -> ServerInfo {
+    let info = result
+        .get("_meta")
+        .and_then(|meta| meta.get(META_SERVER_INFO))
+        .or_else(|| result.get("serverInfo"))
+        .cloned();
+    server_info(connection, Revision::LATEST_STATELESS, info, &result)
+}
+
+fn server_info(
+    connection: &Connection,
+    revision: Revision,
+    info: Option<Value>,
+    result: &Value,
+) -> ServerInfo {
+    let capabilities = match result.get("capabilities") {
+        Some(capabilities @ Value::Object(_)) => capabilities.clone(),
+        other => {
+            let text = other.map(Value::to_string).unwrap_or_default();
+            connection.state().violations.record(
+                ViolationKind::MalformedResult,
+                "the server's capabilities are not an object",
+                &text,
+            );
+            json!({})
+        }
+    };
+    ServerInfo {
+        revision,
+        capabilities,
+        server_info: info,
+        instructions: result
+            .get("instructions")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        restarted_after_probe: false,
+        probe_unanswered: false,
+    }
+}
+
+/// What a stateless request says about its sender.
+pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<String, Value> {
+    let mut meta = Map::new();
+    meta.insert(META_VERSION.to_owned(), json!(revision.as_str()));
+    meta.insert(META_CLIENT_INFO.to_owned(), client_info(options));
+    meta.insert(META_CLIENT_CAPABILITIES.to_owned(), json!({}));
+    meta
+}
+
+fn client_info(options: &ConnectOptions) -> Value {
+    json!({"name": options.client_name, "version": options.client_version})
+}
+
+fn supported_versions(result: &Value) -> Vec<&str> {
+    strings(result.get("supportedVersions"))
+}
+
+/// The revisions listed in an error about an unsupported one.
+fn offered_versions(error: &RpcError) -> Vec<&str> {
+    strings(error.data.as_ref().and_then(|data| data.get("supported")))
+}
+
+fn strings(value: Option<&Value>) -> Vec<&str> {
+    value
+        .and_then(Value::as_array)
+        .map(|items| items.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default()
+}
+
+fn known_revisions() -> String {
+    Revision::ALL.map(Revision::as_str).join(", ")
+}
+
+/// A JSON-RPC error in one line.
+pub(crate) fn show_error(error: &RpcError) -> String {
+    format!("error {}: {}", error.code, quote(&error.message, 300))
+}

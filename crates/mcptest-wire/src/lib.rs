@@ -1,0 +1,49 @@
+//! MCP client of mcptest, made for servers that may be wrong.
+//!
+//! The official SDKs hide what a test tool has to show: they drop unknown
+//! fields, skip broken lines until a timeout strikes, and accept ids of the
+//! wrong type. So this is JSON-RPC on plain [`serde_json::Value`]s:
+//!
+//! - results and errors arrive as sent, with the raw line at hand;
+//! - breaches of the protocol are recorded as [`Violation`]s, never swallowed,
+//!   and are no failure by themselves;
+//! - a failure is a [`WireError`] that carries exit status, stderr and the last
+//!   message;
+//! - everything a server can make us hold is bounded by [`Limits`], and every
+//!   wait by a timeout;
+//! - nothing a server started outlives it, see [`kill_all`].
+//!
+//! This crate knows neither models nor gates, and prints nothing. It is for
+//! Unix; finding stragglers outside the process group needs Linux.
+//!
+//! From the bottom up: `jsonrpc` reads lines, `state` decides what they mean for
+//! waiting calls, `tasks` moves bytes, `process` and `reaper` start and end
+//! servers, `connection` ties these together, `handshake` and `client` are MCP.
+
+mod client;
+mod connection;
+mod error;
+mod handshake;
+mod jsonrpc;
+mod limits;
+mod options;
+mod process;
+mod reaper;
+mod revision;
+mod state;
+mod stderr_tail;
+mod tasks;
+mod text;
+mod violation;
+
+pub use client::Client;
+pub use error::{WireError, WireErrorKind, WireFailure};
+pub use jsonrpc::{CallOutcome, Response, RpcError};
+pub use limits::Limits;
+pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
+pub use process::ServerCommand;
+pub use reaper::kill_all;
+pub use revision::Revision;
+pub use state::ServerMessage;
+pub use text::sanitize;
+pub use violation::{Violation, ViolationKind};

@@ -1,0 +1,101 @@
+//! Starting a server's process and reading how it ended.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{Child, Command};
+
+use crate::error::{WireError, WireErrorKind};
+use crate::reaper::{self, Tree};
+use crate::text::sanitize;
+
+/// How to start a server that speaks over its standard streams.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerCommand {
+    /// The program and its arguments. No shell reads them.
+    pub argv: Vec<String>,
+    /// Variables added to our own environment, which the server inherits.
+    pub env: Vec<(String, String)>,
+    /// The folder to start in; ours when absent. A relative program path with a
+    /// slash is looked up from there.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Starts the process in a group of its own, marked so that [`Tree`] finds all
+/// that it leaves behind.
+pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tree), WireError> {
+    let failed =
+        |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
+    let Some((program, args)) = command.argv.split_first() else {
+        return Err(failed("its command is empty".to_owned()));
+    };
+    if let Some(cwd) = &command.cwd
+        && !cwd.is_dir()
+    {
+        // Otherwise the system reports the program as missing.
+        return Err(failed(format!(
+            "its working directory `{}` does not exist or is no directory",
+            sanitize(&cwd.to_string_lossy())
+        )));
+    }
+    let cookie = reaper::new_cookie();
+    let mut builder = Command::new(program);
+    builder
+        .args(args)
+        .envs(command.env.iter().map(|(k, v)| (k, v)))
+        .env(reaper::COOKIE_VARIABLE, cookie.chained())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(cwd) = &command.cwd {
+        builder.current_dir(cwd);
+    }
+    let child = builder
+        .spawn()
+        .map_err(|error| failed(explain(program, command.cwd.as_deref(), &error)))?;
+    match child.id() {
+        Some(pid) => Ok((child, Tree::register(cookie, pid))),
+        None => Err(failed("its process has no id".to_owned())),
+    }
+}
+
+fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
+    let shown = sanitize(program);
+    let from = cwd.map_or_else(String::new, |cwd| {
+        format!(" (seen from `{}`)", sanitize(&cwd.to_string_lossy()))
+    });
+    match error.kind() {
+        io::ErrorKind::NotFound if program.contains('/') => format!(
+            "`{shown}`{from} does not exist, or the interpreter named in its first line does not"
+        ),
+        io::ErrorKind::NotFound => {
+            let hint = match Path::new(program).extension().and_then(OsStr::to_str) {
+                Some("js" | "mjs" | "cjs" | "ts") => " (start a script through `node`)",
+                Some("py") => " (start a script through `python3`)",
+                _ if program.contains(' ') => {
+                    " (it contains a space: give the program and its arguments as separate items)"
+                }
+                _ => "",
+            };
+            format!("command `{shown}` not found on PATH; install it or give its full path{hint}")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("`{shown}`{from} may not be executed; check its mode (chmod +x)")
+        }
+        _ => format!("`{shown}`{from}: {error}"),
+    }
+}
+
+/// The end of a process in words that fit after "the server".
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => format!("ended ({status})"),
+    }
+}

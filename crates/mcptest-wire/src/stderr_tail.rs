@@ -1,0 +1,99 @@
+//! The end of a server's stderr, in bounded space.
+
+use std::collections::VecDeque;
+
+use crate::text::quote;
+
+/// Characters shown of one line.
+const MAX_LINE_CHARS: usize = 500;
+
+/// Bytes held of the line being received; the rest of it is skipped.
+const MAX_PARTIAL_BYTES: usize = 4 * 1024;
+
+/// Collects bytes and keeps the last lines, ready to be shown.
+#[derive(Debug)]
+pub(crate) struct StderrTail {
+    lines: VecDeque<String>,
+    bytes: usize,
+    partial: Vec<u8>,
+    max_lines: usize,
+    max_bytes: usize,
+}
+
+impl StderrTail {
+    pub(crate) fn new(max_lines: usize, max_bytes: usize) -> Self {
+        Self {
+            lines: VecDeque::new(),
+            bytes: 0,
+            partial: Vec::new(),
+            max_lines,
+            max_bytes,
+        }
+    }
+
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
+        let mut pieces = chunk.split(|byte| *byte == b'\n').peekable();
+        while let Some(piece) = pieces.next() {
+            let room = MAX_PARTIAL_BYTES.saturating_sub(self.partial.len());
+            self.partial
+                .extend_from_slice(&piece[..piece.len().min(room)]);
+            if pieces.peek().is_some() {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = show(&self.partial);
+        self.partial.clear();
+        if line.is_empty() {
+            return;
+        }
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.lines.len() > self.max_lines || self.bytes > self.max_bytes {
+            match self.lines.pop_front() {
+                Some(old) => self.bytes -= old.len(),
+                None => break,
+            }
+        }
+    }
+
+    /// The last lines, an unfinished one included.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let unfinished = show(&self.partial);
+        let unfinished = (!unfinished.is_empty()).then_some(unfinished);
+        self.lines.iter().cloned().chain(unfinished).collect()
+    }
+}
+
+fn show(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    quote(text.trim_end(), MAX_LINE_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_chunks_and_forgets_the_oldest() {
+        let mut tail = StderrTail::new(2, 1000);
+        tail.push(b"one\ntw");
+        tail.push(b"o\r\n\nthree\nun");
+        tail.push(b"finished");
+        assert_eq!(tail.lines(), ["two", "three", "unfinished"]);
+    }
+
+    #[test]
+    fn is_bounded_in_bytes() {
+        let mut tail = StderrTail::new(40, 100);
+        for _ in 0..1000 {
+            tail.push(&[b'x'; 90]);
+            tail.push(b"\n");
+        }
+        assert_eq!(tail.lines().len(), 1);
+        tail.push(&vec![b'y'; 1 << 20]);
+        assert!(tail.partial.len() <= MAX_PARTIAL_BYTES);
+    }
+}

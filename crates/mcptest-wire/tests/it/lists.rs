@@ -1,0 +1,72 @@
+//! Lists that do not end as they should.
+
+use mcptest_wire::{Client, ConnectOptions, Lifecycle, Limits, ViolationKind, WireErrorKind};
+use serde_json::json;
+
+use crate::support::{bad_server, connect, options, run};
+
+async fn refused(mode: &str, limits: Limits) -> String {
+    let options = ConnectOptions {
+        limits,
+        ..options(Lifecycle::Initialize)
+    };
+    let client = Client::connect_stdio("bad", &bad_server(mode), &options)
+        .await
+        .unwrap();
+    let error = client.list_tools().await.unwrap_err();
+    assert_eq!(error.kind, WireErrorKind::Protocol);
+    client.shutdown().await;
+    error.detail.clone()
+}
+
+#[test]
+fn a_repeated_cursor_ends_the_list() {
+    let detail = run(refused("same-cursor", Limits::default()));
+    assert!(detail.contains("repeated the cursor `again`"), "{detail}");
+}
+
+#[test]
+fn pages_without_end_meet_the_limits() {
+    let detail = run(refused(
+        "pages-forever",
+        Limits {
+            max_pages: 20,
+            ..Limits::default()
+        },
+    ));
+    assert!(detail.contains("more than 20 pages"), "{detail}");
+    let detail = run(refused(
+        "pages-forever",
+        Limits {
+            max_items: 7,
+            ..Limits::default()
+        },
+    ));
+    assert!(detail.contains("more than 7 items"), "{detail}");
+}
+
+#[test]
+fn a_result_without_the_list_is_shown() {
+    let detail = run(refused("no-tools", Limits::default()));
+    assert_eq!(detail, r#"the result has no array `tools`: {"tool":[]}"#);
+}
+
+#[test]
+fn an_empty_cursor_means_the_end() {
+    run(async {
+        let client = connect("empty-cursor").await;
+        assert_eq!(client.list_tools().await.unwrap().len(), 1);
+        assert_eq!(client.violations()[0].kind, ViolationKind::MalformedResult);
+        client.shutdown().await;
+    });
+}
+
+#[test]
+fn tools_keep_what_we_do_not_know() {
+    run(async {
+        let client = connect("good").await;
+        let tools = client.list_tools().await.unwrap();
+        assert_eq!(tools, [json!({"name": "t", "x-odd": 1})]);
+        client.shutdown().await;
+    });
+}

@@ -1,0 +1,248 @@
+//! Problems that people can act on: what, where, what was expected, what to do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use crate::source::{Source, Span};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file works, but probably not as meant.
+    Warning,
+}
+
+/// One problem.
+#[derive(Debug, Clone)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The words under the marked place.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub help: Vec<String>,
+    place: Option<(Arc<Source>, Span)>,
+    /// A second place that belongs to the story, with its words.
+    related: Option<(Span, String)>,
+    /// The file, for a problem whose text cannot be shown (a file that cannot be read or is not text), with line and column
+    /// where they make sense.
+    file: Option<(String, Option<(usize, usize)>)>,
+}
+
+impl Diagnostic {
+    /// A problem without a place.
+    #[must_use]
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            message: message.into(),
+            label: None,
+            help: Vec::new(),
+            place: None,
+            related: None,
+            file: None,
+        }
+    }
+
+    /// Sets the place.
+    #[must_use]
+    pub fn at(mut self, source: &Arc<Source>, span: Span) -> Self {
+        self.place = Some((Arc::clone(source), span));
+        self
+    }
+
+    /// Names the file, where no text can be shown.
+    #[must_use]
+    pub fn in_file(mut self, name: impl Into<String>, position: Option<(usize, usize)>) -> Self {
+        self.file = Some((name.into(), position));
+        self
+    }
+
+    /// Sets the words under the marked place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Adds a line on what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Marks a second place in the same file.
+    #[must_use]
+    pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related = Some((span, label.into()));
+        self
+    }
+
+    /// The same place with other words.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// Turns it into a warning.
+    #[must_use]
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// The marked bytes of the file.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        self.place.as_ref().map(|(_, span)| *span)
+    }
+
+    /// File name, line and column (from 1), as far as known.
+    #[must_use]
+    pub fn location(&self) -> (Option<&str>, Option<(usize, usize)>) {
+        match &self.place {
+            Some((source, span)) => (Some(source.name()), Some(source.line_column(span.start))),
+            None => match &self.file {
+                Some((file, position)) => (Some(file), *position),
+                None => (None, None),
+            },
+        }
+    }
+
+    /// The machine-readable form.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let (file, position) = self.location();
+        json!({
+            "severity": match self.severity { Severity::Error => "error", Severity::Warning => "warning" },
+            "file": file,
+            "line": position.map(|(line, _)| line),
+            "column": position.map(|(_, column)| column),
+            "message": self.message,
+            "label": self.label,
+            "help": self.help,
+        })
+    }
+
+    /// The text for people, with the marked lines of the file.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let message = match (&self.place, &self.file) {
+            (None, Some((file, Some((line, column))))) => {
+                format!("{file}:{line}:{column}: {}", self.message)
+            }
+            (None, Some((file, None))) => format!("{file}: {}", self.message),
+            _ => self.message.clone(),
+        };
+        let title = level.primary_title(message);
+        let mut group = match &self.place {
+            Some((source, span)) => title.element(self.snippet(source, *span)),
+            None => Group::with_title(title),
+        };
+        for help in &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        renderer.render(&[group])
+    }
+
+    fn snippet<'a>(
+        &'a self,
+        source: &'a Source,
+        span: Span,
+    ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+        let (first_line, window) = source.window(span, 0);
+        let clip = |span: Span| {
+            let start = span.start.clamp(window.start, window.end);
+            let end = span.end.clamp(start, window.end);
+            // An empty mark shows as nothing: give it one character where there is one.
+            let end = if end == start {
+                source.text()[start..window.end]
+                    .chars()
+                    .next()
+                    .map_or(end, |next| start + next.len_utf8())
+            } else {
+                end
+            };
+            start - window.start..end - window.start
+        };
+        let mut primary = AnnotationKind::Primary.span(clip(span));
+        if let Some(label) = &self.label {
+            primary = primary.label(label.as_str());
+        }
+        let mut snippet = Snippet::source(&source.text()[window.clone()])
+            .line_start(first_line)
+            .path(source.name())
+            .annotation(primary);
+        if let Some((related, label)) = &self.related {
+            // A place outside the shown lines is told, not drawn: the window stays small however far apart they are.
+            if window.contains(&related.start) {
+                snippet = snippet.annotation(
+                    AnnotationKind::Context
+                        .span(clip(*related))
+                        .label(label.as_str()),
+                );
+            }
+        }
+        snippet
+    }
+}
+
+/// All problems of one or several files, in the order in which they were found.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Whether any of them is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.0
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// The text for people.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let mut out = String::new();
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            out.push_str(diagnostic.render(colour).trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(vec![diagnostic])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}

@@ -1,0 +1,235 @@
+//! The parsed tree: JSON values that know their place.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Number, Value};
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::source::{Source, Span};
+
+/// One value of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where it stands. For a value reached through an alias: where its anchor is.
+    pub span: Span,
+    /// What it is.
+    pub value: NodeValue,
+}
+
+/// The kinds of value, as in JSON; mappings keep the order of the file.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names are those of JSON")]
+pub enum NodeValue {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    Sequence(Vec<Node>),
+    Mapping(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key's text.
+    pub key: String,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// Its value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The plain JSON value.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match &self.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(value) => Value::Bool(*value),
+            NodeValue::Number(value) => Value::Number(value.clone()),
+            NodeValue::String(value) => Value::String(value.clone()),
+            NodeValue::Sequence(items) => items.iter().map(Node::to_json).collect(),
+            NodeValue::Mapping(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    /// Builds a node from JSON, every part of it standing at `span`: for values that replace a text of the file.
+    #[must_use]
+    pub fn from_json(value: &Value, span: Span) -> Self {
+        let value = match value {
+            Value::Null => NodeValue::Null,
+            Value::Bool(value) => NodeValue::Bool(*value),
+            Value::Number(value) => NodeValue::Number(value.clone()),
+            Value::String(value) => NodeValue::String(value.clone()),
+            Value::Array(items) => NodeValue::Sequence(
+                items
+                    .iter()
+                    .map(|item| Self::from_json(item, span))
+                    .collect(),
+            ),
+            Value::Object(map) => NodeValue::Mapping(
+                map.iter()
+                    .map(|(key, value)| Entry {
+                        key: key.clone(),
+                        key_span: span,
+                        value: Self::from_json(value, span),
+                    })
+                    .collect(),
+            ),
+        };
+        Self { span, value }
+    }
+
+    /// The entry of a mapping with this key.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            NodeValue::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// How a message calls this kind of value.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            NodeValue::Null => "nothing",
+            NodeValue::Bool(_) => "a boolean",
+            NodeValue::Number(_) => "a number",
+            NodeValue::String(_) => "a string",
+            NodeValue::Sequence(_) => "a list",
+            NodeValue::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// Applies `change` to every string value (not to keys) and replaces those for which it gives a node.
+    pub fn replace_strings(&mut self, change: &mut dyn FnMut(&str, Span) -> Option<Node>) {
+        match &mut self.value {
+            NodeValue::String(text) => {
+                if let Some(new) = change(text, self.span) {
+                    *self = new;
+                }
+            }
+            NodeValue::Sequence(items) => {
+                for item in items {
+                    item.replace_strings(change);
+                }
+            }
+            NodeValue::Mapping(entries) => {
+                for entry in entries {
+                    entry.value.replace_strings(change);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A parsed file.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub(crate) source: Arc<Source>,
+    pub(crate) root: Node,
+}
+
+impl Document {
+    /// The whole tree.
+    #[must_use]
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The tree, to change it (variables are put in before the shape is checked).
+    pub fn root_mut(&mut self) -> &mut Node {
+        &mut self.root
+    }
+
+    /// The text it came from.
+    #[must_use]
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// An error at a span.
+    #[must_use]
+    pub fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, message).at(&self.source, span)
+    }
+
+    /// An error at the value that a JSON pointer names; where part of the pointer does not exist, at the nearest that does.
+    #[must_use]
+    pub fn diagnostic_at(&self, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        self.error(self.span_at(pointer), message)
+    }
+
+    /// The place of the value that a JSON pointer names, or of its nearest ancestor that exists.
+    #[must_use]
+    pub fn span_at(&self, pointer: &str) -> Span {
+        self.walk(pointer).1
+    }
+
+    /// The place of the key that leads to the value; the value's own place where there is no key (list items).
+    #[must_use]
+    pub fn key_span_at(&self, pointer: &str) -> Span {
+        self.walk(pointer).0
+    }
+
+    /// Everything from the key to the end of the value that a JSON pointer names.
+    #[must_use]
+    pub fn extent_at(&self, pointer: &str) -> Span {
+        let (key_span, node) = self.find(pointer);
+        let mut extent = key_span;
+        widen(node, &mut extent);
+        extent
+    }
+
+    /// (place of the last key, place of the value).
+    fn walk(&self, pointer: &str) -> (Span, Span) {
+        let (key_span, node) = self.find(pointer);
+        (key_span, node.span)
+    }
+
+    /// The value that a pointer names, or its nearest ancestor that exists, with the place of its key.
+    fn find(&self, pointer: &str) -> (Span, &Node) {
+        let mut node = &self.root;
+        let mut key_span = node.span;
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            let next = match &node.value {
+                NodeValue::Mapping(_) => node
+                    .entry(&token)
+                    .map(|entry| (entry.key_span, &entry.value)),
+                NodeValue::Sequence(items) => token
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|index| items.get(index))
+                    .map(|item| (item.span, item)),
+                _ => None,
+            };
+            let Some((span, child)) = next else { break };
+            key_span = span;
+            node = child;
+        }
+        (key_span, node)
+    }
+}
+
+fn widen(node: &Node, extent: &mut Span) {
+    extent.start = extent.start.min(node.span.start);
+    extent.end = extent.end.max(node.span.end);
+    match &node.value {
+        NodeValue::Sequence(items) => items.iter().for_each(|item| widen(item, extent)),
+        NodeValue::Mapping(entries) => {
+            for entry in entries {
+                extent.end = extent.end.max(entry.key_span.end);
+                widen(&entry.value, extent);
+            }
+        }
+        _ => {}
+    }
+}

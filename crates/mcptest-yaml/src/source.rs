@@ -1,0 +1,137 @@
+//! Source text and positions in it.
+
+/// A range of bytes in a source text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// How many characters lie between two remembered offsets: lookups walk at most this far, so a file that is one very long
+/// line costs no more than any other.
+const CHECKPOINT_EVERY: usize = 1024;
+
+/// A named text, with what is needed to turn the parser's character positions into bytes and bytes into lines.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Byte offset of every 1024th character; empty for ASCII text, where characters are bytes.
+    checkpoints: Vec<usize>,
+    line_starts: Vec<usize>,
+}
+
+impl Source {
+    /// Indexes a text. `name` is what messages call the file.
+    #[must_use]
+    pub fn new(name: &str, text: String) -> Self {
+        let checkpoints = if text.is_ascii() {
+            Vec::new()
+        } else {
+            text.char_indices()
+                .step_by(CHECKPOINT_EVERY)
+                .map(|(byte, _)| byte)
+                .collect()
+        };
+        let bytes = text.as_bytes();
+        let mut line_starts = vec![0];
+        for (at, byte) in bytes.iter().enumerate() {
+            // YAML ends a line at LF, CR or CRLF.
+            let ends = *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+            if ends {
+                line_starts.push(at + 1);
+            }
+        }
+        Self {
+            name: name.to_owned(),
+            text,
+            checkpoints,
+            line_starts,
+        }
+    }
+
+    /// What messages call the file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The byte offset of the `index`th character (or the end of the text).
+    #[must_use]
+    pub fn byte_of_char(&self, index: usize) -> usize {
+        if self.checkpoints.is_empty() {
+            return index.min(self.text.len());
+        }
+        let checkpoint = index / CHECKPOINT_EVERY;
+        let Some(base) = self.checkpoints.get(checkpoint) else {
+            return self.text.len();
+        };
+        self.text[*base..]
+            .char_indices()
+            .nth(index % CHECKPOINT_EVERY)
+            .map_or(self.text.len(), |(byte, _)| base + byte)
+    }
+
+    /// Line and column of a byte, both from 1; the column counts characters.
+    #[must_use]
+    pub fn line_column(&self, byte: usize) -> (usize, usize) {
+        let line = self.line_starts.partition_point(|start| *start <= byte);
+        let start = self.line_starts[line - 1];
+        let byte = byte.min(self.text.len());
+        let column = self.text.get(start..byte).map_or(1, |text| {
+            // A mark on a line end counts as the column after the last character.
+            text.chars().count() + 1
+        });
+        (line, column)
+    }
+
+    /// The part of the text that holds the lines of `span` with `around` more on each side: its first line's number, and
+    /// its byte range.
+    #[must_use]
+    pub(crate) fn window(&self, span: Span, around: usize) -> (usize, std::ops::Range<usize>) {
+        let (first, _) = self.line_column(span.start);
+        let (last, _) = self.line_column(span.end.max(span.start));
+        // A block that runs over many lines is shown by its head.
+        let last = last.min(first + 8);
+        let from = first.saturating_sub(around).max(1);
+        let to = (last + around).min(self.line_starts.len());
+        let end = self.line_starts.get(to).copied().unwrap_or(self.text.len());
+        (from, self.line_starts[from - 1]..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_not_bytes() {
+        let source = Source::new("f", "é: ü\nb: 1".into());
+        assert_eq!(source.byte_of_char(3), 4);
+        assert_eq!(source.line_column(4), (1, 4));
+        assert_eq!(source.line_column(7), (2, 1));
+    }
+
+    #[test]
+    fn long_non_ascii_lines_are_indexed() {
+        let source = Source::new("f", "ä".repeat(5000));
+        assert_eq!(source.byte_of_char(4321), 8642);
+        assert_eq!(source.byte_of_char(9999), 10_000);
+    }
+
+    #[test]
+    fn every_kind_of_line_end_counts_once() {
+        let source = Source::new("f", "a\r\nb\rc\nd".into());
+        assert_eq!(source.line_column(3), (2, 1));
+        assert_eq!(source.line_column(5), (3, 1));
+        assert_eq!(source.line_column(7), (4, 1));
+    }
+}
