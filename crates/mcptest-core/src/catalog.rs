@@ -1,5 +1,6 @@
 //! Tools as a server lists them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 ///
 /// It stays raw on purpose. A tool without a schema or with a hint of the wrong type is evidence about its server; a typed
 /// struct would have to drop or refuse it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Tool(Map<String, Value>);
 
@@ -20,11 +21,7 @@ impl Tool {
         if let Some(server) = server {
             map.insert("server".into(), server.into());
         }
-        map.extend(
-            listed
-                .iter()
-                .map(|(key, value)| (key.clone(), value.clone())),
-        );
+        map.extend(listed.iter().map(|(key, value)| (key.clone(), value.clone())));
         Some(Self(map))
     }
 
@@ -67,11 +64,7 @@ mod tests {
 
     #[test]
     fn a_malformed_tool_is_kept_as_it_is() {
-        let tool = Tool::from_listing(
-            Some("s"),
-            &json!({"name": 3, "annotations": {"readOnlyHint": "yes"}}),
-        )
-        .unwrap();
+        let tool = Tool::from_listing(Some("s"), &json!({"name": 3, "annotations": {"readOnlyHint": "yes"}})).unwrap();
         assert_eq!(tool.name(), "");
         assert_eq!(tool.server(), Some("s"));
         assert_eq!(tool.description(), None);

@@ -96,17 +96,10 @@ impl Expectation {
                 Some(matcher) => Matcher::compile(matcher, &place),
                 None => Err(vec![Problem::new(at, "missing key `matcher`")]),
             };
-            (
-                path.as_str().unwrap_or(""),
-                pointer_join(at, "target"),
-                matcher,
-            )
+            (path.as_str().unwrap_or(""), pointer_join(at, "target"), matcher)
         } else {
             let Some((path, value)) = map.iter().next().filter(|_| map.len() == 1) else {
-                return Err(vec![Problem::new(
-                    at,
-                    "expected one `<target>: <matcher>` pair",
-                )]);
+                return Err(vec![Problem::new(at, "expected one `<target>: <matcher>` pair")]);
             };
             let place = pointer_join(at, path);
             let matcher = if value.is_object() {
@@ -218,10 +211,7 @@ mod tests {
     #[test]
     fn problems_of_target_and_matcher_come_together() {
         let problems = compile(json!({"target": "a..b", "matcher": {"regex": "("}})).unwrap_err();
-        let places: Vec<_> = problems
-            .iter()
-            .map(|problem| problem.pointer.as_str())
-            .collect();
+        let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
         assert_eq!(places, ["/expect/0/target", "/expect/0/matcher/regex"]);
         assert!(compile(json!({"a": 1, "b": 2})).is_err());
         assert!(compile(json!({"target": "a"})).is_err());
@@ -230,10 +220,7 @@ mod tests {
     #[test]
     fn absent_says_why() {
         let expectation = compile(json!({"a.cost": {"<=": 1}})).unwrap();
-        let assertion = expectation.apply(
-            &json!({"a": {"cost": null}}),
-            Some("no price is known for model `x`"),
-        );
+        let assertion = expectation.apply(&json!({"a": {"cost": null}}), Some("no price is known for model `x`"));
         assert!(!assertion.passed);
         assert_eq!(
             assertion.reason.as_deref(),

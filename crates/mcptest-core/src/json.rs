@@ -10,9 +10,7 @@ use serde_json::{Number, Value};
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter()
@@ -55,11 +53,9 @@ fn compare_mixed(integer: i128, float: f64) -> Ordering {
         return Ordering::Greater;
     }
     let whole = float.trunc();
-    integer.cmp(&(whole as i128)).then_with(|| {
-        0.0_f64
-            .partial_cmp(&(float - whole))
-            .unwrap_or(Ordering::Equal)
-    })
+    integer
+        .cmp(&(whole as i128))
+        .then_with(|| 0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal))
 }
 
 /// One text for all spellings of the same value: keys sorted, no blanks, whole doubles written as integers.
@@ -108,10 +104,7 @@ fn write_canonical(value: &Value, out: &mut String) {
 
 fn write_canonical_number(number: &Number, out: &mut String) {
     let float = float(number);
-    let _ = if integer(number).is_none()
-        && float.fract() == 0.0
-        && float.abs() < 9_007_199_254_740_992.0
-    {
+    let _ = if integer(number).is_none() && float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 {
         write!(out, "{}", float as i64)
     } else {
         write!(out, "{number}")

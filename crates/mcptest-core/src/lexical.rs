@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 /// Words too common to tell tools apart.
 const STOP_WORDS: [&str; 62] = [
-    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do",
-    "does", "for", "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it",
-    "its", "me", "my", "of", "on", "or", "our", "please", "should", "so", "some", "tell", "that",
-    "the", "their", "them", "then", "there", "these", "this", "those", "to", "use", "using", "was",
-    "we", "what", "when", "where", "which", "will", "with", "would", "you", "your",
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
+    "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or",
+    "our", "please", "should", "so", "some", "tell", "that", "the", "their", "them", "then", "there", "these", "this",
+    "those", "to", "use", "using", "was", "we", "what", "when", "where", "which", "will", "with", "would", "you",
+    "your",
 ];
 
 /// The content words of a text, in lower case.
@@ -31,8 +31,7 @@ pub fn words(text: &str) -> Vec<String> {
     let mut word = String::new();
     let mut previous: Option<char> = None;
     for character in text.chars() {
-        let breaks_case = previous.is_some_and(|p| p.is_lowercase() || p.is_ascii_digit())
-            && character.is_uppercase();
+        let breaks_case = previous.is_some_and(|p| p.is_lowercase() || p.is_ascii_digit()) && character.is_uppercase();
         if (!character.is_alphanumeric() || breaks_case) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
@@ -65,10 +64,7 @@ pub struct Pick {
 /// assert!(select("Sing!", tools).is_none());
 /// ```
 #[must_use]
-pub fn select<'a>(
-    request: &str,
-    tools: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Option<Pick> {
+pub fn select<'a>(request: &str, tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Pick> {
     let wanted = content_words(request);
     let mut best: Option<(usize, std::cmp::Reverse<usize>, Pick)> = None;
     for (index, (name, description)) in tools.into_iter().enumerate() {
@@ -78,10 +74,7 @@ pub fn select<'a>(
             continue;
         }
         let rank = (shared.len(), std::cmp::Reverse(own.len()));
-        if best
-            .as_ref()
-            .is_none_or(|(count, size, _)| rank > (*count, *size))
-        {
+        if best.as_ref().is_none_or(|(count, size, _)| rank > (*count, *size)) {
             best = Some((rank.0, rank.1, Pick { index, shared }));
         }
     }
@@ -117,19 +110,11 @@ mod tests {
         ];
         // `search` and `docs` are shared by the last two; the first of them has fewer words.
         assert_eq!(select("search docs", tools).unwrap().index, 1);
+        assert_eq!(select("search", [("y_search", ""), ("x_search", "")]).unwrap().index, 0);
         assert_eq!(
-            select("search", [("y_search", ""), ("x_search", "")])
+            select("search", [("long_search", "with more words"), ("search", "")])
                 .unwrap()
                 .index,
-            0
-        );
-        assert_eq!(
-            select(
-                "search",
-                [("long_search", "with more words"), ("search", "")]
-            )
-            .unwrap()
-            .index,
             1
         );
     }

@@ -68,10 +68,7 @@ impl Target {
     pub fn dotted(text: &str) -> Self {
         Self {
             text: text.to_owned(),
-            steps: text
-                .split('.')
-                .map(|key| Step::Key(key.to_owned()))
-                .collect(),
+            steps: text.split('.').map(|key| Step::Key(key.to_owned())).collect(),
         }
     }
 
@@ -112,9 +109,7 @@ fn select(steps: &[Step], value: &Value) -> Option<Value> {
         Step::Index(index) => {
             let items = value.as_array()?;
             let index = if *index < 0 {
-                items
-                    .len()
-                    .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
+                items.len().checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
             } else {
                 usize::try_from(*index).ok()?
             };
@@ -260,18 +255,14 @@ mod tests {
 
     #[test]
     fn steps() {
-        let value =
-            json!({"a": {"b-c": [10, 20, 30]}, "tool": {"read_file": {"score": 0.5}, "a.b\"c": 1}});
+        let value = json!({"a": {"b-c": [10, 20, 30]}, "tool": {"read_file": {"score": 0.5}, "a.b\"c": 1}});
         assert_eq!(get("a.b-c[0]", value.clone()), Some(json!(10)));
         assert_eq!(get("a.b-c[-1]", value.clone()), Some(json!(30)));
         assert_eq!(get("a.b-c[3]", value.clone()), None);
         assert_eq!(get("a.b-c[-4]", value.clone()), None);
         assert_eq!(get("a.nope", value.clone()), None);
         assert_eq!(get("a[0]", value.clone()), None);
-        assert_eq!(
-            get(r#"tool["read_file"].score"#, value.clone()),
-            Some(json!(0.5))
-        );
+        assert_eq!(get(r#"tool["read_file"].score"#, value.clone()), Some(json!(0.5)));
         assert_eq!(get(r#"tool["a.b\"c"]"#, value.clone()), Some(json!(1)));
         assert_eq!(get("tool['read_file'][\"score\"]", value), Some(json!(0.5)));
     }

@@ -60,10 +60,7 @@ mod tests {
 
     #[test]
     fn escapes_are_visible_and_harmless() {
-        assert_eq!(
-            one_line("a\u{1b}[31mred\nb\u{202e}c"),
-            "a\\u{1b}[31mred\\nb\\u{202e}c"
-        );
+        assert_eq!(one_line("a\u{1b}[31mred\nb\u{202e}c"), "a\\u{1b}[31mred\\nb\\u{202e}c");
         assert_eq!(lines("a\nb\u{7}"), "a\nb\\u{7}");
         assert_eq!(one_line("Größe ✓ 日本"), "Größe ✓ 日本");
     }

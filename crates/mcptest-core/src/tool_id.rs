@@ -85,10 +85,7 @@ mod tests {
     fn wire_names_split_at_a_known_server_only() {
         let servers: KnownServers = ["my__srv", "a"].into_iter().collect();
         assert_eq!(servers.split_wire_name("a__b__c"), Some(("a", "b__c")));
-        assert_eq!(
-            servers.split_wire_name("my__srv__t"),
-            Some(("my__srv", "t"))
-        );
+        assert_eq!(servers.split_wire_name("my__srv__t"), Some(("my__srv", "t")));
         assert_eq!(servers.split_wire_name("x__t"), None);
         assert_eq!(servers.split_wire_name("a__"), None);
     }

@@ -3,6 +3,7 @@
 //! What is not in a trace is unknown, never zero: tokens that nobody reported are no tokens to count, and a result without
 //! an error flag says nothing. Keys that this version does not know are kept.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ use crate::tool_id::{self, KnownServers};
 use crate::verdict::RunError;
 
 /// What an agent observably did in one run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
     /// The test it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,11 +26,7 @@ pub struct Trace {
     /// Every call, in order: the ones typed into a turn, several in one turn, and those made from generated code.
     pub tool_calls: Vec<ToolCall>,
     /// What came back. Use [`Trace::result_of`] to find the one of a call.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
     /// What was said, and what it cost in tokens.
     #[serde(
@@ -56,7 +53,7 @@ pub struct Trace {
 }
 
 /// One tool call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// Joins the call with its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,11 +65,7 @@ pub struct ToolCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The arguments: usually an object. Text that did not parse as JSON is kept as that text.
-    #[serde(
-        default,
-        deserialize_with = "keep_null",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "keep_null", skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     /// Set for a call made from inside generated code: the provider's tag for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +109,7 @@ impl ToolCall {
 }
 
 /// What a call came back with.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The call it answers; without it, the call at the same position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +126,7 @@ pub struct ToolResult {
 }
 
 /// What was said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// The turns, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +146,7 @@ impl Conversation {
 }
 
 /// One turn of the conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
     /// `user`, `assistant`, `tool`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,7 +176,7 @@ impl Turn {
 }
 
 /// Token usage. Only what was reported is there.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
     /// Read by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,9 +218,10 @@ impl Trace {
         }
         for (index, call) in self.tool_calls.iter().enumerate() {
             // An id on both sides that does not match is another call's result, not this position's.
-            let by_position = self.tool_results.get(index).is_some_and(|result| {
-                !used[index] && (result.call_id.is_none() || call.id.is_none())
-            });
+            let by_position = self
+                .tool_results
+                .get(index)
+                .is_some_and(|result| !used[index] && (result.call_id.is_none() || call.id.is_none()));
             if paired[index].is_none() && by_position {
                 paired[index] = Some(index);
             }
@@ -262,12 +256,7 @@ impl Trace {
 
     /// Splits wire names (`server__tool`) of calls whose server is not recorded, where it is one of the known servers.
     pub fn split_wire_names(&mut self, servers: &KnownServers) {
-        let from_catalog: KnownServers = self
-            .catalog
-            .iter()
-            .flatten()
-            .filter_map(Tool::server)
-            .collect();
+        let from_catalog: KnownServers = self.catalog.iter().flatten().filter_map(Tool::server).collect();
         for call in &mut self.tool_calls {
             if call.server.is_some() {
                 continue;
@@ -299,10 +288,7 @@ impl Trace {
         root.insert("tool_calls".into(), Value::Array(calls));
         root.insert(
             "tool_names".into(),
-            self.tool_calls
-                .iter()
-                .map(|call| Value::from(call.name()))
-                .collect(),
+            self.tool_calls.iter().map(|call| Value::from(call.name())).collect(),
         );
         root.insert(
             "tool_results".into(),
@@ -357,9 +343,7 @@ pub fn read(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
     let result = if text.trim_start().starts_with('[') {
         serde_json::from_str(text)
     } else {
-        serde_json::Deserializer::from_str(text)
-            .into_iter::<Trace>()
-            .collect()
+        serde_json::Deserializer::from_str(text).into_iter::<Trace>().collect()
     };
     result.map_err(|error| TraceSyntaxError {
         line: error.line(),
@@ -429,9 +413,7 @@ mod tests {
 
     #[test]
     fn missing_is_unknown() {
-        let trace = trace(
-            json!({"tool_calls": [{"name": "f"}], "conversation": null, "tool_results": null}),
-        );
+        let trace = trace(json!({"tool_calls": [{"name": "f"}], "conversation": null, "tool_results": null}));
         assert_eq!(trace.total_tokens(), None);
         assert_eq!(trace.final_text(), None);
         assert_eq!(trace.results_by_call(), [None]);
@@ -440,9 +422,7 @@ mod tests {
         assert_eq!(seen["conversation"].get("tokens"), None);
         assert_eq!(seen["tool_results"], json!([null]));
         // Known parts of the usage do not make a total.
-        let partly = self::trace(
-            json!({"tool_calls": [], "conversation": {"tokens": {"input": 5, "output": 6}}}),
-        );
+        let partly = self::trace(json!({"tool_calls": [], "conversation": {"tokens": {"input": 5, "output": 6}}}));
         assert_eq!(partly.total_tokens(), None);
     }
 

@@ -4,9 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What came out. The order is that of gravity: where several apply, the gravest is the whole's.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Judged, and good.
@@ -86,13 +84,7 @@ mod tests {
             Verdict::worst([Verdict::Pass, Verdict::NoEvidence]),
             Verdict::NoEvidence
         );
-        assert_eq!(
-            Verdict::worst([Verdict::Fail, Verdict::NoEvidence]),
-            Verdict::Fail
-        );
-        assert_eq!(
-            Verdict::worst([Verdict::Fail, Verdict::Error]),
-            Verdict::Error
-        );
+        assert_eq!(Verdict::worst([Verdict::Fail, Verdict::NoEvidence]), Verdict::Fail);
+        assert_eq!(Verdict::worst([Verdict::Fail, Verdict::Error]), Verdict::Error);
     }
 }

@@ -32,19 +32,14 @@ pub(crate) fn call_tool<'a>(
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name")?;
     let Some(tool) = tools.by_name.get(name) else {
-        return Err(RpcError::invalid_params(format!(
-            "Unknown tool: {}",
-            clip(name)
-        )));
+        return Err(RpcError::invalid_params(format!("Unknown tool: {}", clip(name))));
     };
     let nothing = Value::Object(Map::new());
     let arguments = match params.get("arguments") {
         None => &nothing,
         Some(arguments @ Value::Object(_)) => arguments,
         Some(_) => {
-            return Err(RpcError::invalid_params(
-                "Invalid params: arguments is not an object",
-            ));
+            return Err(RpcError::invalid_params("Invalid params: arguments is not an object"));
         }
     };
     let problems = tool.arguments.problems(arguments);
@@ -56,11 +51,7 @@ pub(crate) fn call_tool<'a>(
     Ok(Outcome::fresh(members))
 }
 
-fn bad_arguments<'a>(
-    tool: &str,
-    problems: &[ArgumentProblem],
-    revision: Revision,
-) -> Result<Outcome<'a>, RpcError> {
+fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revision) -> Result<Outcome<'a>, RpcError> {
     let title = format!("Invalid arguments for tool {}", clip(tool));
     let lines: Vec<_> = problems.iter().map(ArgumentProblem::line).collect();
     if revision.reports_bad_arguments_as_result() {
@@ -69,10 +60,7 @@ fn bad_arguments<'a>(
         return Ok(Outcome::fresh(members(&result)));
     }
     let data: Vec<_> = problems.iter().map(ArgumentProblem::to_json).collect();
-    Err(
-        RpcError::invalid_params(format!("{title}: {}", lines.join("; ")))
-            .with_data(json!({"problems": data})),
-    )
+    Err(RpcError::invalid_params(format!("{title}: {}", lines.join("; "))).with_data(json!({"problems": data})))
 }
 
 pub(crate) fn get_prompt<'a>(
@@ -81,17 +69,12 @@ pub(crate) fn get_prompt<'a>(
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name")?;
     let Some(prompt) = prompts.by_name.get(name) else {
-        return Err(RpcError::invalid_params(format!(
-            "Unknown prompt: {}",
-            clip(name)
-        )));
+        return Err(RpcError::invalid_params(format!("Unknown prompt: {}", clip(name))));
     };
     let nothing = Value::Object(Map::new());
     let arguments = params.get("arguments").unwrap_or(&nothing);
     let Some(given) = arguments.as_object() else {
-        return Err(RpcError::invalid_params(
-            "Invalid params: arguments is not an object",
-        ));
+        return Err(RpcError::invalid_params("Invalid params: arguments is not an object"));
     };
     if let Some((name, _)) = given.iter().find(|(_, value)| !value.is_string()) {
         return Err(RpcError::invalid_params(format!(
@@ -99,24 +82,15 @@ pub(crate) fn get_prompt<'a>(
             clip(name)
         )));
     }
-    if let Some(name) = prompt
-        .required
-        .iter()
-        .find(|name| !given.contains_key(*name))
-    {
-        return Err(RpcError::invalid_params(format!(
-            "Missing required argument: {name}"
-        )));
+    if let Some(name) = prompt.required.iter().find(|name| !given.contains_key(*name)) {
+        return Err(RpcError::invalid_params(format!("Missing required argument: {name}")));
     }
     let mut members = Vec::new();
     prompt.response.render(arguments, &mut members);
     Ok(Outcome::fresh(members))
 }
 
-pub(crate) fn text_param<'a>(
-    params: &'a Map<String, Value>,
-    name: &str,
-) -> Result<&'a str, RpcError> {
+pub(crate) fn text_param<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, RpcError> {
     params
         .get(name)
         .and_then(Value::as_str)

@@ -74,9 +74,7 @@ impl Manifest {
         let resources = each(&spec.resources, "resources", |resource, at| {
             compiler.resource(resource, at)
         });
-        let prompts = each(&spec.prompts, "prompts", |prompt, at| {
-            compiler.prompt(prompt, at)
-        });
+        let prompts = each(&spec.prompts, "prompts", |prompt, at| compiler.prompt(prompt, at));
         let names = |names: Vec<&str>, list, key, compiler: &mut Compiler| {
             compiler.unique(&names, list, key);
         };
@@ -91,10 +89,7 @@ impl Manifest {
         }
         Ok(Self {
             name: spec.name.clone(),
-            version: spec
-                .version
-                .clone()
-                .unwrap_or_else(|| DEFAULT_VERSION.to_owned()),
+            version: spec.version.clone().unwrap_or_else(|| DEFAULT_VERSION.to_owned()),
             instructions: spec.instructions.clone(),
             tools: (!tools.is_empty()).then_some(tools),
             resources,
@@ -212,10 +207,7 @@ impl Compiler {
 
     fn schema(&mut self, schema: &Value, at: &str) {
         if let Some((place, message)) = schema_problem(schema) {
-            self.problem(
-                format!("{at}{place}"),
-                format!("not a valid JSON Schema: {message}"),
-            );
+            self.problem(format!("{at}{place}"), format!("not a valid JSON Schema: {message}"));
         }
     }
 
@@ -239,10 +231,7 @@ impl Compiler {
                     builder.raw(b"}");
                 }
             }
-            (None, None) => self.problem(
-                at,
-                "an empty response: give it `content` or `structured_content`",
-            ),
+            (None, None) => self.problem(at, "an empty response: give it `content` or `structured_content`"),
         }
         builder.raw(b"]");
         if let Some(structured) = &spec.structured_content {
@@ -293,15 +282,11 @@ impl Compiler {
         match (&spec.text, &spec.blob) {
             (Some(_), None) => {}
             (None, Some(blob)) if is_base64(blob) => {}
-            (None, Some(_)) => self.problem(
-                format!("{at}/blob"),
-                "not base64: for plain text use `text`",
-            ),
+            (None, Some(_)) => self.problem(format!("{at}/blob"), "not base64: for plain text use `text`"),
             (None, None) => self.problem(at, "a resource needs `text`, or `blob` in base64"),
-            (Some(_), Some(_)) => self.problem(
-                format!("{at}/blob"),
-                "a resource has either `text` or `blob`, not both",
-            ),
+            (Some(_), Some(_)) => {
+                self.problem(format!("{at}/blob"), "a resource has either `text` or `blob`, not both")
+            }
         }
         Resource {
             uri: spec.uri.clone(),
@@ -332,11 +317,7 @@ impl Compiler {
         }
         builder.raw(br#""messages":["#);
         for (index, message) in spec.messages.iter().enumerate() {
-            builder.raw(if index == 0 {
-                b"{\"role\":\""
-            } else {
-                b",{\"role\":\""
-            });
+            builder.raw(if index == 0 { b"{\"role\":\"" } else { b",{\"role\":\"" });
             builder.raw(message.role.as_str().as_bytes());
             builder.raw(br#"","content":"#);
             self.block(

@@ -54,10 +54,7 @@ impl RpcError {
     }
 
     pub(crate) fn method_not_found(method: &str) -> Self {
-        Self::new(
-            METHOD_NOT_FOUND,
-            format!("Method not found: {}", clip(method)),
-        )
+        Self::new(METHOD_NOT_FOUND, format!("Method not found: {}", clip(method)))
     }
 }
 
@@ -81,10 +78,7 @@ pub(crate) enum Incoming<'a> {
     /// A notification, or a reply to a request that the mock never made: neither is ever answered.
     Silent,
     /// Not a valid message; the id is there if it could be read.
-    Invalid {
-        id: Option<&'a Value>,
-        error: RpcError,
-    },
+    Invalid { id: Option<&'a Value>, error: RpcError },
 }
 
 /// Sorts a message by its kind.
@@ -110,10 +104,7 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         return Incoming::Silent;
     }
     let Some(id) = id else {
-        return invalid(
-            None,
-            "Invalid request: the id is neither a string nor an integer",
-        );
+        return invalid(None, "Invalid request: the id is neither a string nor an integer");
     };
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return invalid(Some(id), "Invalid request: jsonrpc is not \"2.0\"");
@@ -243,10 +234,7 @@ mod tests {
     #[test]
     fn only_requests_with_a_usable_id_are_requests() {
         let request = json!({"jsonrpc": "2.0", "id": "a", "method": "ping"});
-        assert!(matches!(
-            classify(&request),
-            Incoming::Request { method: "ping", .. }
-        ));
+        assert!(matches!(classify(&request), Incoming::Request { method: "ping", .. }));
         for silent in [
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
             json!({"method": "anything"}),
@@ -259,14 +247,8 @@ mod tests {
             (json!(1), false),
             (json!({}), false),
             (json!({"id": 7}), true),
-            (
-                json!({"jsonrpc": "2.0", "id": null, "method": "ping"}),
-                false,
-            ),
-            (
-                json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}),
-                false,
-            ),
+            (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), false),
+            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), false),
             (json!({"jsonrpc": "2.0", "id": 1, "method": 2}), true),
             (json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), true),
             (

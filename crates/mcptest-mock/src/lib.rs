@@ -37,8 +37,8 @@ pub use compile::{Manifest, Problem};
 pub use jsonrpc::{Replies, Reply, RpcError};
 pub use load::load;
 pub use manifest::{
-    BlockSpec, ManifestFile, PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec,
-    ResponseSpec, Role, ServerSpec, ToolSpec, manifest_schema,
+    BlockSpec, ManifestFile, PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec, ResponseSpec, Role,
+    ServerSpec, ToolSpec, manifest_schema,
 };
 pub use revision::Revision;
 pub use server::MockServer;

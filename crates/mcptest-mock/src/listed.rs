@@ -56,11 +56,7 @@ impl<T> Listed<T> {
             }
         }
         list.push(b']');
-        Self {
-            list,
-            length,
-            by_name,
-        }
+        Self { list, length, by_name }
     }
 
     pub(crate) fn page<'a>(&'a self, params: &Map<String, Value>) -> Result<Outcome<'a>, RpcError> {

@@ -30,9 +30,7 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
     }
     let (file, document) = mcptest_yaml::from_bytes::<ManifestFile>(name, bytes)?;
     Manifest::from_spec(&file.mock_server).map_err(|problems| {
-        let diagnostics = problems
-            .into_iter()
-            .map(|problem| place(&document, problem));
+        let diagnostics = problems.into_iter().map(|problem| place(&document, problem));
         Diagnostics(diagnostics.collect())
     })
 }
@@ -107,10 +105,7 @@ fn syntax_error(name: &str, bytes: &[u8], error: &serde_json::Error) -> Diagnost
         .map(str::len)
         .sum();
     let at = (line_start + error.column().saturating_sub(1)).min(text.len());
-    let at = (0..=at)
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0);
+    let at = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let source = Arc::new(Source::new(name, text.to_owned()));
     diagnostic.at(&source, Span { start: at, end: at }).into()
 }
@@ -120,9 +115,7 @@ fn file_name(name: &str) -> &str {
 }
 
 fn extension(name: &str) -> Option<&str> {
-    file_name(name)
-        .rsplit_once('.')
-        .map(|(_, extension)| extension)
+    file_name(name).rsplit_once('.').map(|(_, extension)| extension)
 }
 
 fn stem(name: &str) -> &str {

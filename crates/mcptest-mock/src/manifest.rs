@@ -176,9 +176,7 @@ impl Role {
 /// The JSON Schema of the manifest file.
 #[must_use]
 pub fn manifest_schema() -> Value {
-    SchemaGenerator::default()
-        .into_root_schema_for::<ManifestFile>()
-        .into()
+    SchemaGenerator::default().into_root_schema_for::<ManifestFile>().into()
 }
 
 /// The wire spellings that are accepted beside ours: (ours, the other).
@@ -212,10 +210,7 @@ fn add_aliases(schema: &mut Schema, aliases: &[(&str, &str)]) {
             continue;
         };
         let mut property = property.clone();
-        property.insert(
-            "description".to_owned(),
-            format!("The same as `{canonical}`.").into(),
-        );
+        property.insert("description".to_owned(), format!("The same as `{canonical}`.").into());
         property.insert(mcptest_yaml::ALIAS_OF.to_owned(), (*canonical).into());
         properties.insert((*alias).to_owned(), property.into());
     }
@@ -317,15 +312,11 @@ mod tests {
         let text: ResponseSpec = serde_json::from_value(json!("hello")).expect("a text");
         assert_eq!(text, ResponseSpec::text("hello"));
         let body: ResponseSpec =
-            serde_json::from_value(json!({"structuredContent": {"a": 1}, "isError": true}))
-                .expect("a mapping");
+            serde_json::from_value(json!({"structuredContent": {"a": 1}, "isError": true})).expect("a mapping");
         assert_eq!(body.structured_content, Some(json!({"a": 1})));
         assert!(body.is_error);
         let error = serde_json::from_value::<ResponseSpec>(json!(7)).expect_err("a number");
-        assert!(
-            error.to_string().contains("a text, or a mapping"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("a text, or a mapping"), "{error}");
     }
 
     #[test]

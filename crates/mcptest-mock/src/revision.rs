@@ -44,9 +44,7 @@ impl Revision {
     /// The revision with this name, if the mock speaks it.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|revision| revision.as_str() == name)
+        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
     /// Whether each request stands alone: no handshake, `_meta` required, `resultType` and cache hints in results.

@@ -4,9 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::calls::{Tool, call_tool, get_prompt, text_param};
 use crate::compile::{Manifest, Prompt};
-use crate::jsonrpc::{
-    Incoming, PARSE_ERROR, Replies, Reply, ResultBody, RpcError, classify, clip, write_json,
-};
+use crate::jsonrpc::{Incoming, PARSE_ERROR, Replies, Reply, ResultBody, RpcError, classify, clip, write_json};
 use crate::listed::{Listed, Outcome, members};
 use crate::revision::Revision;
 use crate::session::{Session, request_revision};
@@ -72,9 +70,7 @@ impl MockServer {
         Self {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             // Stale at once: a client under test shall ask as often as it would ask any server.
-            cacheable_head: head(
-                &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta}),
-            ),
+            cacheable_head: head(&json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta})),
             info,
             capabilities: capabilities.into(),
             instructions: manifest.instructions,
@@ -206,11 +202,7 @@ impl MockServer {
         })
     }
 
-    fn initialize(
-        &self,
-        session: &mut Session,
-        params: &Map<String, Value>,
-    ) -> Result<Outcome<'_>, RpcError> {
+    fn initialize(&self, session: &mut Session, params: &Map<String, Value>) -> Result<Outcome<'_>, RpcError> {
         let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
             return Err(RpcError::invalid_params(
                 "Invalid params: protocolVersion is not a string",
@@ -231,12 +223,7 @@ impl MockServer {
         Ok(Outcome::fresh(members(&result)))
     }
 
-    fn dispatch(
-        &self,
-        revision: Revision,
-        method: &str,
-        params: &Map<String, Value>,
-    ) -> Result<Outcome<'_>, RpcError> {
+    fn dispatch(&self, revision: Revision, method: &str, params: &Map<String, Value>) -> Result<Outcome<'_>, RpcError> {
         let unknown = || RpcError::method_not_found(method);
         match method {
             "ping" if !revision.is_stateless() => Ok(Outcome::fresh(Vec::new())),

@@ -31,8 +31,7 @@ pub(crate) fn request_revision(
     let meta = params.get("_meta").and_then(Value::as_object);
     let version = meta.and_then(|meta| meta.get(META_VERSION));
     let declared = meta.and_then(|meta| meta.get(META_CAPABILITIES));
-    let missing =
-        |what: &str| RpcError::invalid_params(format!("Invalid params: _meta has no valid {what}"));
+    let missing = |what: &str| RpcError::invalid_params(format!("Invalid params: _meta has no valid {what}"));
     let requested = match version {
         None if method == "server/discover" => return Err(missing(META_VERSION)),
         None => None,

@@ -90,9 +90,7 @@ impl<'a> Lines<'a> {
         self.skipping = true;
         self.line = Vec::new();
         let limit = MAX_LINE_BYTES >> 20;
-        let error = RpcError::invalid_request(format!(
-            "Invalid request: the line is longer than {limit} MiB"
-        ));
+        let error = RpcError::invalid_request(format!("Invalid request: the line is longer than {limit} MiB"));
         Replies::One(Reply::error(None, error)).write_to(&mut self.out);
         self.out.push(b'\n');
     }
@@ -101,14 +99,12 @@ impl<'a> Lines<'a> {
     fn end(&mut self, part: &[u8]) {
         let whole = self.line.is_empty() && !self.skipping && part.len() <= MAX_LINE_BYTES;
         if whole {
-            self.server
-                .handle_line(&mut self.session, part, &mut self.out);
+            self.server.handle_line(&mut self.session, part, &mut self.out);
             return;
         }
         self.add(part);
         if !self.skipping {
-            self.server
-                .handle_line(&mut self.session, &self.line, &mut self.out);
+            self.server.handle_line(&mut self.session, &self.line, &mut self.out);
         }
         self.skipping = false;
         self.line.clear();

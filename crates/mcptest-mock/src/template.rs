@@ -83,11 +83,7 @@ impl Template {
         let mut builder = Builder::default();
         builder.value(value, Mode::Typed, "");
         let (template, errors) = builder.finish();
-        if errors.is_empty() {
-            Ok(template)
-        } else {
-            Err(errors)
-        }
+        if errors.is_empty() { Ok(template) } else { Err(errors) }
     }
 
     /// Appends the JSON text for these arguments.
@@ -255,12 +251,7 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&text[done..at]);
         out.extend_from_slice(&[b'\\', short]);
         if short == b'u' {
-            let digits = [
-                b'0',
-                b'0',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ];
+            let digits = [b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
             out.extend_from_slice(&digits);
         }
         done = at + 1;

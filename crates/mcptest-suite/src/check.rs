@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcptest_core::eval::{self, LoadedGate};
+use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::matcher::{Matcher, Problem};
 use mcptest_core::trace::OBSERVABLE_ROOTS;
@@ -60,26 +60,14 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
             .any(|span| extent.start <= span.start && span.start <= extent.end)
     };
     let root = document.root().to_json();
-    let try_expectations =
-        |base: &str, list: Option<&Value>, roots: &[&str], problems: &mut Vec<Diagnostic>| {
-            for (index, item) in list
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .enumerate()
-            {
-                let at = format!("{base}/{index}");
-                if !touched(&at) {
-                    compile(
-                        document,
-                        &WrittenExpectation(item.clone()),
-                        &at,
-                        roots,
-                        problems,
-                    );
-                }
+    let try_expectations = |base: &str, list: Option<&Value>, roots: &[&str], problems: &mut Vec<Diagnostic>| {
+        for (index, item) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let at = format!("{base}/{index}");
+            if !touched(&at) {
+                compile(document, &WrittenExpectation(item.clone()), &at, roots, problems);
             }
-        };
+        }
+    };
     for section in ["agents", "tests"] {
         for (index, entry) in list_of(&root, section).iter().enumerate() {
             let at = format!("/{section}/{index}");
@@ -89,20 +77,24 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 &OBSERVABLE_ROOTS,
                 &mut problems,
             );
-            for (key, block) in entry.as_object().into_iter().flatten() {
+            let gates: Vec<(String, Value)> = entry
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(key, _)| eval::find(key).is_some() && !touched(&format!("{at}/{key}")))
+                .map(|(key, block)| (key.clone(), block.clone()))
+                .collect();
+            // Only what can be said without the rest of the entry: nothing here asks for siblings that may be broken.
+            let context = LoadContext {
+                to_run: false,
+                runs: None,
+                siblings: &gates,
+            };
+            for (key, block) in &gates {
+                let Some(info) = eval::find(key) else { continue };
+                let (_, found) = LoadedGate::load(info, block, &context);
                 let block_at = format!("{at}/{key}");
-                let Some(info) = eval::find(key) else {
-                    continue;
-                };
-                if !touched(&block_at) {
-                    if let Err(found) = LoadedGate::load(info, block) {
-                        problems.extend(
-                            found
-                                .iter()
-                                .map(|problem| place(document, &block_at, problem)),
-                        );
-                    }
-                }
+                problems.extend(found.iter().map(|problem| place(document, &block_at, problem)));
             }
         }
     }
@@ -111,20 +103,13 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
         let expect = entry.get("expect");
         try_expectations(&at, expect, &TOOL_ROOTS, &mut problems);
         let assertions = expect.and_then(|expect| expect.get("assertions"));
-        try_expectations(
-            &format!("{at}/assertions"),
-            assertions,
-            &TOOL_ROOTS,
-            &mut problems,
-        );
+        try_expectations(&format!("{at}/assertions"), assertions, &TOOL_ROOTS, &mut problems);
     }
     problems
 }
 
 fn list_of<'a>(root: &'a Value, section: &str) -> &'a [Value] {
-    root.get(section)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    root.get(section).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 struct Checker<'a> {
@@ -141,11 +126,8 @@ impl Checker<'_> {
         for (name, file) in &part.file.servers {
             let at = format!("/servers/{}", escape(name));
             if self.suite.servers.contains_key(name) {
-                self.problems.push(key_error(
-                    part,
-                    &at,
-                    format!("a second server called `{name}`"),
-                ));
+                self.problems
+                    .push(key_error(part, &at, format!("a second server called `{name}`")));
                 continue;
             }
             if let Some(server) = self.server(part, &at, name, file) {
@@ -162,22 +144,19 @@ impl Checker<'_> {
             );
             return None;
         };
-        if let ([only], true) = (command.0.as_slice(), file.args.is_empty()) {
-            if only.contains(char::is_whitespace) {
-                let words: Vec<String> = only
-                    .split_whitespace()
-                    .map(|word| format!("\"{word}\""))
-                    .collect();
-                self.problems.push(
-                    part.document
-                        .diagnostic_at(
-                            &format!("{at}/command"),
-                            "a command is run without a shell, so one text is one program name",
-                        )
-                        .help(format!("write it as a list: [{}]", words.join(", "))),
-                );
-                return None;
-            }
+        if let ([only], true) = (command.0.as_slice(), file.args.is_empty())
+            && only.contains(char::is_whitespace)
+        {
+            let words: Vec<String> = only.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            self.problems.push(
+                part.document
+                    .diagnostic_at(
+                        &format!("{at}/command"),
+                        "a command is run without a shell, so one text is one program name",
+                    )
+                    .help(format!("write it as a list: [{}]", words.join(", "))),
+            );
+            return None;
         }
         Some(Server {
             argv: command.0.iter().chain(&file.args).cloned().collect(),
@@ -189,11 +168,7 @@ impl Checker<'_> {
             cwd: part.dir.join(file.cwd.as_deref().unwrap_or("")),
             timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
             startup_timeout: self
-                .duration(
-                    part,
-                    &format!("{at}/startup_timeout"),
-                    file.startup_timeout.as_ref(),
-                )
+                .duration(part, &format!("{at}/startup_timeout"), file.startup_timeout.as_ref())
                 .unwrap_or(DEFAULT_STARTUP),
             lifecycle: file.lifecycle,
             isolation: file.isolation,
@@ -325,34 +300,24 @@ impl Checker<'_> {
             }
             self.references(part, at, own, script.is_some());
         }
-        let expect = self.expectations(
-            part,
-            &format!("{at}/expect"),
-            &own.expect,
-            &OBSERVABLE_ROOTS,
-        );
-        let gates = entry
-            .gates
-            .iter()
-            .filter_map(|(block, written)| {
-                self.gate(part, &format!("{at}/{block}"), block, written)
-            })
-            .collect();
+        let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
+        let context = LoadContext {
+            to_run: run,
+            runs: own.runs.or_else(|| base?.runs),
+            siblings: &entry.gates,
+        };
+        let mut gates = Vec::new();
+        for (block, _) in &entry.gates {
+            gates.extend(self.gate(part, &format!("{at}/{block}"), block, &context));
+        }
         self.suite.tests.push(Test::Agent(AgentTest {
             name,
             models,
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
-            system: own
-                .system
-                .as_ref()
-                .or_else(|| base?.system.as_ref())
-                .cloned(),
+            system: own.system.as_ref().or_else(|| base?.system.as_ref()).cloned(),
             runs: own.runs.or_else(|| base?.runs).unwrap_or(1).max(1),
-            max_turns: own
-                .max_turns
-                .or_else(|| base?.max_turns)
-                .unwrap_or(DEFAULT_MAX_TURNS),
+            max_turns: own.max_turns.or_else(|| base?.max_turns).unwrap_or(DEFAULT_MAX_TURNS),
             max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
             expect,
             gates,
@@ -363,25 +328,18 @@ impl Checker<'_> {
 
     /// Servers and models that this entry itself names (those of its agent are checked where they stand).
     fn references(&mut self, part: &Part, at: &str, own: &AgentFields, has_script: bool) {
-        for (index, server) in own
-            .servers
-            .iter()
-            .flat_map(|servers| &servers.0)
-            .enumerate()
-        {
+        for (index, server) in own.servers.iter().flat_map(|servers| &servers.0).enumerate() {
             if !self.is_declared(server) {
                 let place = item_place(part, at, &["servers", "server"], index);
                 let known = self.declared();
-                self.problems.push(unknown_name(
-                    part, &place, "server", server, &known, "servers",
-                ));
+                self.problems
+                    .push(unknown_name(part, &place, "server", server, &known, "servers"));
             }
         }
         for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
             let place = item_place(part, at, &["models", "model"], index);
             if let Err(words) = (self.options.check_model)(model) {
-                self.problems
-                    .push(part.document.diagnostic_at(&place, words));
+                self.problems.push(part.document.diagnostic_at(&place, words));
             } else if model == SCRIPTED && !has_script {
                 self.problems.push(
                     part.document
@@ -438,9 +396,7 @@ impl Checker<'_> {
     }
 
     fn is_declared(&self, server: &str) -> bool {
-        self.parts
-            .iter()
-            .any(|part| part.file.servers.contains_key(server))
+        self.parts.iter().any(|part| part.file.servers.contains_key(server))
     }
 
     fn declared(&self) -> Vec<&str> {
@@ -466,13 +422,7 @@ impl Checker<'_> {
         }
     }
 
-    fn expectations(
-        &mut self,
-        part: &Part,
-        at: &str,
-        list: &[WrittenExpectation],
-        roots: &[&str],
-    ) -> Vec<Expectation> {
+    fn expectations(&mut self, part: &Part, at: &str, list: &[WrittenExpectation], roots: &[&str]) -> Vec<Expectation> {
         list.iter()
             .enumerate()
             .filter_map(|(index, written)| {
@@ -487,26 +437,14 @@ impl Checker<'_> {
             .collect()
     }
 
-    fn gate(&mut self, part: &Part, at: &str, block: &str, written: &Value) -> Option<LoadedGate> {
-        match LoadedGate::load(eval::find(block)?, written) {
-            Ok(gate) => Some(gate),
-            Err(found) => {
-                self.problems.extend(
-                    found
-                        .iter()
-                        .map(|problem| place(&part.document, at, problem)),
-                );
-                None
-            }
-        }
+    fn gate(&mut self, part: &Part, at: &str, block: &str, context: &LoadContext<'_>) -> Option<LoadedGate> {
+        let (gate, found) = LoadedGate::load(eval::find(block)?, context.sibling(block)?, context);
+        self.problems
+            .extend(found.iter().map(|problem| place(&part.document, at, problem)));
+        gate
     }
 
-    fn duration(
-        &mut self,
-        part: &Part,
-        at: &str,
-        written: Option<&WrittenDuration>,
-    ) -> Option<Duration> {
+    fn duration(&mut self, part: &Part, at: &str, written: Option<&WrittenDuration>) -> Option<Duration> {
         match written?.parse() {
             Ok(duration) => Some(duration),
             Err(words) => {
@@ -543,19 +481,12 @@ fn compile(
     }
 }
 
-fn unknown_root(
-    document: &Document,
-    pointer: &str,
-    expectation: &Expectation,
-    roots: &[&str],
-) -> Diagnostic {
+fn unknown_root(document: &Document, pointer: &str, expectation: &Expectation, roots: &[&str]) -> Diagnostic {
     let root = expectation.target.root();
     let target = expectation.target.as_str();
-    let owner = eval::GATES.iter().find(|gate| {
-        gate.targets
-            .iter()
-            .any(|known| target.starts_with(known.name))
-    });
+    let owner = eval::GATES
+        .iter()
+        .find(|gate| gate.targets.iter().any(|known| target.starts_with(known.name)));
     let diagnostic = document.diagnostic_at(pointer, format!("unknown target `{target}`"));
     if let Some(owner) = owner {
         return diagnostic.help(format!(
@@ -572,40 +503,29 @@ fn unknown_root(
 
 /// A core problem at its place in the file.
 fn place(document: &Document, base: &str, problem: &Problem) -> Diagnostic {
-    let diagnostic = document.diagnostic_at(
-        &format!("{base}{}", problem.pointer),
-        problem.message.clone(),
-    );
-    match &problem.help {
+    let diagnostic = document.diagnostic_at(&format!("{base}{}", problem.pointer), problem.message.clone());
+    let diagnostic = match &problem.help {
         Some(help) => diagnostic.help(help.clone()),
         None => diagnostic,
+    };
+    if problem.warning {
+        diagnostic.warning()
+    } else {
+        diagnostic
     }
 }
 
-fn unknown_name(
-    part: &Part,
-    at: &str,
-    what: &str,
-    name: &str,
-    known: &[&str],
-    section: &str,
-) -> Diagnostic {
-    let diagnostic = part
-        .document
-        .diagnostic_at(at, format!("unknown {what} `{name}`"));
+fn unknown_name(part: &Part, at: &str, what: &str, name: &str, known: &[&str], section: &str) -> Diagnostic {
+    let diagnostic = part.document.diagnostic_at(at, format!("unknown {what} `{name}`"));
     match suggest(name, known.iter().copied()) {
         Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
         None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
-        None => diagnostic.help(format!(
-            "declared under `{section}:` are {}",
-            known.join(", ")
-        )),
+        None => diagnostic.help(format!("declared under `{section}:` are {}", known.join(", "))),
     }
 }
 
 fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {
-    part.document
-        .error(part.document.key_span_at(pointer), message)
+    part.document.error(part.document.key_span_at(pointer), message)
 }
 
 /// The pointer of an item that may be written as one text or as a list, under either spelling of its key.

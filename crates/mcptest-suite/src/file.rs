@@ -252,8 +252,7 @@ impl<'de> Deserialize<'de> for ToolExpect {
                 assertions_at: "",
             }),
             other => {
-                let fields: ToolExpectFields =
-                    serde_json::from_value(other).map_err(D::Error::custom)?;
+                let fields: ToolExpectFields = serde_json::from_value(other).map_err(D::Error::custom)?;
                 Ok(Self {
                     assertions: fields.assertions,
                     max_duration_ms: fields.max_duration_ms,
@@ -366,9 +365,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::String(one) => Ok(Self(vec![one])),
-            many => serde_json::from_value(many)
-                .map(Self)
-                .map_err(D::Error::custom),
+            many => serde_json::from_value(many).map(Self).map_err(D::Error::custom),
         }
     }
 }
@@ -431,11 +428,7 @@ const LATER_BLOCKS: &[&str] = &[
 ];
 
 /// Other spellings that are accepted: (spelling, canonical).
-const ALIASES: [(&str, &str); 3] = [
-    ("model", "models"),
-    ("server", "servers"),
-    ("user_prompt", "prompt"),
-];
+const ALIASES: [(&str, &str); 3] = [("model", "models"), ("server", "servers"), ("user_prompt", "prompt")];
 
 /// An entry of `agents:`.
 #[derive(Debug)]

@@ -61,11 +61,7 @@ impl Reader<'_> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let words = format!(
-                    "cannot read `{}`: {}",
-                    path.display(),
-                    plain_io_error(&error)
-                );
+                let words = format!("cannot read `{}`: {}", path.display(), plain_io_error(&error));
                 self.gathered.problems.push(match asked_by {
                     Some(place) => place.with_message(words),
                     None => Diagnostic::new(Severity::Error, words),
@@ -103,11 +99,7 @@ impl Reader<'_> {
     fn decode(&mut self, mut document: Document, path: &Path, outer: &BTreeMap<String, Value>) {
         let dir = directory_of(path);
         let mut variables = own_variables(&document);
-        variables.extend(
-            outer
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        variables.extend(outer.iter().map(|(name, value)| (name.clone(), value.clone())));
         let scope = Scope {
             variables: &variables,
             config_dir: &dir.to_string_lossy(),
@@ -124,10 +116,7 @@ impl Reader<'_> {
         if !wrong.is_empty() || any_unset {
             let spans = wrong.iter().filter_map(Diagnostic::span).collect();
             self.gathered.problems.extend(wrong);
-            self.gathered.broken.push(Broken {
-                document,
-                wrong: spans,
-            });
+            self.gathered.broken.push(Broken { document, wrong: spans });
             return;
         }
         let file: SuiteFile = match serde_json::from_value(document.root().to_json()) {
@@ -149,11 +138,7 @@ impl Reader<'_> {
                 self.secret(name, value.0.clone());
             }
         }
-        self.gathered.parts.push(Part {
-            document,
-            file,
-            dir,
-        });
+        self.gathered.parts.push(Part { document, file, dir });
     }
 
     /// Short values are no secrets: hiding every `1` of a report would hide the report.
@@ -170,11 +155,7 @@ impl Reader<'_> {
 
 /// `variables:` is read before the shape is checked, since its values decide what the rest of the file says.
 fn own_variables(document: &Document) -> BTreeMap<String, Value> {
-    match document
-        .root()
-        .entry("variables")
-        .map(|entry| &entry.value.value)
-    {
+    match document.root().entry("variables").map(|entry| &entry.value.value) {
         Some(NodeValue::Mapping(entries)) => entries
             .iter()
             .map(|entry| (entry.key.clone(), entry.value.to_json()))

@@ -22,10 +22,7 @@ pub(crate) type FromEnv = (String, String);
 ///
 /// A text that is nothing but one `${name}` takes the variable's value with its type; inside a longer text it is put in as text.
 /// `${name:-default}` has a default; `$${` is a literal `${`.
-pub(crate) fn interpolate(
-    document: &mut Document,
-    scope: &Scope<'_>,
-) -> (Vec<Diagnostic>, Vec<FromEnv>) {
+pub(crate) fn interpolate(document: &mut Document, scope: &Scope<'_>) -> (Vec<Diagnostic>, Vec<FromEnv>) {
     let mut problems = Vec::new();
     let mut from_env = Vec::new();
     let original = document.clone();
@@ -116,9 +113,7 @@ fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
         None => (inside, None),
     };
     let mut characters = name.chars();
-    let starts = characters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let starts = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     (starts && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
         .then_some((Reference { name, default }, after))
 }
@@ -132,10 +127,7 @@ mod tests {
 
     fn run(text: &str) -> (Value, Vec<String>) {
         let mut document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
-        let variables = BTreeMap::from([
-            ("count".to_owned(), json!(3)),
-            ("city".to_owned(), json!("Paris")),
-        ]);
+        let variables = BTreeMap::from([("count".to_owned(), json!(3)), ("city".to_owned(), json!("Paris"))]);
         let scope = Scope {
             variables: &variables,
             config_dir: "/suite",

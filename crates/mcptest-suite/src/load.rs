@@ -43,17 +43,9 @@ pub struct Loaded {
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
     let gathered = import::gather(path, options.env);
     let mut problems = gathered.problems;
-    if problems
-        .iter()
-        .any(|problem| problem.severity == Severity::Error)
-    {
+    if problems.iter().any(|problem| problem.severity == Severity::Error) {
         // What can be said about expressions is said now, not after the next attempt.
-        problems.extend(
-            gathered
-                .broken
-                .iter()
-                .flat_map(check::expressions_of_broken),
-        );
+        problems.extend(gathered.broken.iter().flat_map(check::expressions_of_broken));
         return Err(sorted(problems, &gathered.order));
     }
     let mut checked = check::check(&gathered.parts, options);

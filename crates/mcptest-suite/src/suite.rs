@@ -9,9 +9,7 @@ use mcptest_core::expect::Expectation;
 use mcptest_core::tool_id::KnownServers;
 use serde_json::{Map, Value};
 
-pub use crate::file::{
-    IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage,
-};
+pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
 
 /// A suite that can be run or scored.
 #[derive(Debug, Default)]

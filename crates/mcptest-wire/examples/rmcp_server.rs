@@ -2,9 +2,8 @@
 //! pages of two, a tool that fails, one that is refused, one that asks back.
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
+    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
@@ -56,9 +55,7 @@ impl ServerHandler for Server {
                 Ok(CallToolResult::success(vec![ContentBlock::text(arguments)]).into())
             }
             "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("it failed")]).into()),
-            "ask" => {
-                Ok(InputRequiredResult::new(Some(Default::default()), Some("state".into())).into())
-            }
+            "ask" => Ok(InputRequiredResult::new(Some(Default::default()), Some("state".into())).into()),
             "sleep" => {
                 context.ct.cancelled().await;
                 Ok(CallToolResult::success(vec![]).into())

@@ -75,8 +75,7 @@ impl Client {
 
     /// All resource templates, each exactly as sent, over all pages.
     pub async fn list_resource_templates(&self) -> Result<Vec<Value>, WireError> {
-        self.list("resources/templates/list", "resourceTemplates")
-            .await
+        self.list("resources/templates/list", "resourceTemplates").await
     }
 
     /// All prompts, each exactly as sent, over all pages.
@@ -88,24 +87,14 @@ impl Client {
     ///
     /// A JSON-RPC error is an outcome like a result: the server answered. An
     /// `Err` means that there is no usable answer.
-    pub async fn call_tool(
-        &self,
-        name: &str,
-        args: &Value,
-        options: &CallOptions,
-    ) -> Result<CallOutcome, WireError> {
+    pub async fn call_tool(&self, name: &str, args: &Value, options: &CallOptions) -> Result<CallOutcome, WireError> {
         self.call_tool_raw(name, args, options)
             .await
             .map(|response| response.outcome)
     }
 
     /// Like [`Client::call_tool`], with the line the answer came in.
-    pub async fn call_tool_raw(
-        &self,
-        name: &str,
-        args: &Value,
-        options: &CallOptions,
-    ) -> Result<Response, WireError> {
+    pub async fn call_tool_raw(&self, name: &str, args: &Value, options: &CallOptions) -> Result<Response, WireError> {
         let mut params = Map::new();
         params.insert("name".to_owned(), json!(name));
         if !args.is_null() {
@@ -130,12 +119,7 @@ impl Client {
 
     /// Sends any request. On a stateless connection the `_meta` keys that every
     /// request needs are added.
-    pub async fn request(
-        &self,
-        method: &str,
-        params: Option<Value>,
-        timeout: Duration,
-    ) -> Result<Response, WireError> {
+    pub async fn request(&self, method: &str, params: Option<Value>, timeout: Duration) -> Result<Response, WireError> {
         let action = format!("sending `{}`", quote(method, 120));
         self.send(method, params, timeout, None, &action).await
     }
@@ -268,10 +252,7 @@ impl Client {
                 }
             }
             if items.len() > limits.max_items {
-                return Err(refuse(format!(
-                    "the server lists more than {} items",
-                    limits.max_items
-                )));
+                return Err(refuse(format!("the server lists more than {} items", limits.max_items)));
             }
             let cursor = match page.get_mut("nextCursor").map(Value::take) {
                 None | Some(Value::Null) => return Ok(items),
@@ -295,10 +276,7 @@ impl Client {
             }
             cursors.push(cursor);
             if cursors.len() >= limits.max_pages {
-                return Err(refuse(format!(
-                    "the list has more than {} pages",
-                    limits.max_pages
-                )));
+                return Err(refuse(format!("the list has more than {} pages", limits.max_pages)));
             }
         }
     }
@@ -329,16 +307,14 @@ impl Client {
     }
 
     fn record_malformed(&self, detail: &str, text: &str) {
-        self.inner.connection.state().violations.record(
-            ViolationKind::MalformedResult,
-            detail,
-            text,
-        );
+        self.inner
+            .connection
+            .state()
+            .violations
+            .record(ViolationKind::MalformedResult, detail, text);
     }
 
     fn protocol_error(&self, action: &str, detail: String) -> WireError {
-        self.inner
-            .connection
-            .failure(WireErrorKind::Protocol, action, detail)
+        self.inner.connection.failure(WireErrorKind::Protocol, action, detail)
     }
 }

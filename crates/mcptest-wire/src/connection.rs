@@ -89,14 +89,9 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Starts the process and the tasks that serve its pipes.
-    pub(crate) fn open(
-        name: &str,
-        command: &ServerCommand,
-        limits: &Limits,
-    ) -> Result<Self, WireError> {
+    pub(crate) fn open(name: &str, command: &ServerCommand, limits: &Limits) -> Result<Self, WireError> {
         let (mut child, tree) = process::spawn(name, command)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(WireError::new(
                 WireErrorKind::Spawn,
@@ -108,10 +103,7 @@ impl Connection {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared {
             state: Mutex::new(State::new(limits, outgoing)),
-            stderr: Mutex::new(StderrTail::new(
-                limits.max_stderr_lines,
-                limits.max_stderr_bytes,
-            )),
+            stderr: Mutex::new(StderrTail::new(limits.max_stderr_lines, limits.max_stderr_bytes)),
             exited: CancellationToken::new(),
             stdout_done: CancellationToken::new(),
             stderr_done: CancellationToken::new(),
@@ -143,21 +135,12 @@ impl Connection {
     }
 
     /// An error with all the evidence there is by now.
-    pub(crate) fn failure(
-        &self,
-        kind: WireErrorKind,
-        action: &str,
-        detail: impl Into<String>,
-    ) -> WireError {
+    pub(crate) fn failure(&self, kind: WireErrorKind, action: &str, detail: impl Into<String>) -> WireError {
         let (exit, last_line) = {
             let state = self.state();
             (state.exit_text(), state.last_line.clone())
         };
-        WireError::new(kind, &self.name, action, detail).with_evidence(
-            self.stderr_tail(),
-            exit,
-            last_line,
-        )
+        WireError::new(kind, &self.name, action, detail).with_evidence(self.stderr_tail(), exit, last_line)
     }
 
     /// Sends a notification without waiting for it to be written.
@@ -246,9 +229,7 @@ impl Connection {
         let mut detail = if written {
             format!("no reply within {allowed}")
         } else {
-            format!(
-                "the server does not read its stdin: the request could not be written within {allowed}"
-            )
+            format!("the server does not read its stdin: the request could not be written within {allowed}")
         };
         if let Some(printed) = printed {
             detail.push_str("; the server did print: ");
@@ -277,11 +258,7 @@ impl Connection {
             state.close(Closed::by_us());
             state.outgoing = None;
         }
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut writer) = writer
             && timeout(DRAIN_WAIT, &mut writer).await.is_err()
         {

@@ -70,10 +70,7 @@ async fn finish(
 }
 
 fn died(error: &WireError) -> bool {
-    matches!(
-        error.kind,
-        WireErrorKind::ServerCrash | WireErrorKind::Transport
-    )
+    matches!(error.kind, WireErrorKind::ServerCrash | WireErrorKind::Transport)
 }
 
 struct Opening<'a> {
@@ -111,20 +108,16 @@ impl Opening<'_> {
     }
 
     /// A second start, without the probe that seems to have ended the first.
-    async fn restart(
-        &self,
-        name: &str,
-        command: &ServerCommand,
-    ) -> Result<(Connection, ServerInfo), WireError> {
+    async fn restart(&self, name: &str, command: &ServerCommand) -> Result<(Connection, ServerInfo), WireError> {
         let connection = Connection::open(name, command, &self.options.limits)?;
         let opened = match self.initialize(&connection).await {
             Ok(mut info) => {
                 info.restarted_after_probe = true;
                 Ok(info)
             }
-            Err(error) => Err(error.note(
-                "this was its second start: the first one ended during the server/discover probe",
-            )),
+            Err(error) => {
+                Err(error.note("this was its second start: the first one ended during the server/discover probe"))
+            }
         };
         finish(connection, opened).await
     }
@@ -144,13 +137,11 @@ impl Opening<'_> {
                     quote(&versions.join(", "), 200)
                 )))
             }
-            CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => {
-                Err(refuse(format!(
-                    "the server does not support {} (it lists: {})",
-                    Revision::LATEST_STATELESS,
-                    quote(&offered_versions(&error).join(", "), 200)
-                )))
-            }
+            CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => Err(refuse(format!(
+                "the server does not support {} (it lists: {})",
+                Revision::LATEST_STATELESS,
+                quote(&offered_versions(&error).join(", "), 200)
+            ))),
             CallOutcome::Error(error) => Err(refuse(format!(
                 "the server answered with {}; a server without server/discover needs the \
                  initialize lifecycle",
@@ -159,11 +150,7 @@ impl Opening<'_> {
         }
     }
 
-    async fn ask_discover(
-        &self,
-        connection: &Connection,
-        wait: Duration,
-    ) -> Result<CallOutcome, WireError> {
+    async fn ask_discover(&self, connection: &Connection, wait: Duration) -> Result<CallOutcome, WireError> {
         let meta = request_meta(self.options, Revision::LATEST_STATELESS);
         let call = Call {
             method: "server/discover",
@@ -234,11 +221,7 @@ impl Opening<'_> {
         ))
     }
 
-    async fn ask_initialize(
-        &self,
-        connection: &Connection,
-        offer: Revision,
-    ) -> Result<CallOutcome, WireError> {
+    async fn ask_initialize(&self, connection: &Connection, offer: Revision) -> Result<CallOutcome, WireError> {
         let call = Call {
             method: "initialize",
             params: Some(json!({
@@ -268,12 +251,7 @@ fn discovered(connection: &Connection, result: Value) -> ServerInfo {
     server_info(connection, Revision::LATEST_STATELESS, info, &result)
 }
 
-fn server_info(
-    connection: &Connection,
-    revision: Revision,
-    info: Option<Value>,
-    result: &Value,
-) -> ServerInfo {
+fn server_info(connection: &Connection, revision: Revision, info: Option<Value>, result: &Value) -> ServerInfo {
     let capabilities = match result.get("capabilities") {
         Some(capabilities @ Value::Object(_)) => capabilities.clone(),
         other => {
@@ -290,10 +268,7 @@ fn server_info(
         revision,
         capabilities,
         server_info: info,
-        instructions: result
-            .get("instructions")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        instructions: result.get("instructions").and_then(Value::as_str).map(str::to_owned),
         restarted_after_probe: false,
         probe_unanswered: false,
     }

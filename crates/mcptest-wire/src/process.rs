@@ -27,8 +27,7 @@ pub struct ServerCommand {
 /// Starts the process in a group of its own, marked so that [`Tree`] finds all
 /// that it leaves behind.
 pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tree), WireError> {
-    let failed =
-        |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
+    let failed = |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
     let Some((program, args)) = command.argv.split_first() else {
         return Err(failed("its command is empty".to_owned()));
     };
@@ -70,9 +69,9 @@ fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
         format!(" (seen from `{}`)", sanitize(&cwd.to_string_lossy()))
     });
     match error.kind() {
-        io::ErrorKind::NotFound if program.contains('/') => format!(
-            "`{shown}`{from} does not exist, or the interpreter named in its first line does not"
-        ),
+        io::ErrorKind::NotFound if program.contains('/') => {
+            format!("`{shown}`{from} does not exist, or the interpreter named in its first line does not")
+        }
         io::ErrorKind::NotFound => {
             let hint = match Path::new(program).extension().and_then(OsStr::to_str) {
                 Some("js" | "mjs" | "cjs" | "ts") => " (start a script through `node`)",

@@ -119,11 +119,7 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
 }
 
 /// Writes what is queued; closes stdin when the queue is given up.
-pub(crate) async fn write_stdin(
-    shared: Arc<Shared>,
-    mut stdin: ChildStdin,
-    mut queue: mpsc::Receiver<Outgoing>,
-) {
+pub(crate) async fn write_stdin(shared: Arc<Shared>, mut stdin: ChildStdin, mut queue: mpsc::Receiver<Outgoing>) {
     while let Some(outgoing) = queue.recv().await {
         if let Err(error) = stdin.write_all(&outgoing.line).await {
             // The server may have answered and left: its replies come first.
@@ -163,12 +159,8 @@ pub(crate) async fn wait_for_exit(shared: Arc<Shared>, mut child: Child, cookie:
     // A launcher that ends well may have left the real server behind. One that
     // failed has not, even if some helper still holds its stdout open.
     if status.is_ok_and(|status| !status.success())
-        && timeout(HELD_STDOUT_WAIT, shared.stdout_done.cancelled())
-            .await
-            .is_err()
+        && timeout(HELD_STDOUT_WAIT, shared.stdout_done.cancelled()).await.is_err()
     {
-        shared
-            .close_with_evidence("the server's process ended")
-            .await;
+        shared.close_with_evidence("the server's process ended").await;
     }
 }

@@ -66,12 +66,7 @@ impl Node {
             Value::Bool(value) => NodeValue::Bool(*value),
             Value::Number(value) => NodeValue::Number(value.clone()),
             Value::String(value) => NodeValue::String(value.clone()),
-            Value::Array(items) => NodeValue::Sequence(
-                items
-                    .iter()
-                    .map(|item| Self::from_json(item, span))
-                    .collect(),
-            ),
+            Value::Array(items) => NodeValue::Sequence(items.iter().map(|item| Self::from_json(item, span)).collect()),
             Value::Object(map) => NodeValue::Mapping(
                 map.iter()
                     .map(|(key, value)| Entry {
@@ -201,9 +196,7 @@ impl Document {
         for token in pointer.split('/').skip(1) {
             let token = token.replace("~1", "/").replace("~0", "~");
             let next = match &node.value {
-                NodeValue::Mapping(_) => node
-                    .entry(&token)
-                    .map(|entry| (entry.key_span, &entry.value)),
+                NodeValue::Mapping(_) => node.entry(&token).map(|entry| (entry.key_span, &entry.value)),
                 NodeValue::Sequence(items) => token
                     .parse::<usize>()
                     .ok()

@@ -32,10 +32,7 @@ use serde::de::DeserializeOwned;
 ///
 /// # Errors
 /// All problems of the file, each with its place.
-pub fn from_bytes<T: DeserializeOwned + JsonSchema>(
-    name: &str,
-    bytes: &[u8],
-) -> Result<(T, Document), Diagnostics> {
+pub fn from_bytes<T: DeserializeOwned + JsonSchema>(name: &str, bytes: &[u8]) -> Result<(T, Document), Diagnostics> {
     let document = Document::parse(name, bytes, &Limits::default())?;
     let value = decode(&document)?;
     Ok((value, document))

@@ -94,8 +94,7 @@ mod tests {
             assert_eq!(json(text), expected, "{text}");
         }
         for text in [
-            "yes", "on", "1_000", ".", "-", "+", "1e", "e3", ".inf", ".nan", "1.2.3", "12:30",
-            "0x", "0xZZ",
+            "yes", "on", "1_000", ".", "-", "+", "1e", "e3", ".inf", ".nan", "1.2.3", "12:30", "0x", "0xZZ",
         ] {
             assert_eq!(json(text), format!("{text:?}"), "{text}");
         }

@@ -21,10 +21,7 @@ pub const UNAVAILABLE: &str = "x-mcptest-unavailable";
 /// Reports every difference between the document and the schema.
 #[must_use]
 pub fn check(document: &Document, schema: &Value) -> Vec<Diagnostic> {
-    let checker = Checker {
-        document,
-        root: schema,
-    };
+    let checker = Checker { document, root: schema };
     let mut problems = Vec::new();
     checker.node(document.root(), schema, "", &mut problems);
     problems
@@ -108,10 +105,7 @@ impl<'a> Checker<'a> {
         problems: &mut Vec<Diagnostic>,
     ) {
         let empty = Map::new();
-        let properties = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&empty);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let additional = schema.get("additionalProperties");
         for entry in entries {
             if let Some(property) = properties.get(&entry.key) {
@@ -247,9 +241,7 @@ impl<'a> Checker<'a> {
         }
         match nearest {
             // Scalars have no inside to go into: the whole list of what fits says more.
-            Some((_, found))
-                if matches!(node.value, NodeValue::Mapping(_) | NodeValue::Sequence(_)) =>
-            {
+            Some((_, found)) if matches!(node.value, NodeValue::Mapping(_) | NodeValue::Sequence(_)) => {
                 problems.extend(found);
             }
             Some((_, found)) if found.len() == 1 && branches.len() == 2 => problems.extend(found),
@@ -259,10 +251,9 @@ impl<'a> Checker<'a> {
 
     /// How many of the mapping's keys the branch does not know: the branch that knows most of them was meant.
     fn distance(&self, node: &Node, schema: &Map<String, Value>) -> usize {
-        let (NodeValue::Mapping(entries), Some(properties)) = (
-            &node.value,
-            schema.get("properties").and_then(Value::as_object),
-        ) else {
+        let (NodeValue::Mapping(entries), Some(properties)) =
+            (&node.value, schema.get("properties").and_then(Value::as_object))
+        else {
             return 0;
         };
         entries
@@ -271,12 +262,7 @@ impl<'a> Checker<'a> {
             .count()
     }
 
-    fn unknown_key(
-        &self,
-        entry: &Entry,
-        properties: &Map<String, Value>,
-        name: &str,
-    ) -> Diagnostic {
+    fn unknown_key(&self, entry: &Entry, properties: &Map<String, Value>, name: &str) -> Diagnostic {
         let known: Vec<&str> = properties
             .iter()
             .filter(|(_, property)| property.get(ALIAS_OF).is_none())
@@ -287,10 +273,9 @@ impl<'a> Checker<'a> {
         } else {
             format!(" in `{name}`")
         };
-        let diagnostic = self.document.error(
-            entry.key_span,
-            format!("unknown key `{}`{place}", entry.key),
-        );
+        let diagnostic = self
+            .document
+            .error(entry.key_span, format!("unknown key `{}`{place}", entry.key));
         match suggest(&entry.key, properties.keys().map(String::as_str)) {
             Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
             None if known.is_empty() => diagnostic.label("no key is allowed here"),
@@ -298,13 +283,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn missing_key(
-        &self,
-        node: &Node,
-        required: &str,
-        properties: &Map<String, Value>,
-        name: &str,
-    ) -> Diagnostic {
+    fn missing_key(&self, node: &Node, required: &str, properties: &Map<String, Value>, name: &str) -> Diagnostic {
         let place = if name.is_empty() {
             String::new()
         } else {
@@ -321,9 +300,7 @@ impl<'a> Checker<'a> {
             .get(required)
             .and_then(|property| self.resolve(property))
             .map(|property| self.expected(property));
-        let diagnostic = self
-            .document
-            .error(span, format!("missing key `{required}`{place}"));
+        let diagnostic = self.document.error(span, format!("missing key `{required}`{place}"));
         match what {
             Some(what) => diagnostic.label(format!("expected `{required}:` with {what}")),
             None => diagnostic,
@@ -368,23 +345,17 @@ impl<'a> Checker<'a> {
 
     fn type_fits(&self, node: &Node, schema: &'a Map<String, Value>) -> bool {
         if let Some(branches) = branches(schema) {
-            return branches.iter().any(|branch| {
-                self.resolve(branch)
-                    .is_none_or(|branch| self.type_fits(node, branch))
-            });
+            return branches
+                .iter()
+                .any(|branch| self.resolve(branch).is_none_or(|branch| self.type_fits(node, branch)));
         }
         let Some(wanted) = schema.get("type") else {
-            return allowed_values(schema).is_none_or(|allowed| {
-                allowed
-                    .iter()
-                    .any(|value| json_type(value) == node_type(node))
-            });
+            return allowed_values(schema)
+                .is_none_or(|allowed| allowed.iter().any(|value| json_type(value) == node_type(node)));
         };
         let fits = |wanted: &str| match (wanted, &node.value) {
             ("integer", NodeValue::Number(number)) => {
-                number.is_i64()
-                    || number.is_u64()
-                    || number.as_f64().is_some_and(|n| n.fract() == 0.0)
+                number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|n| n.fract() == 0.0)
             }
             _ => wanted == node_type(node),
         };
@@ -577,8 +548,7 @@ mod tests {
 
     #[test]
     fn all_problems_of_a_file_at_once() {
-        let text =
-            problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
+        let text = problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
         for (message, place) in [
             ("unknown key `nmae`", "t.yml:1:1"),
             ("did you mean `name`?", "t.yml:1:1"),
@@ -608,11 +578,7 @@ mod tests {
 
     #[test]
     fn what_fits_decodes() {
-        let (suite, _) = from_bytes::<Suite>(
-            "t.yml",
-            b"name: x\nruns: 3\nitems: [{server: a}]\nmode: subset",
-        )
-        .unwrap();
+        let (suite, _) = from_bytes::<Suite>("t.yml", b"name: x\nruns: 3\nitems: [{server: a}]\nmode: subset").unwrap();
         assert_eq!(suite.items[0].server, "a");
         assert_eq!(suite.runs, Some(3));
     }

@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Context, Gate, Run, Score, TargetInfo, Unit};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
 use crate::percent;
@@ -101,19 +101,13 @@ impl SelectionCounts {
     /// Of the tools chosen, how many were on target.
     #[must_use]
     pub fn precision(self) -> u64 {
-        self.percent(
-            self.true_positives,
-            self.true_positives + self.false_positives,
-        )
+        self.percent(self.true_positives, self.true_positives + self.false_positives)
     }
 
     /// Of the capabilities needed, how many were reached.
     #[must_use]
     pub fn recall(self) -> u64 {
-        self.percent(
-            self.true_positives,
-            self.true_positives + self.false_negatives,
-        )
+        self.percent(self.true_positives, self.true_positives + self.false_negatives)
     }
 
     /// The harmonic mean of the two, from the counts and not from rounded percents.
@@ -147,9 +141,7 @@ pub struct Selection {
 #[must_use]
 pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownServers) -> Selection {
     let mut selection = Selection::default();
-    let is_member = |class: &Class, call: &ToolCall| {
-        class.members.iter().any(|member| call.is(member, servers))
-    };
+    let is_member = |class: &Class, call: &ToolCall| class.members.iter().any(|member| call.is(member, servers));
     for class in classes {
         if calls.iter().any(|call| is_member(class, call)) {
             selection.counts.true_positives += 1;
@@ -196,23 +188,17 @@ impl Gate for EqualFunctionSets {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of(
-            "tool_selection.f1",
-            Matcher::at_least(50),
-        )]
+        vec![Expectation::default_of("tool_selection.f1", Matcher::at_least(50))]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
         &self.expect
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (index, class) in self.classes.iter().enumerate() {
-            if self.classes[..index]
-                .iter()
-                .any(|other| other.name == class.name)
-            {
+            if self.classes[..index].iter().any(|other| other.name == class.name) {
                 problems.push(Problem::new(
                     format!("/classes/{index}/name"),
                     format!("a second class called `{}`", class.name),
@@ -289,7 +275,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::eval::{LoadedGate, find};
+    use crate::eval::{GateOutcome, testing};
     use crate::trace::Trace;
     use crate::verdict::Verdict;
 
@@ -341,35 +327,20 @@ mod tests {
             .iter()
             .map(|name| class(name, &[name]))
             .collect();
-        assert_eq!(
-            percents(select(&classes, &["a", "b", "c"]).counts),
-            (100, 60, 75)
-        );
+        assert_eq!(percents(select(&classes, &["a", "b", "c"]).counts), (100, 60, 75));
     }
 
     #[test]
     fn edges() {
         assert_eq!(percents(select(&[], &[]).counts), (100, 100, 100));
         assert_eq!(percents(select(&[], &["x"]).counts), (0, 0, 0));
-        assert_eq!(
-            percents(select(&documents_classes(), &[]).counts),
-            (0, 0, 0)
-        );
+        assert_eq!(percents(select(&documents_classes(), &[]).counts), (0, 0, 0));
         // A repeat within a class is neutral; a stray tool called twice counts twice but is named once.
         assert_eq!(
-            percents(
-                select(
-                    &documents_classes(),
-                    &["google.search", "brave.web_search", "http.get"]
-                )
-                .counts
-            ),
+            percents(select(&documents_classes(), &["google.search", "brave.web_search", "http.get"]).counts),
             (100, 100, 100)
         );
-        let stray = select(
-            &documents_classes(),
-            &["google.search", "http.get", "x.y", "x.y"],
-        );
+        let stray = select(&documents_classes(), &["google.search", "http.get", "x.y", "x.y"]);
         assert_eq!(stray.counts.false_positives, 2);
         assert_eq!(stray.unexpected, ["x.y"]);
         // One call that belongs to two classes satisfies both.
@@ -379,20 +350,8 @@ mod tests {
         );
     }
 
-    fn judge(block: serde_json::Value, traces: &[Trace]) -> crate::eval::GateOutcome {
-        let gate = LoadedGate::load(find("equal_function_sets").unwrap(), &block).unwrap();
-        let runs: Vec<_> = traces
-            .iter()
-            .zip(1..)
-            .map(|(trace, index)| Run { index, trace })
-            .collect();
-        gate.judge(
-            &Context {
-                label: "t",
-                servers: &KnownServers::default(),
-            },
-            &runs,
-        )
+    fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
+        testing::judge("equal_function_sets", &block, traces)
     }
 
     fn trace(calls: &[&str]) -> Trace {
@@ -409,20 +368,13 @@ mod tests {
             judge(block.clone(), &[trace(&["google.search", "shell.exec"])]).verdict,
             Verdict::Pass
         );
-        let failed = judge(
-            block,
-            &[trace(&["google.search", "shell.exec", "shell.exec"])],
-        );
+        let failed = judge(block, &[trace(&["google.search", "shell.exec", "shell.exec"])]);
         assert_eq!(failed.verdict, Verdict::Fail);
         assert!(failed.assertions[0].default);
         assert_eq!(failed.values["tool_selection.f1"], 40);
         // An empty list is as none.
         assert_eq!(
-            judge(
-                json!({"classes": documents_classes(), "expect": []}),
-                &[trace(&[])]
-            )
-            .verdict,
+            judge(json!({"classes": documents_classes(), "expect": []}), &[trace(&[])]).verdict,
             Verdict::Fail
         );
     }
@@ -432,11 +384,7 @@ mod tests {
         let block = json!({"classes": documents_classes(), "expect": [{"tool_selection.recall": {">=": 50}}, {"tool_selection.precision": {">": 90}}]});
         let outcome = judge(block, &[trace(&["google.search", "x.y", "x.z", "x.w"])]);
         assert_eq!(outcome.verdict, Verdict::Fail);
-        let passed: Vec<_> = outcome
-            .assertions
-            .iter()
-            .map(|assertion| assertion.passed)
-            .collect();
+        let passed: Vec<_> = outcome.assertions.iter().map(|assertion| assertion.passed).collect();
         assert_eq!(passed, [true, false]);
     }
 
@@ -453,19 +401,12 @@ mod tests {
 
     #[test]
     fn an_unknown_target_or_a_second_class_of_one_name_is_refused() {
-        let info = find("equal_function_sets").unwrap();
         let block = json!({"classes": [{"name": "a", "members": ["x"]}, {"name": "a", "members": ["y"]}], "expect": [{"tool_selection.f2": {">=": 1}}]});
-        let problems = LoadedGate::load(info, &block).unwrap_err();
+        let problems = testing::load("equal_function_sets", &block).unwrap_err();
         assert_eq!(problems.len(), 2);
         assert_eq!(problems[0].pointer, "/classes/1/name");
         assert_eq!(problems[1].pointer, "/expect/0/tool_selection.f2");
-        assert!(
-            problems[1]
-                .help
-                .as_ref()
-                .unwrap()
-                .contains("tool_selection.recall")
-        );
+        assert!(problems[1].help.as_ref().unwrap().contains("tool_selection.recall"));
     }
 
     proptest! {

@@ -50,10 +50,42 @@ pub struct TargetInfo {
 pub enum Unit {
     /// Whole percent, 0 to 100.
     Percent,
+    /// A count of things.
+    Count,
+    /// A number from 0 to 1.
+    Fraction,
     /// Tokens.
     Tokens,
+    /// US dollars.
+    Dollars,
+    /// Milliseconds of virtual time.
+    Milliseconds,
     /// 0 or 1.
     Flag,
+    /// A list of figures; assert single ones with an index.
+    List,
+}
+
+/// What a block can know about its test when the suite is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadContext<'a> {
+    /// Whether the suite is to be run; else it only scores recorded traces.
+    pub to_run: bool,
+    /// `runs:` as written.
+    pub runs: Option<u32>,
+    /// The test's gate blocks as written, this one included.
+    pub siblings: &'a [(String, Value)],
+}
+
+impl LoadContext<'_> {
+    /// Another block of the same test, as written.
+    #[must_use]
+    pub fn sibling(&self, block: &str) -> Option<&Value> {
+        self.siblings
+            .iter()
+            .find(|(name, _)| name == block)
+            .map(|(_, written)| written)
+    }
 }
 
 /// What a gate needs besides the traces.
@@ -63,6 +95,8 @@ pub struct Context<'a> {
     pub label: &'a str,
     /// The suite's servers.
     pub servers: &'a KnownServers,
+    /// The model that ran, where known.
+    pub model: Option<&'a str>,
 }
 
 /// One run that was carried through.
@@ -72,6 +106,24 @@ pub struct Run<'a> {
     pub index: u64,
     /// What happened.
     pub trace: &'a Trace,
+    /// Whether all of the test's `expect:` assertions held in this run; nothing if it has none.
+    pub expectations_held: Option<bool>,
+}
+
+impl<'a> Run<'a> {
+    /// The runs of a test without `expect:` assertions, numbered from 1.
+    #[must_use]
+    pub fn number(traces: &'a [Trace]) -> Vec<Self> {
+        traces
+            .iter()
+            .zip(1..)
+            .map(|(trace, index)| Self {
+                index,
+                trace,
+                expectations_held: None,
+            })
+            .collect()
+    }
 }
 
 /// A gate's block as its file defines it.
@@ -91,8 +143,10 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The written `expect:` list.
     fn expect(&self) -> &[WrittenExpectation];
 
-    /// What the schema cannot say; pointers start at the block.
-    fn problems(&self) -> Vec<Problem> {
+    /// Looks at the rest of the test, keeps what scoring needs of it, and finds what the schema cannot say. Pointers start at the
+    /// block.
+    fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
+        let _ = context;
         Vec::new()
     }
 
@@ -130,8 +184,11 @@ pub struct GateInfo {
     /// The block's JSON Schema.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     /// Reads a block.
-    load: fn(&Value) -> Result<Box<dyn Scorer>, Vec<Problem>>,
+    load: fn(&Value, &LoadContext<'_>) -> LoadedBlock,
 }
+
+/// A block that can score, unless a problem is an error; and all problems.
+type LoadedBlock = (Option<Box<dyn Scorer>>, Vec<Problem>);
 
 impl std::fmt::Debug for GateInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -145,19 +202,20 @@ const fn gate<G: Gate>() -> GateInfo {
         summary: G::SUMMARY,
         targets: G::TARGETS,
         schema: |generator| generator.subschema_for::<G>(),
-        load: |written| {
-            let block: G = serde_json::from_value(written.clone())
-                .map_err(|error| vec![Problem::new("", error.to_string())])?;
-            let mut problems = block.problems();
+        load: |written, context| {
+            let mut block: G = match serde_json::from_value(written.clone()) {
+                Ok(block) => block,
+                Err(error) => return (None, vec![Problem::new("", error.to_string())]),
+            };
+            let mut problems = block.check(context);
             let expectations = expectations(&block, &mut problems);
-            if problems.is_empty() {
-                Ok(Box::new(Loaded {
-                    block,
-                    expectations,
-                }))
+            let usable = problems.iter().all(|problem| problem.warning);
+            let scorer: Option<Box<dyn Scorer>> = if usable {
+                Some(Box::new(Loaded { block, expectations }))
             } else {
-                Err(problems)
-            }
+                None
+            };
+            (scorer, problems)
         },
     }
 }
@@ -188,11 +246,7 @@ fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectat
     all
 }
 
-fn unknown_target<G: Gate>(
-    expectation: &Expectation,
-    written: &WrittenExpectation,
-    at: &str,
-) -> Option<Problem> {
+fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectation, at: &str) -> Option<Problem> {
     let text = expectation.target.as_str();
     let known = G::TARGETS.iter().any(|target| {
         text.strip_prefix(target.name)
@@ -269,12 +323,11 @@ pub struct GateOutcome {
 }
 
 impl LoadedGate {
-    /// Reads a written block.
-    ///
-    /// # Errors
-    /// All problems, with pointers from the block.
-    pub fn load(info: &'static GateInfo, written: &Value) -> Result<Self, Vec<Problem>> {
-        (info.load)(written).map(|scorer| Self { info, scorer })
+    /// Reads a written block. Problems have pointers from the block; without an error among them the gate is there.
+    #[must_use]
+    pub fn load(info: &'static GateInfo, written: &Value, context: &LoadContext<'_>) -> (Option<Self>, Vec<Problem>) {
+        let (scorer, problems) = (info.load)(written, context);
+        (scorer.map(|scorer| Self { info, scorer }), problems)
     }
 
     /// Which gate it is.
@@ -291,11 +344,11 @@ impl LoadedGate {
         }
         let score = self.scorer.score(context, runs);
         debug_assert!(
-            score.values.iter().map(|(name, _)| *name).eq(self
-                .info
-                .targets
+            score
+                .values
                 .iter()
-                .map(|target| target.name)),
+                .map(|(name, _)| *name)
+                .eq(self.info.targets.iter().map(|target| target.name)),
             "{} must report exactly its targets, in order",
             self.info.block
         );
@@ -311,15 +364,8 @@ impl LoadedGate {
                 .map(|(_, why)| why.as_str());
             let assertion = expectation.apply(&root, why);
             if !assertion.passed {
-                let unjudged = score
-                    .undetermined
-                    .iter()
-                    .any(|name| target.starts_with(name));
-                verdict = verdict.max(if unjudged {
-                    Verdict::NoEvidence
-                } else {
-                    Verdict::Fail
-                });
+                let unjudged = score.undetermined.iter().any(|name| target.starts_with(name));
+                verdict = verdict.max(if unjudged { Verdict::NoEvidence } else { Verdict::Fail });
             }
             assertions.push(assertion);
         }
@@ -372,9 +418,7 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
                 map.insert(key.to_owned(), value.clone());
                 break;
             }
-            let entry = map
-                .entry(key.to_owned())
-                .or_insert_with(|| Value::Object(Map::new()));
+            let entry = map.entry(key.to_owned()).or_insert_with(|| Value::Object(Map::new()));
             match entry {
                 Value::Object(inner) => map = inner,
                 // Two targets of which one is the other's prefix: the registry test forbids it.
@@ -383,6 +427,45 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
         }
     }
     Value::Object(root)
+}
+
+/// What the unit tests of all gates need.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Context, GateOutcome, LoadContext, LoadedGate, Run, find};
+    use crate::matcher::Problem;
+    use crate::tool_id::KnownServers;
+    use crate::trace::Trace;
+    use serde_json::Value;
+
+    /// Loads a block for running with `runs: 10` and no siblings.
+    pub(crate) fn load(block: &str, written: &Value) -> Result<LoadedGate, Vec<Problem>> {
+        let siblings = [(block.to_owned(), written.clone())];
+        let context = LoadContext {
+            to_run: true,
+            runs: Some(10),
+            siblings: &siblings,
+        };
+        match LoadedGate::load(find(block).unwrap(), written, &context) {
+            (Some(gate), _) => Ok(gate),
+            (None, problems) => Err(problems),
+        }
+    }
+
+    /// Loads a block and judges traces with it.
+    pub(crate) fn judge(block: &str, written: &Value, traces: &[Trace]) -> GateOutcome {
+        judge_runs(block, written, &Run::number(traces))
+    }
+
+    /// Loads a block and judges runs with it.
+    pub(crate) fn judge_runs(block: &str, written: &Value, runs: &[Run<'_>]) -> GateOutcome {
+        let context = Context {
+            label: "test",
+            servers: &KnownServers::default(),
+            model: None,
+        };
+        load(block, written).unwrap().judge(&context, runs)
+    }
 }
 
 #[cfg(test)]
@@ -401,11 +484,7 @@ mod tests {
             assert!(!gate.targets.is_empty(), "{} has no targets", gate.block);
             for target in gate.targets {
                 assert!(!target.doc.is_empty(), "{} has no doc", target.name);
-                assert!(
-                    targets.insert(target.name),
-                    "{} belongs to two gates",
-                    target.name
-                );
+                assert!(targets.insert(target.name), "{} belongs to two gates", target.name);
                 assert!(
                     crate::target::Target::parse(target.name).is_ok(),
                     "{} is no path",

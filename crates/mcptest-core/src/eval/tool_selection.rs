@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
-use super::{Context, Gate, Run, Score, TargetInfo, Unit};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
 use crate::percent::{self, Rate};
@@ -87,9 +87,7 @@ impl ToolSelection {
         let tokens = run.trace.total_tokens();
         RunFigures {
             index: run.index,
-            selected: calls
-                .iter()
-                .any(|call| call.is(&self.expected_tool, context.servers)),
+            selected: calls.iter().any(|call| call.is(&self.expected_tool, context.servers)),
             tokens,
             within_budget: match self.max_total_tokens {
                 None => Some(true),
@@ -137,10 +135,7 @@ impl ToolSelection {
                     } else {
                         one_line(&run.called.join(", "))
                     };
-                    parts.push(format!(
-                        "did not select `{}`, called {called}",
-                        self.expected_tool
-                    ));
+                    parts.push(format!("did not select `{}`, called {called}", self.expected_tool));
                 }
                 if let (Some(false), Some(tokens)) = (run.within_budget, run.tokens) {
                     parts.push(format!("{tokens} tokens, over budget"));
@@ -153,7 +148,8 @@ impl ToolSelection {
 
 impl Gate for ToolSelection {
     const BLOCK: &'static str = "tool_selection";
-    const SUMMARY: &'static str = "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
+    const SUMMARY: &'static str =
+        "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo {
             name: "floor.selection_rate",
@@ -184,26 +180,20 @@ impl Gate for ToolSelection {
     const DEFAULTS_ALWAYS: bool = true;
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of(
-            "floor.passed",
-            Matcher::at_least(1),
-        )]
+        vec![Expectation::default_of("floor.passed", Matcher::at_least(1))]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
         &self.expect
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
         if Rate::from_number(&self.min_selection_rate).is_some() {
             Vec::new()
         } else {
             vec![Problem::new(
                 "/min_selection_rate",
-                format!(
-                    "{} is not a fraction from 0.0 to 1.0",
-                    self.min_selection_rate
-                ),
+                format!("{} is not a fraction from 0.0 to 1.0", self.min_selection_rate),
             )]
         }
     }
@@ -211,9 +201,7 @@ impl Gate for ToolSelection {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
         let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
         let total = figures.len() as u64;
-        let count = |fits: &dyn Fn(&RunFigures) -> bool| {
-            figures.iter().filter(|run| fits(run)).count() as u64
-        };
+        let count = |fits: &dyn Fn(&RunFigures) -> bool| figures.iter().filter(|run| fits(run)).count() as u64;
         let selected = count(&|run| run.selected);
         let good = count(&|run| run.selected && run.within_budget == Some(true));
         let unknown: Vec<u64> = figures
@@ -237,9 +225,7 @@ impl Gate for ToolSelection {
             None
         };
         let selection_rate = percent::down(selected, total).unwrap_or(0);
-        let pass_hat_k = unknown
-            .is_empty()
-            .then(|| percent::down(good, total).unwrap_or(0));
+        let pass_hat_k = unknown.is_empty().then(|| percent::down(good, total).unwrap_or(0));
 
         let mut score = Score::default();
         let why_tokens = "token usage is unknown in some runs";
@@ -275,8 +261,7 @@ impl Gate for ToolSelection {
             _ => "tokens unknown".to_owned(),
         };
         let hat = pass_hat_k.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent}%"));
-        score.summary =
-            format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
+        score.summary = format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
         score.talk.push(format!(
             "tool-selection floor [{verdict}] {}: {}",
             context.label, score.summary
@@ -301,10 +286,7 @@ impl Gate for ToolSelection {
             .map(|run| json!({"index": run.index, "selected": run.selected, "tokens": run.tokens, "within_budget": run.within_budget, "called": run.called}))
             .collect();
         score.detail = Map::from_iter([
-            (
-                "expected_tool".to_owned(),
-                self.expected_tool.as_str().into(),
-            ),
+            ("expected_tool".to_owned(), self.expected_tool.as_str().into()),
             ("passed".to_owned(), passed.into()),
             ("runs".to_owned(), total.into()),
             ("selected".to_owned(), selected.into()),
@@ -328,8 +310,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::eval::{GateOutcome, LoadedGate, find};
-    use crate::tool_id::KnownServers;
+    use crate::eval::{GateOutcome, testing};
     use crate::trace::{Conversation, Tokens, ToolCall, Trace};
     use crate::verdict::Verdict;
 
@@ -352,19 +333,7 @@ mod tests {
     }
 
     fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
-        let gate = LoadedGate::load(find("tool_selection").unwrap(), &block).unwrap();
-        let runs: Vec<_> = traces
-            .iter()
-            .zip(1..)
-            .map(|(trace, index)| Run { index, trace })
-            .collect();
-        gate.judge(
-            &Context {
-                label: "weather selection",
-                servers: &KnownServers::default(),
-            },
-            &runs,
-        )
+        testing::judge("tool_selection", &block, traces)
     }
 
     fn floor(rate: f64, cap: Option<u64>) -> Value {
@@ -386,9 +355,7 @@ mod tests {
         assert_eq!(outcome.verdict, Verdict::Pass);
         assert_eq!(
             outcome.talk,
-            [
-                "tool-selection floor [PASS] weather selection: selection 9/10 (90%), pass^k 90%, tokens 1520 median / 1840 max"
-            ]
+            ["tool-selection floor [PASS] test: selection 9/10 (90%), pass^k 90%, tokens 1520 median / 1840 max"]
         );
         assert_eq!(
             outcome.detail["per_run"][9],
@@ -414,17 +381,13 @@ mod tests {
         assert_eq!(outcome.verdict, Verdict::Fail);
         assert_eq!(
             outcome.talk[1],
-            "FLOOR weather selection: selection rate 60% is below the 80% floor (6 of 10 runs selected `get_weather`)"
+            "FLOOR test: selection rate 60% is below the 80% floor (6 of 10 runs selected `get_weather`)"
         );
         assert_eq!(
             outcome.talk[2],
-            "FLOOR weather selection: 3 of 10 runs exceeded the 2000-token budget (worst run 3120 tokens)"
+            "FLOOR test: 3 of 10 runs exceeded the 2000-token budget (worst run 3120 tokens)"
         );
-        assert!(
-            outcome
-                .talk
-                .contains(&"  run 4: 2400 tokens, over budget".to_owned())
-        );
+        assert!(outcome.talk.contains(&"  run 4: 2400 tokens, over budget".to_owned()));
         assert!(
             outcome
                 .talk
@@ -472,16 +435,9 @@ mod tests {
         assert_eq!(outcome.values["floor.tokens_max"], Value::Null);
         assert!(outcome.no_evidence.unwrap().contains("run 2"));
         // What is certain stays certain: a missed rate, or a known run over the cap.
+        assert_eq!(judge(floor(1.0, Some(100)), &[run("x", None)]).verdict, Verdict::Fail);
         assert_eq!(
-            judge(floor(1.0, Some(100)), &[run("x", None)]).verdict,
-            Verdict::Fail
-        );
-        assert_eq!(
-            judge(
-                floor(0.0, Some(100)),
-                &[run("x", None), run("x", Some(101))]
-            )
-            .verdict,
+            judge(floor(0.0, Some(100)), &[run("x", None), run("x", Some(101))]).verdict,
             Verdict::Fail
         );
         // Without a cap nobody asks for tokens.

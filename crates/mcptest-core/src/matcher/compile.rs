@@ -14,16 +14,10 @@ impl Matcher {
     /// All problems, each with its pointer from `at`.
     pub fn compile(written: &Value, at: &str) -> Result<Self, Vec<Problem>> {
         let Value::Object(map) = written else {
-            return Err(vec![Problem::new(
-                at,
-                "a matcher is a mapping, such as `exact: value`",
-            )]);
+            return Err(vec![Problem::new(at, "a matcher is a mapping, such as `exact: value`")]);
         };
         if map.is_empty() {
-            return Err(vec![Problem::new(
-                at,
-                "an empty matcher would match anything",
-            )]);
+            return Err(vec![Problem::new(at, "an empty matcher would match anything")]);
         }
         let mut rules = Vec::new();
         let mut problems = Vec::new();
@@ -65,18 +59,18 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 .as_str()
                 .ok_or_else(|| one(Problem::new(at, "`regex` takes a text")))?;
             Rule::Regex(regex::Regex::new(pattern).map_err(|error| {
-                one(Problem::new(at, format!("not a valid regular expression: {}", last_line(&error.to_string())))
-                    .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"))
+                one(Problem::new(
+                    at,
+                    format!("not a valid regular expression: {}", last_line(&error.to_string())),
+                )
+                .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"))
             })?)
         }
         "schema" => Rule::Schema(schema(value, at)?),
         "length" => Rule::Length(Box::new(length(value, at)?)),
         "type" => Rule::Type(value.as_str().and_then(TypeName::parse).ok_or_else(|| {
             let known: Vec<_> = TypeName::ALL.iter().map(|(name, _)| *name).collect();
-            one(Problem::new(
-                at,
-                format!("`type` takes one of {}", known.join(", ")),
-            ))
+            one(Problem::new(at, format!("`type` takes one of {}", known.join(", "))))
         })?),
         "exists" => Rule::Exists(
             value
@@ -84,15 +78,10 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 .ok_or_else(|| one(Problem::new(at, "`exists` takes true or false")))?,
         ),
         sign => match Comparison::parse(sign) {
-            Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => {
-                Rule::Compare(comparison, value.clone())
-            }
+            Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => Rule::Compare(comparison, value.clone()),
             Some(comparison) if value.is_number() => Rule::Compare(comparison, value.clone()),
             Some(_) => {
-                return Err(one(Problem::new(
-                    at,
-                    format!("`{sign}` compares with a number"),
-                )));
+                return Err(one(Problem::new(at, format!("`{sign}` compares with a number"))));
             }
             None => return Err(one(Problem::new(at, format!("unknown matcher `{key}`")))),
         },
@@ -127,9 +116,7 @@ fn matchers(value: &Value, at: &str) -> Result<Vec<Matcher>, Vec<Problem>> {
 fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
     match value {
         Value::Number(number) if number.is_u64() => Ok(Matcher::exact(value.clone())),
-        Value::Object(map) if map.keys().all(|key| Comparison::parse(key).is_some()) => {
-            Matcher::compile(value, at)
-        }
+        Value::Object(map) if map.keys().all(|key| Comparison::parse(key).is_some()) => Matcher::compile(value, at),
         _ => Err(vec![Problem::new(
             at,
             "`length` takes a count or comparisons, such as `{\">=\": 1}`",
@@ -141,23 +128,15 @@ fn schema(value: &Value, at: &str) -> Result<Arc<jsonschema::Validator>, Vec<Pro
     if !matches!(value, Value::Object(_) | Value::Bool(_)) {
         return Err(vec![Problem::new(at, "a JSON Schema is a mapping")]);
     }
-    jsonschema::validator_for(value)
-        .map(Arc::new)
-        .map_err(|error| {
-            // The error stands at the place in the schema that is wrong.
-            let place = format!("{at}{}", error.instance_path());
-            vec![Problem::new(
-                place,
-                format!("not a valid JSON Schema: {error}"),
-            )]
-        })
+    jsonschema::validator_for(value).map(Arc::new).map_err(|error| {
+        // The error stands at the place in the schema that is wrong.
+        let place = format!("{at}{}", error.instance_path());
+        vec![Problem::new(place, format!("not a valid JSON Schema: {error}"))]
+    })
 }
 
 fn last_line(text: &str) -> &str {
-    text.lines()
-        .last()
-        .unwrap_or(text)
-        .trim_start_matches("error: ")
+    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }
 
 #[cfg(test)]
@@ -181,17 +160,9 @@ mod tests {
             (json!(5), "/m", "a matcher is a mapping"),
             (json!({"regex": "(["}), "/m/regex", "regular expression"),
             (json!({"regex": 3}), "/m/regex", "takes a text"),
-            (
-                json!({"schema": {"type": "strin"}}),
-                "/m/schema/type",
-                "JSON Schema",
-            ),
+            (json!({"schema": {"type": "strin"}}), "/m/schema/type", "JSON Schema"),
             (json!({"schema": 3}), "/m/schema", "mapping"),
-            (
-                json!({"not": {"regex": "*"}}),
-                "/m/not/regex",
-                "regular expression",
-            ),
+            (json!({"not": {"regex": "*"}}), "/m/not/regex", "regular expression"),
             (json!({"any-of": []}), "/m/any-of", "empty list"),
             (
                 json!({"any-of": [{"exact": 1}, {"nope": 1}]}),

@@ -194,6 +194,8 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// Whether it only deserves a warning.
+    pub warning: bool,
 }
 
 impl Problem {
@@ -204,7 +206,15 @@ impl Problem {
             pointer: pointer.into(),
             message: message.into(),
             help: None,
+            warning: false,
         }
+    }
+
+    /// Makes it a warning.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.warning = true;
+        self
     }
 
     /// Adds what to do.

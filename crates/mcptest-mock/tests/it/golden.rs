@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     let expected = std::fs::read_to_string(&path).expect("a golden file");
     let server = crate::server("full.yml");
     let mut session = server.session();

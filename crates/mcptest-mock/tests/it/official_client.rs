@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientConfig, ErrorCode, GetPromptRequestParams, ProtocolVersion,
-    ReadResourceRequestParams,
+    CallToolRequestParams, ClientConfig, ErrorCode, GetPromptRequestParams, ProtocolVersion, ReadResourceRequestParams,
 };
 use rmcp::service::RunningService;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient, ServiceError};
@@ -38,10 +37,7 @@ fn mock_program() -> PathBuf {
     program
 }
 
-async fn connect(
-    file: &str,
-    revision: ProtocolVersion,
-) -> (RunningService<RoleClient, Client>, Child) {
+async fn connect(file: &str, revision: ProtocolVersion) -> (RunningService<RoleClient, Client>, Child) {
     let mut child = Command::new(mock_program())
         .arg(data(file))
         .stdin(Stdio::piped())
@@ -91,10 +87,7 @@ async fn talk(revision: ProtocolVersion) {
 
     let server = client.peer_info().expect("the server introduced itself");
     assert_eq!(server.protocol_version, revision);
-    assert_eq!(
-        server.instructions.as_deref(),
-        Some("Search before you buy.")
-    );
+    assert_eq!(server.instructions.as_deref(), Some("Search before you buy."));
     let info = server.server_info.clone().expect("a name and a version");
     assert_eq!((info.name.as_str(), info.version.as_str()), ("full", "1.0"));
 
@@ -107,15 +100,8 @@ async fn talk(revision: ProtocolVersion) {
         let params = CallToolRequestParams::new(name).with_arguments(object(arguments));
         client.call_tool(params).await
     };
-    let greeting = to_json(
-        call("greet", json!({"name": "Ann"}))
-            .await
-            .expect("a greeting"),
-    );
-    assert_eq!(
-        greeting["content"][0]["text"],
-        "Hello Ann, ${args.name} is literal."
-    );
+    let greeting = to_json(call("greet", json!({"name": "Ann"})).await.expect("a greeting"));
+    assert_eq!(greeting["content"][0]["text"], "Hello Ann, ${args.name} is literal.");
     let order = call("order", json!({"sku": "s", "count": 2})).await;
     let order = to_json(order.expect("an order"));
     let expected = json!({"sku": "s", "count": 2, "gift": null, "label": "2 x s"});
@@ -136,20 +122,13 @@ async fn talk(revision: ProtocolVersion) {
     } else {
         assert_eq!(code(wrong), ErrorCode::INVALID_PARAMS);
     }
-    assert_eq!(
-        code(call("nope", json!({})).await),
-        ErrorCode::INVALID_PARAMS
-    );
+    assert_eq!(code(call("nope", json!({})).await), ErrorCode::INVALID_PARAMS);
 
     let resources = client.list_all_resources().await.expect("resources");
     assert_eq!(resources.len(), 2);
     let templates = client.list_all_resource_templates().await;
     assert!(templates.expect("templates").is_empty());
-    let read = async |uri: &str| {
-        client
-            .read_resource(ReadResourceRequestParams::new(uri))
-            .await
-    };
+    let read = async |uri: &str| client.read_resource(ReadResourceRequestParams::new(uri)).await;
     let text = to_json(read("test://static").await.expect("a text"));
     assert_eq!(text["contents"][0]["text"], "Hello ${args.name}");
     let missing = if revision.has_initialize() {
@@ -162,10 +141,7 @@ async fn talk(revision: ProtocolVersion) {
     let prompts = client.list_all_prompts().await.expect("prompts");
     assert_eq!(prompts[0].name, "review");
     let mut params = GetPromptRequestParams::new("review");
-    assert_eq!(
-        code(client.get_prompt(params.clone()).await),
-        ErrorCode::INVALID_PARAMS
-    );
+    assert_eq!(code(client.get_prompt(params.clone()).await), ErrorCode::INVALID_PARAMS);
     params.arguments = Some(object(json!({"topic": "this"})));
     let prompt = to_json(client.get_prompt(params).await.expect("a prompt"));
     assert_eq!(prompt["messages"][0]["content"]["text"], "Review this. ");
@@ -205,8 +181,7 @@ async fn discover_2026_07_28() {
 async fn the_documented_manifest() {
     let (client, _child) = connect("catalog.yml", ProtocolVersion::LATEST_WITH_INITIALIZE).await;
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 2);
-    let params =
-        CallToolRequestParams::new("get_product").with_arguments(object(json!({"sku": "sku-7"})));
+    let params = CallToolRequestParams::new("get_product").with_arguments(object(json!({"sku": "sku-7"})));
     let result = to_json(client.call_tool(params).await.expect("a product"));
     assert_eq!(result["content"][0]["text"], "Product sku-7: in stock.");
 }

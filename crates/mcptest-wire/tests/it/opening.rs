@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcptest_wire::{
-    Client, ConnectOptions, Lifecycle, Revision, ServerCommand, ViolationKind, WireError,
-    WireErrorKind,
+    Client, ConnectOptions, Lifecycle, Revision, ServerCommand, ViolationKind, WireError, WireErrorKind,
 };
 use serde_json::json;
 
@@ -29,10 +28,7 @@ fn impatient(lifecycle: Lifecycle) -> ConnectOptions {
 
 #[test]
 fn missing_command() {
-    let error = refused(
-        &command(&["no-such-command-here"]),
-        &options(Lifecycle::Auto),
-    );
+    let error = refused(&command(&["no-such-command-here"]), &options(Lifecycle::Auto));
     assert_eq!(error.kind, WireErrorKind::Spawn);
     let text = error.to_string();
     assert!(

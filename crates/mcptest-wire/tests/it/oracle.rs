@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use mcptest_wire::{
-    CallOptions, CallOutcome, Client, Lifecycle, Revision, RpcError, WireErrorKind,
-};
+use mcptest_wire::{CallOptions, CallOutcome, Client, Lifecycle, Revision, RpcError, WireErrorKind};
 use serde_json::{Value, json};
 
 use crate::support::{call, command, example, options, result, run};
@@ -43,10 +41,7 @@ async fn list_call_and_fail(lifecycle: Lifecycle, revision: Revision) {
     let echoed = echoed.unwrap();
     assert!(echoed.raw.contains(r#""text":"none""#), "{}", echoed.raw);
 
-    assert_eq!(
-        result(call(&client, "fail").await.unwrap())["isError"],
-        true
-    );
+    assert_eq!(result(call(&client, "fail").await.unwrap())["isError"], true);
     assert_eq!(
         call(&client, "refuse").await.unwrap(),
         CallOutcome::Error(RpcError {
@@ -77,18 +72,12 @@ async fn list_call_and_fail(lifecycle: Lifecycle, revision: Revision) {
 
 #[test]
 fn initialize_lifecycle() {
-    run(list_call_and_fail(
-        Lifecycle::Initialize,
-        Revision::V2025_11_25,
-    ));
+    run(list_call_and_fail(Lifecycle::Initialize, Revision::V2025_11_25));
 }
 
 #[test]
 fn discover_lifecycle() {
-    run(list_call_and_fail(
-        Lifecycle::Discover,
-        Revision::V2026_07_28,
-    ));
+    run(list_call_and_fail(Lifecycle::Discover, Revision::V2026_07_28));
 }
 
 #[test]

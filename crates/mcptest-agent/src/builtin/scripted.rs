@@ -1,0 +1,116 @@
+//! `builtin/scripted`: plays what the suite says, so that every gate can be exercised exactly, passing and failing.
+
+use mcptest_core::verdict::RunError;
+use serde_json::Value;
+
+use crate::model::{AssistantTurn, Future, Message, Model, ModelCall, Request, Usage};
+use crate::offer::OfferedTool;
+
+/// One written turn.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptedTurn {
+    /// Its text.
+    pub say: Option<String>,
+    /// Its calls.
+    pub calls: Vec<ScriptedCall>,
+    /// Its usage; without it the run's usage is unknown.
+    pub usage: Option<Usage>,
+}
+
+/// One written call.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptedCall {
+    /// `server.tool`, a wire name or a bare name. It need not exist.
+    pub tool: String,
+    /// The arguments; a text stands for broken JSON.
+    pub args: Option<Value>,
+    /// The tag of a call made from generated code.
+    pub caller: Option<Value>,
+}
+
+/// The script of one run.
+#[derive(Debug, Clone, Default)]
+pub struct Scripted {
+    turns: Vec<ScriptedTurn>,
+}
+
+impl Scripted {
+    /// The script of run `number` (from 1); the last written run serves all further ones.
+    #[must_use]
+    pub fn of_run(runs: &[Vec<ScriptedTurn>], number: u32) -> Self {
+        let index = (number.max(1) as usize - 1).min(runs.len().saturating_sub(1));
+        Self {
+            turns: runs.get(index).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+impl Model for Scripted {
+    fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
+        let played = request
+            .messages
+            .iter()
+            .filter(|message| matches!(message, Message::Assistant(_)))
+            .count();
+        let turn = match self.turns.get(played) {
+            Some(turn) => AssistantTurn {
+                text: turn.say.clone().unwrap_or_default(),
+                calls: turn
+                    .calls
+                    .iter()
+                    .map(|call| written_call(call, request.tools))
+                    .collect(),
+                usage: turn.usage,
+            },
+            // The script is over: the model ends without a word and without cost.
+            None => AssistantTurn {
+                usage: Some(Usage { input: 0, output: 0 }),
+                ..AssistantTurn::default()
+            },
+        };
+        Box::pin(async move { Ok(turn) })
+    }
+}
+
+/// Authors write `server.tool`; models write wire names.
+fn written_call(call: &ScriptedCall, tools: &[OfferedTool]) -> ModelCall {
+    let by_id = tools
+        .iter()
+        .find(|tool| format!("{}.{}", tool.server, tool.tool.name()) == call.tool);
+    let by_name = || tools.iter().find(|tool| tool.tool.name() == call.tool);
+    let known = tools
+        .iter()
+        .find(|tool| tool.wire_name == call.tool)
+        .or(by_id)
+        .or_else(by_name);
+    ModelCall {
+        id: None,
+        wire_name: known.map_or_else(|| call.tool.clone(), |tool| tool.wire_name.clone()),
+        args: Some(
+            call.args
+                .clone()
+                .unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+        ),
+        caller: call.caller.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_run_serves_all_further_ones() {
+        let run = |text: &str| {
+            vec![ScriptedTurn {
+                say: Some(text.into()),
+                ..ScriptedTurn::default()
+            }]
+        };
+        let runs = [run("a"), run("b")];
+        for (number, text) in [(1, "a"), (2, "b"), (3, "b"), (99, "b")] {
+            assert_eq!(Scripted::of_run(&runs, number).turns[0].say.as_deref(), Some(text));
+        }
+        assert!(Scripted::of_run(&[], 1).turns.is_empty());
+    }
+}

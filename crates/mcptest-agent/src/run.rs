@@ -1,0 +1,362 @@
+//! The turn loop.
+
+use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace, Turn};
+use mcptest_core::verdict::RunError;
+use serde_json::{Map, Value};
+
+use crate::model::{AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, Usage};
+use crate::offer::Offer;
+
+/// What one run is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The system prompt.
+    pub system: Option<&'a str>,
+    /// What the agent is asked to do.
+    pub prompt: &'a str,
+    /// The most assistant turns.
+    pub max_turns: u32,
+    /// The most tokens per turn.
+    pub max_tokens: Option<u32>,
+}
+
+/// Lets the model act until it ends by itself or reaches the most turns allowed, and gives the trace of it.
+///
+/// Calls of one turn are carried out one after the other, in the order in which the model made them, so that a run against a server
+/// with state leaves the same trace each time.
+pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn Tools) -> Trace {
+    let mut recorder = Recorder::new(task, offer);
+    let mut messages = vec![Message::User(task.prompt.to_owned())];
+    for number in 1..=task.max_turns {
+        let request = Request {
+            system: task.system,
+            messages: &messages,
+            tools: offer.tools(),
+            max_tokens: task.max_tokens,
+        };
+        let turn = match model.next(request).await {
+            Ok(turn) => turn,
+            Err(error) => return recorder.broken(error),
+        };
+        recorder.turn(&turn);
+        if turn.calls.is_empty() {
+            return recorder.ended(turn.text);
+        }
+        let mut results = Vec::new();
+        for call in &turn.calls {
+            recorder.call(call, offer, u64::from(number));
+            match dispatch(call, offer, tools).await {
+                Ok(reply) => {
+                    recorder.result(&reply);
+                    results.push((call.clone(), reply));
+                }
+                Err(error) => return recorder.broken(error),
+            }
+        }
+        messages.push(Message::Assistant(turn));
+        messages.push(Message::Results(results));
+    }
+    recorder.out_of_turns()
+}
+
+/// Carries out a call, or says why it cannot be: such a refusal is fed back to the model like any other error result.
+async fn dispatch(call: &ModelCall, offer: &Offer, tools: &dyn Tools) -> Result<ToolReply, RunError> {
+    let Some(found) = offer.find(&call.wire_name) else {
+        let known: Vec<&str> = offer.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+        return Ok(ToolReply::refusal(format!(
+            "Unknown tool: {}. Known tools: {}",
+            call.wire_name,
+            known.join(", ")
+        )));
+    };
+    let empty = Value::Object(Map::new());
+    let args = match &call.args {
+        None | Some(Value::Null) => &empty,
+        Some(args @ Value::Object(_)) => args,
+        Some(Value::String(_)) => {
+            return Ok(ToolReply::refusal("The arguments are not valid JSON."));
+        }
+        Some(_) => return Ok(ToolReply::refusal("The arguments must be a JSON object.")),
+    };
+    tools.call(&found.server, found.tool.name(), args).await
+}
+
+struct Recorder {
+    trace: Trace,
+    turns: Vec<Turn>,
+    /// Unknown as soon as one turn does not tell.
+    usage: Option<Usage>,
+}
+
+impl Recorder {
+    fn new(task: &Task<'_>, offer: &Offer) -> Self {
+        let user = Turn {
+            role: Some("user".to_owned()),
+            content: Some(task.prompt.into()),
+            ..Turn::default()
+        };
+        Self {
+            trace: Trace {
+                catalog: Some(offer.tools().iter().map(|offered| offered.tool.clone()).collect()),
+                ..Trace::default()
+            },
+            turns: vec![user],
+            usage: Some(Usage { input: 0, output: 0 }),
+        }
+    }
+
+    fn turn(&mut self, turn: &AssistantTurn) {
+        self.turns.push(Turn {
+            role: Some("assistant".to_owned()),
+            content: Some(turn.text.as_str().into()),
+            ..Turn::default()
+        });
+        self.usage = match (self.usage, turn.usage) {
+            (Some(sum), Some(more)) => Some(Usage {
+                input: sum.input.saturating_add(more.input),
+                output: sum.output.saturating_add(more.output),
+            }),
+            _ => None,
+        };
+    }
+
+    fn call(&mut self, call: &ModelCall, offer: &Offer, turn: u64) {
+        let (server, name) = match offer.find(&call.wire_name) {
+            Some(found) => (Some(found.server.as_str()), found.tool.name()),
+            None => offer.split_unknown(&call.wire_name),
+        };
+        let number = self.trace.tool_calls.len() + 1;
+        self.trace.tool_calls.push(ToolCall {
+            id: Some(call.id.clone().unwrap_or_else(|| format!("c{number}")).into()),
+            raw_name: name.into(),
+            server: server.map(Into::into),
+            args: call.args.clone(),
+            caller: call.caller.clone(),
+            turn: Some(turn),
+            extra: Map::new(),
+        });
+    }
+
+    /// The result of the call that was recorded last.
+    fn result(&mut self, reply: &ToolReply) {
+        let mut extra = Map::new();
+        if let Some(structured) = &reply.structured {
+            extra.insert("structured_content".to_owned(), structured.clone());
+        }
+        if let Some(error) = &reply.error {
+            extra.insert("error".to_owned(), error.clone());
+        }
+        self.trace.tool_results.push(ToolResult {
+            call_id: self.trace.tool_calls.last().and_then(|call| call.id.clone()),
+            is_error: Some(reply.is_error),
+            content: Some(reply.content.clone()),
+            extra,
+        });
+    }
+
+    fn ended(mut self, text: String) -> Trace {
+        // A model that ends without a word has given no answer.
+        self.trace.final_response = Some(text).filter(|text| !text.is_empty());
+        self.finish("end")
+    }
+
+    fn out_of_turns(self) -> Trace {
+        self.finish("max_turns")
+    }
+
+    fn broken(mut self, error: RunError) -> Trace {
+        self.trace.error = Some(error);
+        self.finish("error")
+    }
+
+    fn finish(mut self, stop_reason: &str) -> Trace {
+        let talked = self.turns.len() > 1;
+        self.trace.conversation = Conversation {
+            turns: Some(self.turns),
+            // Before any turn nothing was reported, which is not the same as nothing used.
+            tokens: self.usage.filter(|_| talked).map(|usage| Tokens {
+                input: Some(usage.input),
+                output: Some(usage.output),
+                total: Some(usage.input.saturating_add(usage.output)),
+                extra: Map::new(),
+            }),
+            extra: Map::new(),
+        };
+        self.trace.extra.insert("stop_reason".to_owned(), stop_reason.into());
+        self.trace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use mcptest_core::catalog::Tool;
+    use mcptest_core::verdict::ErrorKind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Future;
+
+    /// Plays turns, and keeps what it was fed.
+    struct Fixed(Mutex<Vec<Result<AssistantTurn, RunError>>>, Mutex<Vec<String>>);
+
+    impl Model for Fixed {
+        fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
+            if let Some(Message::Results(results)) = request.messages.last() {
+                let texts = results.iter().map(|(_, reply)| reply.text());
+                self.1.lock().unwrap().extend(texts);
+            }
+            let next = self.0.lock().unwrap().remove(0);
+            Box::pin(async move { next })
+        }
+    }
+
+    struct Echo;
+
+    impl Tools for Echo {
+        fn call<'a>(
+            &'a self,
+            server: &'a str,
+            tool: &'a str,
+            args: &'a Value,
+        ) -> Future<'a, Result<ToolReply, RunError>> {
+            Box::pin(async move {
+                if tool == "dies" {
+                    return Err(RunError {
+                        kind: ErrorKind::ServerCrash,
+                        message: "gone".into(),
+                    });
+                }
+                Ok(ToolReply {
+                    content: json!([{"type": "text", "text": format!("{server} {tool} {args}")}]),
+                    ..ToolReply::default()
+                })
+            })
+        }
+    }
+
+    fn call(wire_name: &str, args: Value) -> ModelCall {
+        ModelCall {
+            id: None,
+            wire_name: wire_name.into(),
+            args: Some(args),
+            caller: None,
+        }
+    }
+
+    fn says(text: &str, calls: Vec<ModelCall>) -> Result<AssistantTurn, RunError> {
+        Ok(AssistantTurn {
+            text: text.into(),
+            calls,
+            usage: Some(Usage { input: 10, output: 5 }),
+        })
+    }
+
+    fn offer(servers: &[&str]) -> Offer {
+        Offer::new(
+            servers
+                .iter()
+                .map(|server| {
+                    let tools = ["get", "dies"]
+                        .iter()
+                        .filter_map(|name| Tool::from_listing(Some(server), &json!({"name": name})));
+                    ((*server).to_owned(), tools.collect())
+                })
+                .collect(),
+        )
+    }
+
+    async fn play(
+        servers: &[&str],
+        max_turns: u32,
+        turns: Vec<Result<AssistantTurn, RunError>>,
+    ) -> (Trace, Vec<String>) {
+        let model = Fixed(Mutex::new(turns), Mutex::new(Vec::new()));
+        let task = Task {
+            system: None,
+            prompt: "do it",
+            max_turns,
+            max_tokens: None,
+        };
+        let trace = run(&task, &model, &offer(servers), &Echo).await;
+        (trace, model.1.into_inner().unwrap())
+    }
+
+    #[tokio::test]
+    async fn parallel_calls_keep_their_order_with_one_result_each() {
+        let turns = vec![
+            says("", vec![call("get", json!({"n": 1})), call("get", json!({"n": 2}))]),
+            says("Done.", vec![]),
+        ];
+        let (trace, fed) = play(&["s"], 10, turns).await;
+        assert_eq!(trace.tool_calls.len(), 2);
+        assert_eq!(trace.tool_results[1].call_id, trace.tool_calls[1].id);
+        assert_eq!(trace.final_response.as_deref(), Some("Done."));
+        assert_eq!(trace.total_tokens(), Some(30));
+        assert_eq!(fed, [r#"s get {"n":1}"#, r#"s get {"n":2}"#]);
+        assert_eq!(trace.extra["stop_reason"], "end");
+    }
+
+    #[tokio::test]
+    async fn what_a_model_does_wrong_is_evidence() {
+        let turns = vec![
+            says(
+                "",
+                vec![
+                    call("invented", json!({})),
+                    call("get", json!("{broken")),
+                    call("get", json!([1])),
+                ],
+            ),
+            says("ok", vec![]),
+        ];
+        let (trace, fed) = play(&["s"], 10, turns).await;
+        assert_eq!(trace.error, None);
+        assert_eq!(trace.tool_calls[0].full_id(), "s.invented");
+        assert_eq!(trace.tool_calls[1].args, Some(json!("{broken")));
+        assert!(trace.tool_results.iter().all(|result| result.is_error == Some(true)));
+        assert!(fed[0].contains("Unknown tool: invented. Known tools: get, dies"));
+    }
+
+    #[tokio::test]
+    async fn the_most_turns_end_the_run_and_not_the_evidence() {
+        let turns = vec![
+            says("a", vec![call("get", json!({}))]),
+            says("b", vec![call("get", json!({}))]),
+        ];
+        let (trace, _) = play(&["s"], 2, turns).await;
+        assert_eq!(trace.tool_results.len(), 2);
+        assert_eq!(trace.final_response, None);
+        assert_eq!(trace.extra["stop_reason"], "max_turns");
+    }
+
+    #[tokio::test]
+    async fn an_infrastructure_error_keeps_what_happened_before_it() {
+        let turns = vec![says("", vec![call("a__get", json!({})), call("b__dies", json!({}))])];
+        let (trace, _) = play(&["a", "b"], 10, turns).await;
+        assert_eq!(trace.error.as_ref().unwrap().kind, ErrorKind::ServerCrash);
+        assert_eq!(trace.tool_calls[1].full_id(), "b.dies");
+        assert_eq!(trace.tool_results.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn usage_that_one_turn_does_not_tell_is_unknown() {
+        let silent = Ok(AssistantTurn {
+            text: "ok".into(),
+            ..AssistantTurn::default()
+        });
+        let (trace, _) = play(&["s"], 10, vec![says("", vec![call("get", json!({}))]), silent]).await;
+        assert_eq!(trace.conversation.tokens, None);
+        let (trace, _) = play(
+            &["s"],
+            10,
+            vec![Err(RunError {
+                kind: ErrorKind::Provider,
+                message: "x".into(),
+            })],
+        )
+        .await;
+        assert_eq!(trace.conversation.tokens, None);
+    }
+}
