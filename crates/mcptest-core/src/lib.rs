@@ -29,6 +29,7 @@ pub mod matcher;
 pub mod percent;
 pub mod target;
 pub mod text;
+pub mod tokens;
 pub mod tool_id;
 pub mod trace;
 pub mod verdict;
