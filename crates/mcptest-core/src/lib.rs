@@ -16,6 +16,9 @@
 //! | [`eval`] | the gates, one file each, and their registry |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
+//! | [`tokens`] | token counts of texts, tools and catalogs |
+//! | [`prices`] | what tokens cost: a dated table, and a suite's own prices |
+//! | [`fault`] | injected faults: which calls they strike, and what is synthesized |
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`text`] | making untrusted text safe to show |
@@ -23,10 +26,12 @@
 pub mod catalog;
 pub mod eval;
 pub mod expect;
+pub mod fault;
 pub mod json;
 pub mod lexical;
 pub mod matcher;
 pub mod percent;
+pub mod prices;
 pub mod target;
 pub mod text;
 pub mod tokens;

@@ -11,6 +11,13 @@ pub fn down(part: u64, whole: u64) -> Option<u64> {
     (whole > 0).then(|| u64_of(u128::from(part) * 100 / u128::from(whole)))
 }
 
+/// `part / whole` in percent, rounded to the nearest, ties up; nothing for an empty whole.
+#[must_use]
+pub fn nearest(part: u64, whole: u64) -> Option<u64> {
+    let (part, whole) = (u128::from(part), u128::from(whole));
+    (whole > 0).then(|| u64_of((part * 200 + whole) / (whole * 2)))
+}
+
 fn u64_of(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
@@ -106,6 +113,21 @@ mod tests {
     }
 
     #[test]
+    fn nearest_rounds_ties_up() {
+        assert_eq!(nearest(2, 3), Some(67));
+        assert_eq!(nearest(1, 3), Some(33));
+        // 0.5 and 99.5 are ties; 99.49… is none.
+        assert_eq!(nearest(1, 200), Some(1));
+        assert_eq!(nearest(1, 201), Some(0));
+        assert_eq!(nearest(199, 200), Some(100));
+        assert_eq!(nearest(1, 8), Some(13));
+        assert_eq!(nearest(29, 200), Some(15));
+        assert_eq!(nearest(0, 5), Some(0));
+        assert_eq!(nearest(0, 0), None);
+        assert_eq!(nearest(u64::MAX, u64::MAX), Some(100));
+    }
+
+    #[test]
     fn only_fractions_are_rates() {
         assert!(rate("1.01").is_none());
         assert!(rate("80").is_none());
@@ -135,6 +157,15 @@ mod tests {
             prop_assert!(percent <= 100);
             prop_assert!(percent <= down(part + 1, whole + 1).unwrap());
             prop_assert_eq!(percent == 100, more == 0);
+        }
+
+        #[test]
+        fn nearest_is_off_by_half_a_percent_at_most(part in 0_u64..100_000, more in 0_u64..100_000) {
+            let whole = part + more;
+            prop_assume!(whole > 0);
+            let (low, near) = (down(part, whole).unwrap(), nearest(part, whole).unwrap());
+            let up = (part * 100 % whole) * 2 >= whole;
+            prop_assert_eq!(near, low + u64::from(up));
         }
 
         #[test]

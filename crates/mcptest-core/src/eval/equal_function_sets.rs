@@ -70,6 +70,14 @@ pub struct Class {
     pub members: Vec<String>,
 }
 
+impl Class {
+    /// Whether a call is one of its members.
+    #[must_use]
+    pub fn has(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+        self.members.iter().any(|member| call.is(member, servers))
+    }
+}
+
 /// What is counted, before any percent is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SelectionCounts {
@@ -141,9 +149,8 @@ pub struct Selection {
 #[must_use]
 pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownServers) -> Selection {
     let mut selection = Selection::default();
-    let is_member = |class: &Class, call: &ToolCall| class.members.iter().any(|member| call.is(member, servers));
     for class in classes {
-        if calls.iter().any(|call| is_member(class, call)) {
+        if calls.iter().any(|call| class.has(call, servers)) {
             selection.counts.true_positives += 1;
         } else {
             selection.counts.false_negatives += 1;
@@ -151,7 +158,7 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
         }
     }
     for call in calls {
-        if !classes.iter().any(|class| is_member(class, call)) {
+        if !classes.iter().any(|class| class.has(call, servers)) {
             selection.counts.false_positives += 1;
             push_once(&mut selection.unexpected, call.full_id());
         }
@@ -159,7 +166,21 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
-fn push_once(list: &mut Vec<String>, item: String) {
+/// What the schema cannot say about a block's `classes:`.
+pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, class) in classes.iter().enumerate() {
+        if classes[..index].iter().any(|other| other.name == class.name) {
+            problems.push(Problem::new(
+                format!("/classes/{index}/name"),
+                format!("a second class called `{}`", class.name),
+            ));
+        }
+    }
+    problems
+}
+
+pub(super) fn push_once(list: &mut Vec<String>, item: String) {
     if !list.contains(&item) {
         list.push(item);
     }
@@ -196,16 +217,7 @@ impl Gate for EqualFunctionSets {
     }
 
     fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (index, class) in self.classes.iter().enumerate() {
-            if self.classes[..index].iter().any(|other| other.name == class.name) {
-                problems.push(Problem::new(
-                    format!("/classes/{index}/name"),
-                    format!("a second class called `{}`", class.name),
-                ));
-            }
-        }
-        problems
+        check_classes(&self.classes)
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {

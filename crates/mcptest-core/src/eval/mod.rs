@@ -13,7 +13,11 @@
 //! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only because nothing was there
 //!    to judge, it is `no_evidence`.
 
+pub mod discovery;
 pub mod equal_function_sets;
+pub mod orchestration;
+pub mod recovery;
+pub mod token_efficiency;
 pub mod tool_selection;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -24,6 +28,7 @@ use serde_json::{Map, Value};
 use crate::expect::{Assertion, Expectation, WrittenExpectation};
 use crate::json::pointer_join;
 use crate::matcher::Problem;
+use crate::prices::Prices;
 use crate::tool_id::KnownServers;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
@@ -32,6 +37,9 @@ use crate::verdict::Verdict;
 pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
+    gate::<orchestration::Orchestration>(),
+    gate::<token_efficiency::TokenEfficiency>(),
+    gate::<recovery::Recovery>(),
 ];
 
 /// A figure that a gate reports and a suite can assert.
@@ -97,6 +105,8 @@ pub struct Context<'a> {
     pub servers: &'a KnownServers,
     /// The model that ran, where known.
     pub model: Option<&'a str>,
+    /// What tokens cost.
+    pub prices: &'a Prices,
 }
 
 /// One run that was carried through.
@@ -434,6 +444,7 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
 pub(crate) mod testing {
     use super::{Context, GateOutcome, LoadContext, LoadedGate, Run, find};
     use crate::matcher::Problem;
+    use crate::prices::Prices;
     use crate::tool_id::KnownServers;
     use crate::trace::Trace;
     use serde_json::Value;
@@ -463,6 +474,7 @@ pub(crate) mod testing {
             label: "test",
             servers: &KnownServers::default(),
             model: None,
+            prices: Prices::builtin(),
         };
         load(block, written).unwrap().judge(&context, runs)
     }
