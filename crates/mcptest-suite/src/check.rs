@@ -81,16 +81,17 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 .as_object()
                 .into_iter()
                 .flatten()
-                .filter(|(key, _)| eval::find(key).is_some() && !touched(&format!("{at}/{key}")))
+                .filter(|(key, _)| eval::find(key).is_some())
                 .map(|(key, block)| (key.clone(), block.clone()))
                 .collect();
-            // Only what can be said without the rest of the entry: nothing here asks for siblings that may be broken.
+            // Only what can be said without the rest of the entry. Broken blocks are left out, but a block that needs one of them as
+            // its sibling must still see that it is there.
             let context = LoadContext {
                 to_run: false,
                 runs: None,
                 siblings: &gates,
             };
-            for (key, block) in &gates {
+            for (key, block) in gates.iter().filter(|(key, _)| !touched(&format!("{at}/{key}"))) {
                 let Some(info) = eval::find(key) else { continue };
                 let (_, found) = LoadedGate::load(info, block, &context);
                 let block_at = format!("{at}/{key}");

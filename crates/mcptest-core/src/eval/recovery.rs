@@ -236,10 +236,11 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
             }));
         }
     }
-    if let Some(marks) = &mut hung {
-        if accept == Accept::Answer && marks.recovered_ms.is_none() && answered_after(trace, last_timeout) {
-            marks.recovered_ms = Some(clock);
-        }
+    if accept == Accept::Answer
+        && let Some(marks) = &mut hung
+        && answered_after(trace, last_timeout)
+    {
+        marks.recovered_ms.get_or_insert(clock);
     }
     let late = first_late.map(|(started_ms, answered)| RecoveryMarks {
         started_ms,
