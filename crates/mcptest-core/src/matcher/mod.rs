@@ -92,6 +92,18 @@ impl Comparison {
             .map(|(_, comparison)| *comparison)
     }
 
+    /// How a number stands to the bound that it does not keep.
+    fn broken_words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "less than",
+            Self::Above => "not more than",
+            Self::AtMost => "more than",
+            Self::Below => "not less than",
+            Self::Equal => "not equal to",
+            Self::NotEqual => "equal to",
+        }
+    }
+
     fn holds(self, order: Ordering) -> bool {
         match self {
             Self::AtLeast => order != Ordering::Less,
