@@ -255,16 +255,14 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
     if known {
         return None;
     }
-    let place = if written.0.get("target").is_some() {
-        pointer_join(at, "target")
-    } else {
-        pointer_join(at, text)
-    };
     let names: Vec<&str> = G::TARGETS.iter().map(|target| target.name).collect();
-    Some(
-        Problem::new(place, format!("`{text}` is no target of `{}`", G::BLOCK))
-            .help(format!("its targets are {}", names.join(", "))),
-    )
+    let words = format!("`{text}` is no target of `{}`", G::BLOCK);
+    let help = format!("its targets are {}", names.join(", "));
+    Some(if written.0.get("target").is_some() {
+        Problem::new(pointer_join(at, "target"), words).help(help)
+    } else {
+        Problem::new(pointer_join(at, text), words).help(help).on_key()
+    })
 }
 
 trait Scorer: Send + Sync {

@@ -208,6 +208,8 @@ pub struct Problem {
     pub help: Option<String>,
     /// Whether it only deserves a warning.
     pub warning: bool,
+    /// Whether the key at the end of the pointer is wrong rather than its value.
+    pub on_key: bool,
 }
 
 impl Problem {
@@ -219,7 +221,15 @@ impl Problem {
             message: message.into(),
             help: None,
             warning: false,
+            on_key: false,
         }
+    }
+
+    /// Blames the key, not the value.
+    #[must_use]
+    pub fn on_key(mut self) -> Self {
+        self.on_key = true;
+        self
     }
 
     /// Makes it a warning.

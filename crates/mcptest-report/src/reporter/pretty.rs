@@ -56,6 +56,10 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
         line(out, &row(test.verdict, &test.label, style));
     }
     for gate in &test.gates {
+        // Where no run was carried through, the errors above say why there is nothing to judge.
+        if test.verdict == Verdict::Error && gate.verdict == Verdict::NoEvidence {
+            continue;
+        }
         write_gate(out, test, gate, style);
     }
     if let Some(why) = &test.no_evidence {
