@@ -9,6 +9,8 @@
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
+
 mod bad_suites;
 mod bounds;
 mod examples;
