@@ -17,6 +17,7 @@
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
 //! | [`lexical`] | the word-overlap tool selector |
+//! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`text`] | making untrusted text safe to show |
 
@@ -26,6 +27,7 @@ pub mod expect;
 pub mod json;
 pub mod lexical;
 pub mod matcher;
+pub mod mutate;
 pub mod percent;
 pub mod target;
 pub mod text;

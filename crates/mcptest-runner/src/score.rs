@@ -2,6 +2,7 @@
 
 use mcptest_core::trace::Trace;
 use mcptest_report::Report;
+use mcptest_report::model::TestReport;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Test};
 
@@ -60,14 +61,50 @@ fn list(known: &[String]) -> String {
 /// # Errors
 /// A trace that belongs to no test, or nothing to score.
 pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Result<Report, ScoreError> {
-    let tests: Vec<&AgentTest> = suite.agent_tests().collect();
-    let homes = find_homes(&tests, &traces, settings)?;
     let servers = suite.known_servers();
     let bench = Bench {
         suite: &suite.name,
         servers: &servers,
         no_evidence: suite.options.no_evidence,
     };
+    let reports = cells(suite, traces, settings)?
+        .into_iter()
+        .map(|cell| cell.judge(&bench))
+        .collect();
+    Ok(Report::conclude(reports, false))
+}
+
+/// The traces of one test and one model, which are judged together.
+pub(crate) struct Cell<'a> {
+    pub test: &'a AgentTest,
+    pub model: Option<String>,
+    pub label: String,
+    pub traces: Vec<(u64, Trace)>,
+}
+
+impl Cell<'_> {
+    pub fn judge(self, bench: &Bench<'_>) -> TestReport {
+        let several = self.traces.len() > 1;
+        judge::agent(
+            bench,
+            self.test,
+            self.model.as_deref(),
+            &self.label,
+            self.traces,
+            several,
+        )
+    }
+}
+
+/// Sorts traces by test and model, in the order of the suite.
+pub(crate) fn cells<'a>(
+    suite: &'a Suite,
+    traces: Vec<Trace>,
+    settings: &ScoreSettings,
+) -> Result<Vec<Cell<'a>>, ScoreError> {
+    let tests: Vec<&AgentTest> = suite.agent_tests().collect();
+    let homes = find_homes(&tests, &traces, settings)?;
+    let servers = suite.known_servers();
     let mut by_test: Vec<Vec<Trace>> = tests.iter().map(|_| Vec::new()).collect();
     for (mut trace, home) in traces.into_iter().zip(homes) {
         trace.split_wire_names(&servers);
@@ -82,26 +119,26 @@ pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Res
             .is_some_and(|test| settings.filter.takes(test))
             && settings.test.as_deref().is_none_or(|wanted| wanted == name)
     };
-    let mut reports = Vec::new();
-    for (test, traces) in tests.iter().zip(by_test) {
-        if !taken(&test.name) {
-            continue;
-        }
+    let mut cells = Vec::new();
+    for (test, traces) in tests.iter().zip(by_test).filter(|(test, _)| taken(&test.name)) {
         let groups = by_model(traces);
         let several_models = groups.len() > 1;
         for (model, traces) in groups {
             let label = plan::label(&test.name, model.as_deref(), several_models);
-            let traces = in_run_order(traces);
-            let several = traces.len() > 1;
-            reports.push(judge::agent(&bench, test, model.as_deref(), &label, traces, several));
+            cells.push(Cell {
+                test,
+                model,
+                label,
+                traces: in_run_order(traces),
+            });
         }
     }
-    if reports.is_empty() {
+    if cells.is_empty() {
         return Err(ScoreError::NothingToScore {
             filtered: !tests.is_empty(),
         });
     }
-    Ok(Report::conclude(reports, false))
+    Ok(cells)
 }
 
 /// The index of each trace's test.

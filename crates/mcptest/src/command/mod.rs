@@ -2,6 +2,7 @@
 
 mod completions;
 mod mock;
+mod mutate;
 mod run;
 mod schema;
 mod score;
@@ -18,6 +19,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
     match &cli.command {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
+        Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),

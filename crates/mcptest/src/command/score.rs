@@ -1,7 +1,7 @@
 //! `mcptest score`.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcptest_core::trace::{self, Trace};
 use mcptest_report::{ExitCode, Redactor};
@@ -33,10 +33,7 @@ fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
         }
     };
     warn(&loaded.warnings, output);
-    let mut traces = Vec::new();
-    for path in &args.trace {
-        traces.extend(read(path)?);
-    }
+    let traces = read_all(&args.trace)?;
     let settings = ScoreSettings {
         test: args.test.clone(),
         filter: Filter {
@@ -49,6 +46,18 @@ fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
     talk_of(&report, &redactor, output);
     output.report(&reporters, &report, &redactor)?;
     Ok(report.exit_code)
+}
+
+/// Reads the traces of all files, in their order.
+///
+/// # Errors
+/// The first file that cannot be read or is no trace file, with the place.
+pub fn read_all(files: &[PathBuf]) -> Result<Vec<Trace>, String> {
+    let mut traces = Vec::new();
+    for file in files {
+        traces.extend(read(file)?);
+    }
+    Ok(traces)
 }
 
 fn read(path: &Path) -> Result<Vec<Trace>, String> {
