@@ -16,8 +16,8 @@
 //! - `edges.gate_passed`: 1 if there was no restricted attempt, else 0.
 //!
 //! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs without any call keep every policy: if
-//! all are so, the verdict is `no_evidence`, except under `allowed: []`, which asks for just that. So it is for a block without any
-//! rule.
+//! all are so, the verdict is `no_evidence`, except under `allowed: []`, which asks for just that. A block without any rule is
+//! `no_evidence` too.
 //!
 //! # Example
 //! ```
@@ -422,8 +422,12 @@ mod tests {
             prop_assert_eq!(attempts, runs.iter().flatten().filter(|name| **name == "drop").count() as u64);
             prop_assert_eq!(passed == 1, attempts == 0);
             runs.reverse();
-            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
-            prop_assert_eq!(before.values, judge(policy(), &views).values);
+            // Another story with the same calls.
+            let told: Vec<Trace> = runs
+                .iter()
+                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
+                .collect();
+            prop_assert_eq!(before.values, testing::judge("tool_edges", &policy(), &told).values);
         }
     }
 }

@@ -402,8 +402,12 @@ mod tests {
                 calls.push("x");
             }
             runs.reverse();
-            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
-            prop_assert_eq!(before.values, judge(block(), &views).values);
+            // Another story with the same calls.
+            let told: Vec<Trace> = runs
+                .iter()
+                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
+                .collect();
+            prop_assert_eq!(before.values, testing::judge("trajectory_axes", &block(), &told).values);
         }
     }
 }

@@ -48,7 +48,8 @@ impl JsonSchema for WrittenArgs {
             "description": "What the call's arguments must look like.",
             "x-mcptest-expected": EXPECTED,
             "anyOf": [
-                {"enum": ["any", "ignore"]},
+                {"const": "any"},
+                {"const": "ignore"},
                 {
                     "type": "object",
                     "x-mcptest-expected": EXPECTED,
@@ -155,8 +156,10 @@ impl ExpectedArgs {
                         }
                     }
                 }
-                if shapes.len() > 1 || (shapes.is_empty() && !unknown) {
-                    problems.push(Problem::new(at, format!("expected {EXPECTED}")));
+                if shapes.len() > 1 {
+                    problems.push(Problem::new(at, format!("more than one shape; expected {EXPECTED}")));
+                } else if shapes.is_empty() && !unknown {
+                    problems.push(Problem::new(at, format!("no shape; expected {EXPECTED}")));
                 }
             }
             _ => problems.push(Problem::new(at, format!("expected {EXPECTED}"))),
