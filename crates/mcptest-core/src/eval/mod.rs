@@ -14,7 +14,11 @@
 //!    to judge, it is `no_evidence`.
 
 pub mod equal_function_sets;
+pub mod golden_path;
+pub mod tool_edges;
 pub mod tool_selection;
+pub mod trajectory;
+pub mod trajectory_axes;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -32,6 +36,10 @@ use crate::verdict::Verdict;
 pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
+    gate::<trajectory::Trajectory>(),
+    gate::<trajectory_axes::TrajectoryAxes>(),
+    gate::<golden_path::GoldenPath>(),
+    gate::<tool_edges::ToolEdges>(),
 ];
 
 /// A figure that a gate reports and a suite can assert.

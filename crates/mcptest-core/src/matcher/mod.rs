@@ -29,6 +29,7 @@ mod diff;
 mod schema;
 
 pub use apply::Mismatch;
+pub(crate) use compile::schema as compile_schema;
 pub use diff::{Difference, differences};
 pub use schema::matcher_schema;
 
