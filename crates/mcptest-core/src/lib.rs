@@ -20,6 +20,7 @@
 //! | [`prices`] | what tokens cost: a dated table, and a suite's own prices |
 //! | [`fault`] | injected faults: which calls they strike, and what is synthesized |
 //! | [`lexical`] | the word-overlap tool selector |
+//! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`text`] | making untrusted text safe to show |
 
@@ -30,6 +31,7 @@ pub mod fault;
 pub mod json;
 pub mod lexical;
 pub mod matcher;
+pub mod mutate;
 pub mod percent;
 pub mod prices;
 pub mod target;

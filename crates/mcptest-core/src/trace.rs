@@ -25,7 +25,7 @@ pub struct Trace {
     pub run: Option<u64>,
     /// Every call, in order: the ones typed into a turn, several in one turn, and those made from generated code.
     pub tool_calls: Vec<ToolCall>,
-    /// What came back. Use [`Trace::result_of`] to find the one of a call.
+    /// What came back. Use [`Trace::results_by_call`] to find the one of a call.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
     /// What was said, and what it cost in tokens.

@@ -361,6 +361,10 @@ impl Builder<'_> {
 
     fn syntax(&self, error: &saphyr_parser::ScanError) -> Diagnostic {
         let at = self.source.byte_of_char(error.marker().index());
+        // The scanner looks ahead, and has a limit of its own that it may meet before we meet ours.
+        if error.info().contains("recursion limit") {
+            return *self.too_deep(Span { start: at, end: at });
+        }
         let diagnostic = Diagnostic::new(Severity::Error, format!("not valid YAML: {}", error.info()))
             .at(self.source, Span { start: at, end: at });
         let line = self.line_text(at);
