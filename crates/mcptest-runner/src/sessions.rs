@@ -234,7 +234,7 @@ pub(crate) fn reply(outcome: &CallOutcome) -> ToolReply {
                 .cloned()
                 .unwrap_or_else(|| Value::Array(Vec::new())),
             structured: result.get("structuredContent").cloned(),
-            error: None,
+            ..ToolReply::default()
         },
         CallOutcome::Error(error) => {
             let mut reply = ToolReply::refusal(format!("Error {}: {}", error.code, error.message));

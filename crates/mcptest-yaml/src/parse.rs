@@ -370,6 +370,8 @@ impl Builder<'_> {
         let line = self.line_text(at);
         if line.trim_start_matches(' ').starts_with('\t') || error.info().contains("tab") {
             diagnostic.help("YAML forbids tabs for indentation: use spaces")
+        } else if error.info().contains("flow mapping") && line.contains('[') {
+            diagnostic.help("inside `{ }`, quote a key that has brackets: {\"tool_calls[0].name\": search}")
         } else {
             diagnostic
         }

@@ -5,13 +5,21 @@ use serde_json::{Value, json};
 
 use crate::support::{folder, run};
 
-const MANIFEST: &str = "mock_server: {name: s, tools: [{name: t, input_schema: {type: object}, response: ok}]}\n";
+const MANIFEST: &str = "mock_server: {name: s, tools: [{name: t, description: search, response: ok}, {name: u, description: fetch, response: ok}]}\n";
 
-/// A block that passes by itself, for each gate.
+/// A block that passes by itself on a run that calls `t`, then `u`, for each gate.
 fn block(gate: &GateInfo) -> Value {
     match gate.block {
-        "equal_function_sets" => json!({"classes": [{"name": "c", "members": ["s.t"]}]}),
+        "equal_function_sets" => json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]}),
         "tool_selection" => json!({"expected_tool": "t", "min_selection_rate": 0.5, "max_total_tokens": 100}),
+        "trajectory" => json!({"calls": [{"name": "t"}, {"name": "u", "args": {"exact": {"q": 1}}}]}),
+        "trajectory_axes" => {
+            json!({"dependencies": [{"producer": "t", "consumer": "u"}], "order": [{"first": "t", "second": "u"}]})
+        }
+        "golden_path" => json!({"calls": ["t", "u"]}),
+        "tool_edges" => {
+            json!({"allowed": ["t", "u"], "restricted": ["drop"], "delegation": [{"from": "t", "to": "u"}]})
+        }
         other => panic!("give `{other}` a block here"),
     }
 }
@@ -19,7 +27,12 @@ fn block(gate: &GateInfo) -> Value {
 fn suite(gate: &GateInfo, expect: &Value) -> Value {
     let mut written = block(gate);
     written["expect"] = expect.clone();
-    let turns = json!([{"calls": [{"tool": "t"}], "usage": {"input": 1, "output": 1}}, {"say": "Done.", "usage": {"input": 1, "output": 1}}]);
+    let usage = json!({"input": 1, "output": 1});
+    let turns = json!([
+        {"calls": [{"tool": "t"}], "usage": usage},
+        {"calls": [{"tool": "u", "args": {"q": 1}}], "usage": usage},
+        {"say": "Done.", "usage": usage},
+    ]);
     json!({
         "servers": {"s": {"command": ["mcptest", "mock", "--tools-from", "m.yml"]}},
         "agents": [{

@@ -7,6 +7,7 @@
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
+//! | `suites` | what a suite can say, and what comes of it |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
@@ -17,4 +18,5 @@ mod examples;
 mod golden;
 mod scoring;
 mod servers;
+mod suites;
 mod support;
