@@ -433,7 +433,7 @@ fn differences_come_from_every_shape() {
     let (reason, found) = diff(json!({"match": {"n": {">": 5}, "m": 1}}), json!({"n": 3}));
     assert_eq!(
         reason,
-        "arguments of `f`: /n: 3 does not satisfy it; /m: the value is absent"
+        "arguments of `f`: /n: 3 is not more than 5; /m: the value is absent"
     );
     assert_eq!(
         found,
