@@ -16,6 +16,8 @@
 //! | [`eval`] | the gates, one file each, and their registry |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
+//! | [`statistics`] | Wilson and exact intervals, computed the same on every platform |
+//! | [`random`] | seeded order without a global generator |
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`text`] | making untrusted text safe to show |
@@ -27,6 +29,9 @@ pub mod json;
 pub mod lexical;
 pub mod matcher;
 pub mod percent;
+pub mod random;
+mod ratio;
+pub mod statistics;
 pub mod target;
 pub mod text;
 pub mod tool_id;
