@@ -13,7 +13,10 @@
 //! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only because nothing was there
 //!    to judge, it is `no_evidence`.
 
+pub mod distractors;
 pub mod equal_function_sets;
+pub mod reliability;
+pub mod stability;
 pub mod tool_selection;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -32,6 +35,9 @@ use crate::verdict::Verdict;
 pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
+    gate::<distractors::Distractors>(),
+    gate::<stability::Stability>(),
+    gate::<reliability::Reliability>(),
 ];
 
 /// A figure that a gate reports and a suite can assert.
