@@ -28,27 +28,6 @@ impl Ratio {
         Self::new(1_u8, 1_u8)
     }
 
-    /// The exact value of a finite double; nothing below zero.
-    pub(crate) fn from_f64(value: f64) -> Self {
-        if !value.is_finite() || value <= 0.0 {
-            return Self::new(0_u8, 1_u8);
-        }
-        let bits = value.to_bits();
-        let exponent = (bits >> 52) & 0x7ff;
-        let fraction = bits & ((1 << 52) - 1);
-        // A subnormal has no hidden bit and the exponent of the smallest normal.
-        let (mantissa, exponent) = if exponent == 0 {
-            (fraction, 1)
-        } else {
-            (fraction | (1 << 52), exponent)
-        };
-        let mantissa = BigUint::from(mantissa);
-        match exponent.checked_sub(1075) {
-            Some(up) => Self::new(mantissa << up, 1_u8),
-            None => Self::new(mantissa, BigUint::from(1_u8) << (1075 - exponent)),
-        }
-    }
-
     /// The nearest double.
     pub(crate) fn to_f64(&self) -> f64 {
         quotient(&self.numerator, &self.denominator)
@@ -197,11 +176,6 @@ mod tests {
         #[test]
         fn quotients_are_correctly_rounded(a in 0_u64..1 << 53, b in 1_u64..1 << 53) {
             prop_assert_eq!(quotient(&a.into(), &b.into()), a as f64 / b as f64);
-        }
-
-        #[test]
-        fn doubles_come_back(value in 0.0_f64..1e300) {
-            prop_assert_eq!(Ratio::from_f64(value).to_f64(), value);
         }
 
         #[test]

@@ -64,22 +64,26 @@
 //! On sessions that are meant to differ or to use a fresh tool at each step. For "the right calls in the right order" there is
 //! `trajectory:`; for what the answer says, no shape will tell.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod compare;
+mod session;
 
-use num_bigint::BigUint;
+pub use compare::{Comparison, compare_runs};
+pub use session::{SessionScores, TARGET_TOKENS, score_session};
+
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
-use crate::json::{canonical, pointer_join};
+use crate::json::pointer_join;
 use crate::matcher::{Matcher, Problem};
-use crate::ratio::{Ratio, mean, mean_of_sums, variance};
-use crate::trace::{ToolCall, Trace, Turn};
+use crate::ratio::{Ratio, mean, variance};
+use crate::trace::{ToolCall, Trace};
 
-/// Tokens that one useful call may cost before the score sinks.
-pub const TARGET_TOKENS: u64 = 2000;
+use session::{args_key, assistant_turns, name_key};
 
 /// Scores how steady the sessions are, each by itself and against each other.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -88,261 +92,6 @@ pub struct Stability {
     /// Assertions on `stability.*`. Default: `stability.weakest_score` is at least 0.5.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
-}
-
-/// The four sub-scores of one run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionScores {
-    tool_usage_stability: Ratio,
-    response_consistency: Ratio,
-    redundancy: Ratio,
-    cost_per_progress: Option<Ratio>,
-}
-
-impl SessionScores {
-    /// How few different tools the calls use.
-    #[must_use]
-    pub fn tool_usage_stability(&self) -> f64 {
-        self.tool_usage_stability.to_f64()
-    }
-
-    /// How alike in length the assistant's turns are.
-    #[must_use]
-    pub fn response_consistency(&self) -> f64 {
-        self.response_consistency.to_f64()
-    }
-
-    /// The share of calls that are no repeats.
-    #[must_use]
-    pub fn redundancy(&self) -> f64 {
-        self.redundancy.to_f64()
-    }
-
-    /// How little a useful call costs; unknown where nobody counted tokens.
-    #[must_use]
-    pub fn cost_per_progress(&self) -> Option<f64> {
-        self.cost_per_progress.as_ref().map(Ratio::to_f64)
-    }
-
-    /// The lowest of what is known.
-    #[must_use]
-    pub fn weakest_score(&self) -> f64 {
-        self.weakest().to_f64()
-    }
-
-    fn weakest(&self) -> &Ratio {
-        [&self.tool_usage_stability, &self.response_consistency, &self.redundancy]
-            .into_iter()
-            .chain(&self.cost_per_progress)
-            .min()
-            .unwrap_or(&self.redundancy)
-    }
-}
-
-/// Scores one run.
-#[must_use]
-pub fn score_session(trace: &Trace) -> SessionScores {
-    let calls = &trace.tool_calls;
-    let turns: Vec<&Turn> = assistant_turns(trace).collect();
-    if turns.len() <= 1 && calls.len() <= 1 {
-        return SessionScores {
-            tool_usage_stability: Ratio::one(),
-            response_consistency: Ratio::one(),
-            redundancy: Ratio::one(),
-            cost_per_progress: Some(Ratio::one()),
-        };
-    }
-    let total = calls.len();
-    let tools: BTreeSet<_> = calls.iter().map(|call| (&call.server, name_key(call))).collect();
-    let distinct: BTreeSet<_> = calls
-        .iter()
-        .map(|call| (&call.server, name_key(call), args_key(call)))
-        .collect();
-    let lengths: Vec<u64> = turns
-        .iter()
-        .map(|turn| turn.text().chars().count() as u64)
-        .filter(|length| *length > 0)
-        .collect();
-    SessionScores {
-        tool_usage_stability: if total < 2 {
-            Ratio::one()
-        } else {
-            Ratio::new(total - tools.len(), total - 1)
-        },
-        response_consistency: evenness(&lengths),
-        redundancy: if total == 0 {
-            Ratio::one()
-        } else {
-            Ratio::new(distinct.len(), total)
-        },
-        cost_per_progress: trace.total_tokens().map(|tokens| thrift(tokens, distinct.len() as u64)),
-    }
-}
-
-fn assistant_turns(trace: &Trace) -> impl Iterator<Item = &Turn> {
-    trace
-        .conversation
-        .turns
-        .iter()
-        .flatten()
-        .filter(|turn| turn.role.as_deref() == Some("assistant"))
-}
-
-/// A malformed name stays different from another malformed name.
-fn name_key(call: &ToolCall) -> String {
-    canonical(&call.raw_name)
-}
-
-fn args_key(call: &ToolCall) -> String {
-    canonical(call.args.as_ref().unwrap_or(&Value::Null))
-}
-
-/// 1 - min(1, deviation / mean), over positive lengths.
-fn evenness(lengths: &[u64]) -> Ratio {
-    if lengths.len() < 2 {
-        return Ratio::one();
-    }
-    // With sum S and sum of squares Q over n lengths: deviation / mean = √(nQ - S²) / S.
-    let sum: u128 = lengths.iter().map(|length| u128::from(*length)).sum();
-    let squares: u128 = lengths.iter().map(|length| u128::from(*length).pow(2)).sum();
-    let spread = lengths.len() as u128 * squares - sum * sum;
-    if spread >= sum * sum {
-        return Ratio::new(0_u8, 1_u8);
-    }
-    let root = spread.isqrt();
-    if root * root == spread {
-        Ratio::new(BigUint::from(sum - root), BigUint::from(sum))
-    } else {
-        // No fraction to keep: the root is irrational.
-        Ratio::from_f64(1.0 - (spread as f64).sqrt() / sum as f64)
-    }
-}
-
-fn thrift(tokens: u64, distinct: u64) -> Ratio {
-    let allowed = u128::from(TARGET_TOKENS) * u128::from(distinct);
-    if u128::from(tokens) <= allowed {
-        Ratio::one()
-    } else {
-        Ratio::new(BigUint::from(allowed), BigUint::from(tokens))
-    }
-}
-
-/// What is seen between runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// How alike the orders of calls are.
-    pub tool_sequence_similarity: f64,
-    /// How often calls in step with each other have the same arguments.
-    pub argument_consistency: f64,
-    /// Whether runs that part tend to part at once.
-    pub early_divergence: bool,
-    /// For each pair of runs that differ, where they part: the index of the call, from 0.
-    splits: Vec<(usize, usize, usize)>,
-}
-
-/// One run as the comparison sees it: names and arguments as numbers, equal if and only if the texts are.
-struct Sequence {
-    names: Vec<usize>,
-    args: Vec<usize>,
-}
-
-/// Compares every run with every other. Without a pair there is nothing that differs.
-#[must_use]
-pub fn compare_runs(traces: &[&Trace]) -> Comparison {
-    let mut known = BTreeMap::new();
-    let mut number = |key: String| {
-        let next = known.len();
-        *known.entry(key).or_insert(next)
-    };
-    let sequences: Vec<Sequence> = traces
-        .iter()
-        .map(|trace| Sequence {
-            names: trace.tool_calls.iter().map(|call| number(name_key(call))).collect(),
-            args: trace.tool_calls.iter().map(|call| number(args_key(call))).collect(),
-        })
-        .collect();
-    let mut similarities = Pooled::default();
-    let mut consistencies = Pooled::default();
-    let mut splits = Vec::new();
-    let mut lcs_known = BTreeMap::new();
-    for (first, a) in sequences.iter().enumerate() {
-        for (second, b) in sequences.iter().enumerate().skip(first + 1) {
-            let lengths = a.names.len() + b.names.len();
-            let split = split_of(&a.names, &b.names);
-            match split {
-                None => similarities.add(1, 1),
-                Some(at) => {
-                    // Runs tend to repeat each other: each pair of sequences is worked out once.
-                    let lcs = *lcs_known
-                        .entry((&a.names, &b.names))
-                        .or_insert_with(|| longest_common_subsequence(&a.names, &b.names));
-                    similarities.add(2 * lcs, lengths);
-                    splits.push((first, second, at));
-                }
-            }
-            let in_step = || (0..a.names.len().min(b.names.len())).filter(|at| a.names[*at] == b.names[*at]);
-            let aligned = in_step().count();
-            if aligned == 0 {
-                consistencies.add(1, 1);
-            } else {
-                consistencies.add(in_step().filter(|at| a.args[*at] == b.args[*at]).count(), aligned);
-            }
-        }
-    }
-    let early = splits.iter().filter(|(_, _, at)| *at < 2).count();
-    Comparison {
-        tool_sequence_similarity: similarities.mean(),
-        argument_consistency: consistencies.mean(),
-        early_divergence: 2 * early > splits.len(),
-        splits,
-    }
-}
-
-/// Where two sequences part; nothing if they are the same.
-fn split_of(a: &[usize], b: &[usize]) -> Option<usize> {
-    let shorter = a.len().min(b.len());
-    match (0..shorter).find(|at| a[*at] != b[*at]) {
-        None if a.len() == b.len() => None,
-        None => Some(shorter),
-        found => found,
-    }
-}
-
-fn longest_common_subsequence(a: &[usize], b: &[usize]) -> usize {
-    let mut row = vec![0; b.len() + 1];
-    for x in a {
-        let mut diagonal = 0;
-        for (at, y) in b.iter().enumerate() {
-            let above = row[at + 1];
-            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
-            diagonal = above;
-        }
-    }
-    row[b.len()]
-}
-
-/// Fractions of pairs, summed by denominator: there are many pairs and few denominators.
-#[derive(Default)]
-struct Pooled {
-    by_denominator: BTreeMap<usize, usize>,
-    count: usize,
-}
-
-impl Pooled {
-    fn add(&mut self, numerator: usize, denominator: usize) {
-        *self.by_denominator.entry(denominator).or_insert(0) += numerator;
-        self.count += 1;
-    }
-
-    /// The mean; 1 for no fractions.
-    fn mean(&self) -> f64 {
-        let parts: Vec<Ratio> = self
-            .by_denominator
-            .iter()
-            .map(|(denominator, numerator)| Ratio::new(*numerator, *denominator))
-            .collect();
-        mean_of_sums(&parts, self.count).unwrap_or(1.0)
-    }
 }
 
 const TOOL_USAGE: &str = "stability.tool_usage_stability";

@@ -63,24 +63,23 @@ pub fn plan_injection(
             .flatten()
             .map(str::to_owned),
     );
-    let originals: Vec<Tool> = match block.source.from {
-        SourceKind::NearDuplicate => originals(block.source.of.as_deref().unwrap_or_default(), real_tools)?,
-        SourceKind::Catalog => from_catalog(real_tools, &mut random),
-    };
-    let mut chosen = Vec::new();
     let wanted = count as usize;
-    if block.source.from == SourceKind::Catalog {
-        // Only look-alikes may come as close as another casing.
-        let lower: BTreeSet<String> = taken.iter().map(|name| name.to_lowercase()).collect();
-        for tool in originals
-            .iter()
-            .filter(|tool| !lower.contains(tool.name()))
-            .take(wanted)
-        {
-            taken.insert(tool.name().to_owned());
-            chosen.push(tool.clone());
+    let mut chosen: Vec<Tool> = Vec::new();
+    let originals = match block.source.from {
+        SourceKind::NearDuplicate => originals(block.source.of.as_deref().unwrap_or_default(), real_tools)?,
+        SourceKind::Catalog => {
+            // Only look-alikes may come as close as another casing.
+            let lower: BTreeSet<String> = taken.iter().map(|name| name.to_lowercase()).collect();
+            let mut tools = from_catalog(real_tools, &mut random);
+            tools.retain(|tool| !lower.contains(tool.name()));
+            chosen.extend(tools.iter().take(wanted).cloned());
+            tools
         }
+    };
+    if chosen.len() == wanted {
+        return Ok(chosen);
     }
+    taken.extend(chosen.iter().map(|tool| tool.name().to_owned()));
     // In turn, so that every original has look-alikes. For the catalog this only fills up what the set cannot.
     let mut sources: Vec<_> = originals.iter().map(|tool| look_alikes(tool, &mut random)).collect();
     while chosen.len() < wanted && !sources.is_empty() {

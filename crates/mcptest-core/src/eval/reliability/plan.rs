@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn one_half_is_the_widest_and_every_run_narrows() {
         let mut before = 0.5 + f64::EPSILON;
-        for runs in 1..=120 {
+        for runs in 1..=60 {
             let widest = (0..=runs)
                 .map(|passes| clopper_pearson(passes, runs, 0.05).half_width())
                 .fold(0.0, f64::max);

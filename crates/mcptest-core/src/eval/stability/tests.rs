@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
+use super::compare::longest_common_subsequence;
 use super::*;
 use crate::eval::{GateOutcome, LoadedGate, find, testing};
-use crate::trace::{Conversation, Tokens};
+use crate::trace::{Conversation, Tokens, Turn};
 use crate::verdict::Verdict;
 
 /// `name` or `name:argument`.
