@@ -78,6 +78,8 @@ pub struct ToolReply {
     pub structured: Option<Value>,
     /// The protocol's error object, for a call that the server refused.
     pub error: Option<Value>,
+    /// What else the recorded result carries, such as the fault that struck. The model does not see it.
+    pub marks: serde_json::Map<String, Value>,
 }
 
 impl ToolReply {

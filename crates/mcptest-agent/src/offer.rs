@@ -11,6 +11,8 @@ pub struct OfferedTool {
     pub server: String,
     /// The tool as listed.
     pub tool: Tool,
+    /// Set for a tool that no server has: what a call to it is answered with, as an error result.
+    pub refuses: Option<String>,
 }
 
 /// All offered tools.
@@ -24,22 +26,48 @@ impl Offer {
     /// Builds the offer from each server's list, in the order of the servers.
     #[must_use]
     pub fn new(listed: Vec<(String, Vec<Tool>)>) -> Self {
-        let several = listed.len() > 1;
-        let servers = listed.iter().map(|(server, _)| server.clone()).collect();
-        let tools = listed
+        let mut offer = Self {
+            servers: listed.iter().map(|(server, _)| server.clone()).collect(),
+            tools: Vec::new(),
+        };
+        for (server, tools) in listed {
+            for tool in tools {
+                offer.add(server.clone(), tool, None);
+            }
+        }
+        offer
+    }
+
+    fn add(&mut self, server: String, tool: Tool, refuses: Option<String>) {
+        let wire_name = if self.servers.len() > 1 {
+            format!("{server}__{}", tool.name())
+        } else {
+            tool.name().to_owned()
+        };
+        self.tools.push(OfferedTool {
+            wire_name,
+            server,
+            tool,
+            refuses,
+        });
+    }
+
+    /// Adds tools that no server has, and puts all in a new order: position by position, the index of the tool that stands there.
+    pub fn inject(&mut self, fakes: Vec<Tool>, refusal: fn(&str) -> String, order: impl Fn(usize) -> Vec<usize>) {
+        for fake in fakes {
+            let server = fake
+                .server()
+                .or(self.servers.first().map(String::as_str))
+                .unwrap_or_default()
+                .to_owned();
+            let answer = refusal(fake.name());
+            self.add(server, fake, Some(answer));
+        }
+        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools).into_iter().map(Some).collect();
+        self.tools = order(old.len())
             .into_iter()
-            .flat_map(|(server, tools)| tools.into_iter().map(move |tool| (server.clone(), tool)))
-            .map(|(server, tool)| OfferedTool {
-                wire_name: if several {
-                    format!("{server}__{}", tool.name())
-                } else {
-                    tool.name().to_owned()
-                },
-                server,
-                tool,
-            })
+            .filter_map(|index| old.get_mut(index)?.take())
             .collect();
-        Self { servers, tools }
     }
 
     /// The tools, in order.
@@ -52,20 +80,6 @@ impl Offer {
     #[must_use]
     pub fn find(&self, wire_name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.wire_name == wire_name)
-    }
-
-    /// The tool that a suite author means: a wire name, `server.tool`, or a bare name.
-    #[must_use]
-    pub fn resolve(&self, written: &str) -> Option<&OfferedTool> {
-        let full_id = |tool: &&OfferedTool| {
-            written
-                .strip_prefix(tool.server.as_str())
-                .and_then(|rest| rest.strip_prefix('.'))
-                .is_some_and(|rest| rest == tool.tool.name())
-        };
-        self.find(written)
-            .or_else(|| self.tools.iter().find(full_id))
-            .or_else(|| self.tools.iter().find(|tool| tool.tool.name() == written))
     }
 
     /// How a call by this wire name is recorded when no such tool is offered: with the server, if the name tells it.
@@ -107,14 +121,26 @@ mod tests {
     }
 
     #[test]
+    fn fakes_join_the_offer_in_the_order_asked_for() {
+        let mut offer = offer(&[("a", &["x", "y"])]);
+        let fake = Tool::from_listing(Some("a"), &json!({"name": "x_v2"}))
+            .into_iter()
+            .collect();
+        offer.inject(fake, |name| format!("not {name}"), |count| (0..count).rev().collect());
+        let names: Vec<_> = offer
+            .tools()
+            .iter()
+            .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
+            .collect();
+        assert_eq!(names, [("x_v2", Some("not x_v2")), ("y", None), ("x", None)]);
+    }
+
+    #[test]
     fn names_are_bare_with_one_server_and_prefixed_with_several() {
         assert_eq!(offer(&[("a", &["x"])]).tools()[0].wire_name, "x");
         let two = offer(&[("a", &["x"]), ("b", &["x"])]);
         let names: Vec<_> = two.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
         assert_eq!(names, ["a__x", "b__x"]);
-        assert_eq!(two.resolve("b.x").unwrap().server, "b");
-        assert_eq!(two.resolve("x").unwrap().server, "a");
-        assert!(two.resolve("c.x").is_none());
         assert_eq!(two.split_unknown("b__nope"), (Some("b"), "nope"));
         assert_eq!(two.split_unknown("nope"), (None, "nope"));
         assert_eq!(offer(&[("a", &["x"])]).split_unknown("nope"), (Some("a"), "nope"));

@@ -69,6 +69,9 @@ async fn dispatch(call: &ModelCall, offer: &Offer, tools: &dyn Tools) -> Result<
             known.join(", ")
         )));
     };
+    if let Some(answer) = &found.refuses {
+        return Ok(ToolReply::refusal(answer));
+    }
     let empty = Value::Object(Map::new());
     let args = match &call.args {
         None | Some(Value::Null) => &empty,
@@ -139,7 +142,7 @@ impl Recorder {
 
     /// The result of the call that was recorded last.
     fn result(&mut self, reply: &ToolReply) {
-        let mut extra = Map::new();
+        let mut extra = reply.marks.clone();
         if let Some(structured) = &reply.structured {
             extra.insert("structured_content".to_owned(), structured.clone());
         }

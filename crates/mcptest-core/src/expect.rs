@@ -90,6 +90,7 @@ impl Expectation {
             return Err(vec![Problem::new(at, "expected `target:` with `matcher:`")]);
         };
         let mut problems = Vec::new();
+        let long_form = map.contains_key("target");
         let (path, path_at, matcher) = if let Some(path) = map.get("target") {
             let place = pointer_join(at, "matcher");
             let matcher = match map.get("matcher") {
@@ -110,8 +111,9 @@ impl Expectation {
             (path.as_str(), place, matcher)
         };
         let target = Target::parse(path).map_err(|error| {
-            Problem::new(path_at, format!("`{path}` is not a target: {error}"))
-                .help("targets look like `tool_calls[0].args.city`, `tool_names`, `tool_calls[*].name`, `tool[\"name\"].score`")
+            let problem = Problem::new(path_at, format!("`{path}` is not a target: {error}"))
+                .help("targets look like `tool_calls[0].args.city`, `tool_names`, `tool_calls[*].name`, `tool[\"name\"].score`");
+            if long_form { problem } else { problem.on_key() }
         });
         let matcher = matcher.map_err(|more| problems.extend(more));
         match (target, matcher) {

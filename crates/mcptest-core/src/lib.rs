@@ -19,6 +19,7 @@
 //! | [`statistics`] | Wilson and exact intervals, computed the same on every platform |
 //! | [`random`] | seeded order without a global generator |
 //! | [`lexical`] | the word-overlap tool selector |
+//! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`text`] | making untrusted text safe to show |
 
@@ -28,6 +29,7 @@ pub mod expect;
 pub mod json;
 pub mod lexical;
 pub mod matcher;
+pub mod mutate;
 pub mod percent;
 pub mod random;
 mod ratio;

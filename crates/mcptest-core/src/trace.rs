@@ -25,7 +25,7 @@ pub struct Trace {
     pub run: Option<u64>,
     /// Every call, in order: the ones typed into a turn, several in one turn, and those made from generated code.
     pub tool_calls: Vec<ToolCall>,
-    /// What came back. Use [`Trace::result_of`] to find the one of a call.
+    /// What came back. Use [`Trace::results_by_call`] to find the one of a call.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
     /// What was said, and what it cost in tokens.
@@ -257,15 +257,27 @@ impl Trace {
     /// Splits wire names (`server__tool`) of calls whose server is not recorded, where it is one of the known servers.
     pub fn split_wire_names(&mut self, servers: &KnownServers) {
         let from_catalog: KnownServers = self.catalog.iter().flatten().filter_map(Tool::server).collect();
+        let listed = |server: &str, name: &str| {
+            let catalog = self.catalog.iter().flatten();
+            catalog
+                .into_iter()
+                .any(|tool| tool.server() == Some(server) && tool.name() == name)
+        };
         for call in &mut self.tool_calls {
-            if call.server.is_some() {
-                continue;
-            }
-            let name = call.name();
-            let split = servers
-                .split_wire_name(name)
-                .or_else(|| from_catalog.split_wire_name(name))
-                .map(|(server, tool)| (server.to_owned(), tool.to_owned()));
+            let name = call.raw_name.as_str().unwrap_or("");
+            let split = match &call.server {
+                // Some writers record the server and keep the prefix too.
+                Some(server) if !listed(server, name) => name
+                    .strip_prefix(server.as_str())
+                    .and_then(|rest| rest.strip_prefix("__"))
+                    .filter(|tool| !tool.is_empty())
+                    .map(|tool| (server.as_str(), tool)),
+                Some(_) => None,
+                None => servers
+                    .split_wire_name(name)
+                    .or_else(|| from_catalog.split_wire_name(name)),
+            };
+            let split = split.map(|(server, tool)| (server.to_owned(), tool.to_owned()));
             if let Some((server, tool)) = split {
                 call.server = Some(server);
                 call.raw_name = tool.into();
@@ -470,11 +482,15 @@ mod tests {
     #[test]
     fn wire_names_split_when_the_server_is_known() {
         let mut trace = trace(json!({
-            "tool_calls": [{"name": "brave__search"}, {"name": "other__x"}, {"name": "cat__y"}, {"name": "brave__z", "server": "q"}],
-            "catalog": [{"server": "cat", "name": "y"}]
+            "tool_calls": [{"name": "brave__search"}, {"name": "other__x"}, {"name": "cat__y"}, {"name": "brave__z", "server": "q"},
+                {"name": "q__z", "server": "q"}, {"name": "cat__k", "server": "cat"}],
+            "catalog": [{"server": "cat", "name": "y"}, {"server": "cat", "name": "cat__k"}]
         }));
         trace.split_wire_names(&["brave"].into_iter().collect());
         let ids: Vec<_> = trace.tool_calls.iter().map(ToolCall::full_id).collect();
-        assert_eq!(ids, ["brave.search", "other__x", "cat.y", "q.brave__z"]);
+        assert_eq!(
+            ids,
+            ["brave.search", "other__x", "cat.y", "q.brave__z", "q.z", "cat.cat__k"]
+        );
     }
 }

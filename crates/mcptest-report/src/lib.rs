@@ -1,1 +1,26 @@
-//! Report model and reporters of mcptest
+//! The report model and its reporters.
+//!
+//! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided before. One file per reporter, one list of
+//! them ([`REPORTERS`]). Everything that leaves through here is redacted, and text from servers and models is made harmless for terminals.
+
+pub mod exit_code;
+pub mod model;
+mod redact;
+mod reporter;
+
+pub use exit_code::ExitCode;
+pub use model::Report;
+pub use redact::Redactor;
+pub use reporter::pretty::row as pretty_row;
+pub use reporter::{REPORTERS, Style, find, render};
+
+/// The JSON Schema of the JSON report.
+#[must_use]
+pub fn report_schema() -> serde_json::Value {
+    let mut schema = schemars::SchemaGenerator::default()
+        .into_root_schema_for::<Report>()
+        .to_value();
+    schema["title"] = "mcptest report".into();
+    schema["$id"] = "https://mcptest.sh/schema/report.v1.json".into();
+    schema
+}

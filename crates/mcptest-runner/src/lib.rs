@@ -1,1 +1,22 @@
-//! Plans and executes mcptest suites
+//! Plans and executes suites, and judges what came of it.
+//!
+//! [`run`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded traces instead. Both end in the same pure step
+//! (`judge`), so a live run and a recorded one cannot be judged differently. Nothing here knows how results are shown: progress goes out as
+//! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
+
+mod event;
+mod execute;
+mod judge;
+mod models;
+mod mutate;
+mod plan;
+mod score;
+mod sessions;
+
+pub use event::Event;
+pub use execute::{RunSettings, run};
+pub use mcptest_agent::builtin::{MODELS, check_model};
+pub use mcptest_wire::kill_all;
+pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
+pub use plan::Filter;
+pub use score::{ScoreError, ScoreSettings, score};

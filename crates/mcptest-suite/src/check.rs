@@ -7,7 +7,7 @@ use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::matcher::{Matcher, Problem};
 use mcptest_core::trace::OBSERVABLE_ROOTS;
-use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
+use mcptest_yaml::{Diagnostic, Document, NodeValue, Span, suggest};
 use serde_json::Value;
 
 use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolTestFile, WrittenDuration};
@@ -466,12 +466,12 @@ fn compile(
     match Expectation::compile(written, at) {
         Ok(expectation) if roots.contains(&expectation.target.root()) => Some(expectation),
         Ok(expectation) => {
-            let pointer = if written.0.get("target").is_some() {
-                format!("{at}/target")
+            let span = if written.0.get("target").is_some() {
+                document.span_at(&format!("{at}/target"))
             } else {
-                at.to_owned()
+                document.key_span_at(&format!("{at}/{}", escape(expectation.target.as_str())))
             };
-            problems.push(unknown_root(document, &pointer, &expectation, roots));
+            problems.push(unknown_root(document, span, &expectation, roots));
             None
         }
         Err(found) => {
@@ -481,13 +481,13 @@ fn compile(
     }
 }
 
-fn unknown_root(document: &Document, pointer: &str, expectation: &Expectation, roots: &[&str]) -> Diagnostic {
+fn unknown_root(document: &Document, span: Span, expectation: &Expectation, roots: &[&str]) -> Diagnostic {
     let root = expectation.target.root();
     let target = expectation.target.as_str();
     let owner = eval::GATES
         .iter()
         .find(|gate| gate.targets.iter().any(|known| target.starts_with(known.name)));
-    let diagnostic = document.diagnostic_at(pointer, format!("unknown target `{target}`"));
+    let diagnostic = document.error(span, format!("unknown target `{target}`"));
     if let Some(owner) = owner {
         return diagnostic.help(format!(
             "this target belongs into the `expect:` list of `{}:`",
@@ -503,7 +503,13 @@ fn unknown_root(document: &Document, pointer: &str, expectation: &Expectation, r
 
 /// A core problem at its place in the file.
 fn place(document: &Document, base: &str, problem: &Problem) -> Diagnostic {
-    let diagnostic = document.diagnostic_at(&format!("{base}{}", problem.pointer), problem.message.clone());
+    let pointer = format!("{base}{}", problem.pointer);
+    let span = if problem.on_key {
+        document.key_span_at(&pointer)
+    } else {
+        document.span_at(&pointer)
+    };
+    let diagnostic = document.error(span, problem.message.clone());
     let diagnostic = match &problem.help {
         Some(help) => diagnostic.help(help.clone()),
         None => diagnostic,

@@ -111,7 +111,7 @@ pub enum IsolationFile {
 #[serde(deny_unknown_fields, default)]
 pub struct AgentFields {
     /// The name; rows of the report carry it.
-    #[schemars(required, length(min = 1))]
+    #[schemars(with = "String", length(min = 1))]
     pub name: Option<String>,
     /// Words for the reader.
     pub description: Option<String>,
@@ -519,6 +519,10 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
         property[ALIAS_OF] = canonical.into();
         properties.insert(alias.to_owned(), property);
     }
+    let clashes: Vec<Value> = ALIASES
+        .iter()
+        .map(|(alias, canonical)| json!({"not": {"required": [alias, canonical]}}))
+        .collect();
     for (block, block_schema) in blocks {
         properties.insert(block.to_owned(), block_schema);
     }
@@ -530,5 +534,7 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
             );
         }
     }
+    schema.insert("required".into(), json!(["name"]));
+    schema.insert("allOf".into(), clashes.into());
     schema
 }

@@ -131,7 +131,9 @@ impl Reader<'_> {
         };
         for (index, import) in file.imports.iter().enumerate() {
             let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
-            self.read(&dir.join(import), &variables, Some(place));
+            // Named as the importing file is named, so that messages stay short and free of absolute paths.
+            let beside = path.parent().unwrap_or(Path::new("")).join(import);
+            self.read(&beside, &variables, Some(place));
         }
         for server in file.servers.values() {
             for (name, value) in &server.env {

@@ -13,6 +13,7 @@ mod load;
 mod schema;
 pub mod suite;
 
+pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};
 pub use schema::suite_schema;
 pub use suite::Suite;

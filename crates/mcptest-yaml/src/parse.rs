@@ -361,11 +361,17 @@ impl Builder<'_> {
 
     fn syntax(&self, error: &saphyr_parser::ScanError) -> Diagnostic {
         let at = self.source.byte_of_char(error.marker().index());
+        // The scanner looks ahead, and has a limit of its own that it may meet before we meet ours.
+        if error.info().contains("recursion limit") {
+            return *self.too_deep(Span { start: at, end: at });
+        }
         let diagnostic = Diagnostic::new(Severity::Error, format!("not valid YAML: {}", error.info()))
             .at(self.source, Span { start: at, end: at });
         let line = self.line_text(at);
         if line.trim_start_matches(' ').starts_with('\t') || error.info().contains("tab") {
             diagnostic.help("YAML forbids tabs for indentation: use spaces")
+        } else if error.info().contains("flow mapping") && line.contains('[') {
+            diagnostic.help("inside `{ }`, quote a key that has brackets: {\"tool_calls[0].name\": search}")
         } else {
             diagnostic
         }

@@ -35,7 +35,8 @@ pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, candidate)| {
             let longest = word.chars().count().max(candidate.chars().count());
-            *distance <= (longest / 3).max(1) || (word.len() > 3 && candidate.starts_with(word))
+            (*distance <= (longest / 3).max(1) && *distance < longest)
+                || (word.len() > 3 && candidate.starts_with(word))
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -59,6 +60,12 @@ impl<'a> Checker<'a> {
         let Some(schema) = self.resolve(schema) else {
             return;
         };
+        if let Some(allowed) = self.allowed_values(schema) {
+            if !allowed.contains(&node.to_json()) {
+                problems.push(self.not_allowed(node, &allowed, name));
+            }
+            return;
+        }
         if let Some(branches) = branches(schema) {
             self.any_of(node, schema, branches, name, problems);
             return;
@@ -70,12 +77,6 @@ impl<'a> Checker<'a> {
         }
         if !self.type_fits(node, schema) {
             problems.push(self.mismatch(node, &self.expected(schema), name));
-            return;
-        }
-        if let Some(allowed) = allowed_values(schema) {
-            if !allowed.contains(&node.to_json()) {
-                problems.push(self.not_allowed(node, &allowed, name));
-            }
             return;
         }
         match &node.value {
@@ -343,6 +344,26 @@ impl<'a> Checker<'a> {
         None
     }
 
+    /// The values of a closed set, also where each stands in a branch of its own with its description.
+    fn allowed_values(&self, schema: &'a Map<String, Value>) -> Option<Vec<Value>> {
+        if let Some(only) = schema.get("const") {
+            return Some(vec![only.clone()]);
+        }
+        if let Some(several) = schema.get("enum").and_then(Value::as_array) {
+            return Some(several.clone());
+        }
+        let mut all = Vec::new();
+        for branch in branches(schema)? {
+            let branch = self.resolve(branch)?;
+            if branch.get("type").and_then(Value::as_str) == Some("null") {
+                all.push(Value::Null);
+            } else {
+                all.extend(self.allowed_values(branch)?);
+            }
+        }
+        Some(all)
+    }
+
     fn type_fits(&self, node: &Node, schema: &'a Map<String, Value>) -> bool {
         if let Some(branches) = branches(schema) {
             return branches
@@ -350,7 +371,8 @@ impl<'a> Checker<'a> {
                 .any(|branch| self.resolve(branch).is_none_or(|branch| self.type_fits(node, branch)));
         }
         let Some(wanted) = schema.get("type") else {
-            return allowed_values(schema)
+            return self
+                .allowed_values(schema)
                 .is_none_or(|allowed| allowed.iter().any(|value| json_type(value) == node_type(node)));
         };
         let fits = |wanted: &str| match (wanted, &node.value) {
@@ -367,9 +389,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The words for "expected …".
-    fn expected(&self, schema: &Map<String, Value>) -> String {
+    fn expected(&self, schema: &'a Map<String, Value>) -> String {
         if let Some(words) = schema.get(EXPECTED).and_then(Value::as_str) {
             return words.to_owned();
+        }
+        if let Some(allowed) = self.allowed_values(schema) {
+            return one_of(&allowed);
         }
         if let Some(branches) = branches(schema) {
             let mut words: Vec<String> = Vec::new();
@@ -383,9 +408,6 @@ impl<'a> Checker<'a> {
             }
             return join_or(&words);
         }
-        if let Some(allowed) = allowed_values(schema) {
-            return one_of(&allowed);
-        }
         let word = |name: &str| match name {
             "string" => "a string".to_owned(),
             "integer" => "a whole number".to_owned(),
@@ -394,10 +416,10 @@ impl<'a> Checker<'a> {
             "null" => "nothing".to_owned(),
             "object" => "a mapping".to_owned(),
             "array" => match schema.get("items").and_then(|items| self.resolve(items)) {
-                Some(items) => {
-                    let item = self.expected(items);
-                    format!("a list (of {})", item.trim_start_matches("a "))
-                }
+                Some(items) => match self.expected(items).strip_prefix("a ") {
+                    Some(word) if !word.contains(' ') => format!("a list of {word}s"),
+                    _ => "a list".to_owned(),
+                },
                 None => "a list".to_owned(),
             },
             other => other.to_owned(),
@@ -430,13 +452,6 @@ fn branches(schema: &Map<String, Value>) -> Option<&[Value]> {
         .map(Vec::as_slice)
 }
 
-fn allowed_values(schema: &Map<String, Value>) -> Option<Vec<Value>> {
-    if let Some(only) = schema.get("const") {
-        return Some(vec![only.clone()]);
-    }
-    schema.get("enum").and_then(Value::as_array).cloned()
-}
-
 fn strings(list: Option<&Value>) -> impl Iterator<Item = &str> {
     list.and_then(Value::as_array)
         .into_iter()
@@ -455,6 +470,7 @@ fn subject(name: &str) -> String {
 fn one_of(allowed: &[Value]) -> String {
     let words: Vec<String> = allowed
         .iter()
+        .filter(|value| !value.is_null())
         .map(|value| match value {
             Value::String(text) => format!("`{text}`"),
             other => format!("`{other}`"),

@@ -15,9 +15,13 @@
 
 pub mod distractors;
 pub mod equal_function_sets;
+pub mod golden_path;
 pub mod reliability;
 pub mod stability;
+pub mod tool_edges;
 pub mod tool_selection;
+pub mod trajectory;
+pub mod trajectory_axes;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -36,8 +40,12 @@ pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
     gate::<distractors::Distractors>(),
+    gate::<trajectory::Trajectory>(),
+    gate::<trajectory_axes::TrajectoryAxes>(),
+    gate::<golden_path::GoldenPath>(),
     gate::<stability::Stability>(),
     gate::<reliability::Reliability>(),
+    gate::<tool_edges::ToolEdges>(),
 ];
 
 /// A figure that a gate reports and a suite can assert.
@@ -261,16 +269,14 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
     if known {
         return None;
     }
-    let place = if written.0.get("target").is_some() {
-        pointer_join(at, "target")
-    } else {
-        pointer_join(at, text)
-    };
     let names: Vec<&str> = G::TARGETS.iter().map(|target| target.name).collect();
-    Some(
-        Problem::new(place, format!("`{text}` is no target of `{}`", G::BLOCK))
-            .help(format!("its targets are {}", names.join(", "))),
-    )
+    let words = format!("`{text}` is no target of `{}`", G::BLOCK);
+    let help = format!("its targets are {}", names.join(", "));
+    Some(if written.0.get("target").is_some() {
+        Problem::new(pointer_join(at, "target"), words).help(help)
+    } else {
+        Problem::new(pointer_join(at, text), words).help(help).on_key()
+    })
 }
 
 trait Scorer: Send + Sync {

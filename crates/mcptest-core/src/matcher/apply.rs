@@ -233,7 +233,10 @@ fn compare(comparison: Comparison, wanted: &Value, actual: &Value) -> Result<(),
     if comparison.holds(json::compare_numbers(actual, wanted)) {
         Ok(())
     } else {
-        Err(Mismatch::because(format!("{actual} does not satisfy it")))
+        Err(Mismatch::because(format!(
+            "{actual} is {} {wanted}",
+            comparison.broken_words()
+        )))
     }
 }
 

@@ -124,7 +124,8 @@ fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
     }
 }
 
-fn schema(value: &Value, at: &str) -> Result<Arc<jsonschema::Validator>, Vec<Problem>> {
+/// Compiles a JSON Schema; references may not leave the document.
+pub(crate) fn schema(value: &Value, at: &str) -> Result<Arc<jsonschema::Validator>, Vec<Problem>> {
     if !matches!(value, Value::Object(_) | Value::Bool(_)) {
         return Err(vec![Problem::new(at, "a JSON Schema is a mapping")]);
     }

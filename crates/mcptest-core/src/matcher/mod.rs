@@ -29,6 +29,7 @@ mod diff;
 mod schema;
 
 pub use apply::Mismatch;
+pub(crate) use compile::schema as compile_schema;
 pub use diff::{Difference, differences};
 pub use schema::matcher_schema;
 
@@ -90,6 +91,18 @@ impl Comparison {
             .iter()
             .find(|(name, _)| *name == sign)
             .map(|(_, comparison)| *comparison)
+    }
+
+    /// How a number stands to the bound that it does not keep.
+    fn broken_words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "less than",
+            Self::Above => "not more than",
+            Self::AtMost => "more than",
+            Self::Below => "not less than",
+            Self::Equal => "not equal to",
+            Self::NotEqual => "equal to",
+        }
     }
 
     fn holds(self, order: Ordering) -> bool {
@@ -197,6 +210,8 @@ pub struct Problem {
     pub help: Option<String>,
     /// Whether it only deserves a warning.
     pub warning: bool,
+    /// Whether the key at the end of the pointer is wrong rather than its value.
+    pub on_key: bool,
 }
 
 impl Problem {
@@ -208,7 +223,15 @@ impl Problem {
             message: message.into(),
             help: None,
             warning: false,
+            on_key: false,
         }
+    }
+
+    /// Blames the key, not the value.
+    #[must_use]
+    pub fn on_key(mut self) -> Self {
+        self.on_key = true;
+        self
     }
 
     /// Makes it a warning.

@@ -1,0 +1,173 @@
+//! The report: decisions section 6 says which part of it others may rely on.
+
+use mcptest_core::eval::GateOutcome;
+use mcptest_core::expect::Assertion;
+use mcptest_core::trace::Trace;
+use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::exit_code::ExitCode;
+
+/// The version of this format. It grows when a reader of the old form would misread the new one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that came of an invocation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// The version of the format.
+    pub schema_version: u32,
+    /// The gravest of all verdicts.
+    pub verdict: Verdict,
+    /// What the process exits with.
+    pub exit_code: ExitCode,
+    /// Set when the work was broken off: what was finished is here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// The tests, in the order of the suites, one entry per test and model.
+    pub tests: Vec<TestReport>,
+    /// The `tool_selection:` floors.
+    pub tool_selection: Vec<FloorReport>,
+    /// All times. Leave it out to compare reports byte by byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+/// One test with one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestReport {
+    /// The test's name.
+    pub name: String,
+    /// What kind of test it is.
+    pub kind: Kind,
+    /// The model, for an agent test.
+    pub model: Option<String>,
+    /// How rows call it: the name, with the model when models fan out.
+    pub label: String,
+    /// The suite it is from.
+    pub suite: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// Each run.
+    pub runs: Vec<RunReport>,
+    /// Each gate.
+    pub gates: Vec<GateOutcome>,
+    /// Why there was nothing to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_evidence: Option<String>,
+}
+
+/// The kinds of test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A model acted.
+    Agent,
+    /// A tool was called directly.
+    Tool,
+}
+
+/// One run of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    /// From 1.
+    pub index: u64,
+    /// The row's name, such as `weather #3`.
+    pub name: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// The evidence.
+    pub trace: Trace,
+    /// The assertions on this run.
+    pub assertions: Vec<Assertion>,
+    /// What broke, for a run that could not be carried through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+}
+
+/// A `tool_selection:` floor with the test it belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FloorReport {
+    /// The test's name.
+    pub test: String,
+    /// The model.
+    pub model: Option<String>,
+    /// `passed`, `runs`, `selected`, `selection_rate`, `pass_hat_k`, `tokens_median`, `tokens_max`, `breaches`, `per_run`.
+    #[serde(flatten)]
+    pub figures: Map<String, Value>,
+}
+
+/// How long things took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timing {
+    /// The whole invocation.
+    pub duration_ms: u64,
+    /// Each run, in the order of the report.
+    pub runs: Vec<RunTiming>,
+}
+
+/// How long a run took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunTiming {
+    /// The row's name.
+    pub name: String,
+    /// Its duration.
+    pub duration_ms: u64,
+}
+
+impl Report {
+    /// Draws the conclusions from the tests: overall verdict, exit code, list of floors.
+    #[must_use]
+    pub fn conclude(tests: Vec<TestReport>, interrupted: bool) -> Self {
+        let verdict = Verdict::worst(tests.iter().map(|test| test.verdict));
+        let mut codes: Vec<ExitCode> = tests.iter().map(exit_code_of).collect();
+        if interrupted {
+            codes.push(ExitCode::Interrupted);
+        }
+        Self {
+            schema_version: SCHEMA_VERSION,
+            verdict,
+            exit_code: ExitCode::first_of(codes),
+            interrupted,
+            tool_selection: floors(&tests),
+            tests,
+            timing: None,
+        }
+    }
+
+    /// How many tests came out so.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.tests.iter().filter(|test| test.verdict == verdict).count()
+    }
+}
+
+fn exit_code_of(test: &TestReport) -> ExitCode {
+    let capped = test
+        .runs
+        .iter()
+        .any(|run| run.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Budget));
+    match test.verdict {
+        _ if capped => ExitCode::Capped,
+        Verdict::Pass => ExitCode::Passed,
+        Verdict::Fail => ExitCode::Failed,
+        Verdict::NoEvidence => ExitCode::NoEvidence,
+        // A test can both fail and have broken runs; the order of codes decides.
+        Verdict::Error => ExitCode::CouldNotRun,
+    }
+}
+
+fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
+    let mut floors = Vec::new();
+    for test in tests {
+        for gate in test.gates.iter().filter(|gate| gate.block == "tool_selection") {
+            floors.push(FloorReport {
+                test: test.name.clone(),
+                model: test.model.clone(),
+                figures: gate.detail.clone(),
+            });
+        }
+    }
+    floors
+}

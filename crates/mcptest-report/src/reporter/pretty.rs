@@ -1,0 +1,207 @@
+//! `pretty`: for people. Readable without colour; a failure says what, where, expected and actual.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style as Paint};
+use mcptest_core::eval::GateOutcome;
+use mcptest_core::expect::Assertion;
+use mcptest_core::text::{lines, one_line, shorten};
+use mcptest_core::verdict::Verdict;
+use serde_json::Value;
+
+use super::Style;
+use crate::model::{Kind, Report, RunReport, TestReport};
+
+/// Longest value shown in full.
+const WIDEST: usize = 240;
+
+pub(crate) fn render(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    let mut suite = None;
+    for test in &report.tests {
+        if suite != Some(&test.suite) {
+            if suite.is_some() {
+                out.push('\n');
+            }
+            line(&mut out, &paint(style, Paint::new().bold(), &one_line(&test.suite)));
+            suite = Some(&test.suite);
+        }
+        write_test(&mut out, test, style);
+    }
+    out.push('\n');
+    line(&mut out, &totals(report, style));
+    out
+}
+
+/// A run's row, as it is also shown while the work goes on.
+#[must_use]
+pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
+    format!("  {}  {}", badge(verdict, style), one_line(name))
+}
+
+fn write_test(out: &mut String, test: &TestReport, style: Style) {
+    for run in &test.runs {
+        line(
+            out,
+            &format!("{}{}", row(run.verdict, &run.name, style), facts(test.kind, run, style)),
+        );
+        if let Some(error) = &run.error {
+            block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
+        }
+        for assertion in run.assertions.iter().filter(|assertion| !assertion.passed) {
+            write_assertion(out, assertion, style);
+        }
+    }
+    if test.runs.is_empty() {
+        line(out, &row(test.verdict, &test.label, style));
+    }
+    for gate in &test.gates {
+        // Where no run was carried through, the errors above say why there is nothing to judge.
+        if test.verdict == Verdict::Error && gate.verdict == Verdict::NoEvidence {
+            continue;
+        }
+        write_gate(out, test, gate, style);
+    }
+    if let Some(why) = &test.no_evidence {
+        block(out, &format!("no evidence: {}", one_line(why)));
+    }
+}
+
+/// What a row tells besides its name.
+fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
+    let text = match kind {
+        Kind::Tool => return String::new(),
+        Kind::Agent => {
+            let calls = run.trace.tool_calls.len();
+            let plural = if calls == 1 { "" } else { "s" };
+            match run.trace.total_tokens() {
+                Some(tokens) => format!("{calls} call{plural}, {tokens} tokens"),
+                None => format!("{calls} call{plural}"),
+            }
+        }
+    };
+    format!("  {}", paint(style, Paint::new().dimmed(), &format!("({text})")))
+}
+
+fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: Style) {
+    let row = row(gate.verdict, &format!("{}: {}", test.label, gate.block), style);
+    line(out, &format!("{row}  {}", one_line(&gate.summary)));
+    if let Some(why) = &gate.no_evidence {
+        block(out, &format!("no evidence: {}", one_line(why)));
+    }
+    if gate.verdict == Verdict::Fail {
+        for assertion in gate.assertions.iter().filter(|assertion| !assertion.passed) {
+            write_assertion(out, assertion, style);
+        }
+    }
+}
+
+fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
+    let default = if assertion.default { "  (the default)" } else { "" };
+    block(
+        out,
+        &format!(
+            "{}{default}",
+            paint(style, Paint::new().bold(), &one_line(&assertion.target))
+        ),
+    );
+    block(out, &format!("  expected  {}", matcher(&assertion.matcher)));
+    block(out, &format!("  actual    {}", value(&assertion.actual)));
+    // Expected and actual say it already.
+    if let Some(reason) = assertion
+        .reason
+        .as_ref()
+        .filter(|reason| *reason != "the values differ")
+    {
+        block(out, &format!("  because   {}", one_line(reason)));
+    }
+    for difference in &assertion.diff {
+        let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), value);
+        block(
+            out,
+            &format!(
+                "  at {}  expected {}, actual {}",
+                one_line(&difference.pointer),
+                side(&difference.expected),
+                side(&difference.actual)
+            ),
+        );
+    }
+}
+
+fn matcher(written: &Value) -> String {
+    match written {
+        Value::Object(map) => {
+            let rules: Vec<String> = map
+                .iter()
+                .map(|(key, rule)| format!("{} {}", one_line(key), value(rule)))
+                .collect();
+            rules.join(" and ")
+        }
+        other => value(other),
+    }
+}
+
+fn value(value: &Value) -> String {
+    shorten(&one_line(&value.to_string()), WIDEST)
+}
+
+fn totals(report: &Report, style: Style) -> String {
+    let mut parts = Vec::new();
+    for (verdict, word) in [
+        (Verdict::Pass, "passed"),
+        (Verdict::Fail, "failed"),
+        (Verdict::NoEvidence, "without evidence"),
+        (Verdict::Error, "with errors"),
+    ] {
+        let count = report.count(verdict);
+        if count > 0 || verdict == Verdict::Pass {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    let total = report.tests.len();
+    let plural = if total == 1 { "test" } else { "tests" };
+    let broken_off = if report.interrupted { " (interrupted)" } else { "" };
+    let text = format!("{total} {plural}: {}{broken_off}", parts.join(", "));
+    paint(style, colour(report.verdict).bold(), &text)
+}
+
+fn badge(verdict: Verdict, style: Style) -> String {
+    let word = match verdict {
+        Verdict::Pass => "PASS ",
+        Verdict::Fail => "FAIL ",
+        Verdict::NoEvidence => "NONE ",
+        Verdict::Error => "ERROR",
+    };
+    paint(style, colour(verdict).bold(), word)
+}
+
+fn colour(verdict: Verdict) -> Paint {
+    let colour = match verdict {
+        Verdict::Pass => AnsiColor::Green,
+        Verdict::Fail => AnsiColor::Red,
+        Verdict::NoEvidence => AnsiColor::Yellow,
+        Verdict::Error => AnsiColor::Magenta,
+    };
+    Paint::new().fg_color(Some(colour.into()))
+}
+
+fn paint(style: Style, paint: Paint, text: &str) -> String {
+    if style.colour {
+        format!("{paint}{text}{paint:#}")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Details stand under their row.
+fn block(out: &mut String, text: &str) {
+    for part in text.lines() {
+        line(out, &format!("         {part}"));
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{}", text.trim_end());
+}

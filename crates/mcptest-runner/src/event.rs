@@ -1,0 +1,25 @@
+//! What happens while a suite runs, for whoever wants to show it.
+
+use mcptest_core::verdict::Verdict;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The work is known.
+    Planned {
+        /// How many runs and direct calls there will be.
+        total: usize,
+    },
+    /// A run or direct call begins.
+    Started {
+        /// Its row's name.
+        name: String,
+    },
+    /// A run or direct call is over.
+    Finished {
+        /// Its row's name.
+        name: String,
+        /// What its own assertions say; the test's gates come at the end.
+        verdict: Verdict,
+    },
+}

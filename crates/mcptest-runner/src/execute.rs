@@ -1,0 +1,335 @@
+//! Carrying out a suite: many runs at once, results in the order of the suite.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcptest_agent::{Offer, Task};
+use mcptest_core::expect::Assertion;
+use mcptest_core::trace::{ToolCall, ToolResult, Trace};
+use mcptest_core::verdict::RunError;
+use mcptest_report::Report;
+use mcptest_report::model::{RunTiming, TestReport, Timing};
+use mcptest_suite::Suite;
+use mcptest_suite::suite::{AgentTest, Test, ToolTest};
+use mcptest_wire::CallOutcome;
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::Event;
+use crate::judge::{self, Bench};
+use crate::models;
+use crate::plan::{Case, Filter, plan};
+use crate::sessions::{RunTools, SessionSettings, Sessions, reply};
+
+/// What an invocation adds to the suite.
+pub struct RunSettings {
+    /// Which tests to run.
+    pub filter: Filter,
+    /// The time allowed for every call, before whatever the suite says.
+    pub timeout: Option<Duration>,
+    /// How many runs at once, before whatever the suite says.
+    pub jobs: Option<u32>,
+    /// What `mcptest` as a server's program means.
+    pub this_program: PathBuf,
+    /// Set when the user wants an end: what is finished is kept.
+    pub cancel: CancellationToken,
+    /// Told what happens.
+    pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
+pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
+    let began = Instant::now();
+    let cases = plan(&suite, &settings.filter);
+    let total = cases.iter().map(|case| case.runs as usize).sum();
+    (settings.on_event)(Event::Planned { total });
+    let sessions = Arc::new(Sessions::new(
+        &suite.servers,
+        SessionSettings {
+            timeout: settings.timeout,
+            suite_timeout: suite.options.timeout,
+            this_program: settings.this_program.clone(),
+        },
+    ));
+    let finished = execute(&suite, &cases, &sessions, settings).await;
+    sessions.shutdown().await;
+    let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
+    let mut report = conclude(&suite, &cases, finished, interrupted);
+    if let Some(timing) = &mut report.timing {
+        timing.duration_ms = millis(began.elapsed());
+    }
+    report
+}
+
+/// What one run left.
+struct Finished {
+    case: usize,
+    run: u32,
+    trace: Trace,
+    /// For a direct call: what its assertions look into.
+    seen: Option<Value>,
+    duration: Duration,
+}
+
+async fn execute(
+    suite: &Arc<Suite>,
+    cases: &[Case],
+    sessions: &Arc<Sessions>,
+    settings: &RunSettings,
+) -> Vec<Finished> {
+    let jobs = settings.jobs.unwrap_or(suite.options.jobs).max(1) as usize;
+    let permits = Arc::new(Semaphore::new(jobs));
+    let mut tasks = JoinSet::new();
+    for (case_index, case) in cases.iter().enumerate() {
+        for run in 1..=case.runs {
+            let (suite, sessions, permits) = (Arc::clone(suite), Arc::clone(sessions), Arc::clone(&permits));
+            let (case, cancel, on_event) = (case.clone(), settings.cancel.clone(), Arc::clone(&settings.on_event));
+            tasks.spawn(async move {
+                let work = async {
+                    // The semaphore is never closed.
+                    let _permit = permits.acquire_owned().await.ok()?;
+                    let name = case.row(run);
+                    on_event(Event::Started { name: name.clone() });
+                    let began = Instant::now();
+                    let (trace, seen) = carry_out(&suite, &case, run, &sessions).await;
+                    let finished = Finished {
+                        case: case_index,
+                        run,
+                        trace,
+                        seen,
+                        duration: began.elapsed(),
+                    };
+                    on_event(Event::Finished {
+                        name,
+                        verdict: preview(&suite.tests[case.test], &finished),
+                    });
+                    Some(finished)
+                };
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    finished = work => finished,
+                }
+            });
+        }
+    }
+    let mut finished = Vec::new();
+    while let Some(joined) = tasks.join_next().await {
+        match joined {
+            Ok(one) => finished.extend(one),
+            // A panic of ours must be seen as such, after the servers are gone (the caller's hook ends them).
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => {}
+        }
+    }
+    finished.sort_by_key(|one| (one.case, one.run));
+    finished
+}
+
+async fn carry_out(suite: &Suite, case: &Case, run: u32, sessions: &Sessions) -> (Trace, Option<Value>) {
+    let (mut trace, seen) = match &suite.tests[case.test] {
+        Test::Agent(test) => {
+            let model = case.model.as_deref().unwrap_or_default();
+            (agent_run(test, model, run, sessions).await, None)
+        }
+        Test::Tool(test) => tool_call(test, sessions).await,
+    };
+    trace.test = Some(suite.tests[case.test].name().to_owned());
+    trace.model.clone_from(&case.model);
+    trace.run = Some(u64::from(run));
+    (trace, seen)
+}
+
+async fn agent_run(test: &AgentTest, model: &str, run: u32, sessions: &Sessions) -> Trace {
+    let broken = |error: RunError| Trace {
+        error: Some(error),
+        ..Trace::default()
+    };
+    let model = match models::open(model, test, run) {
+        Ok(model) => model,
+        Err(error) => return broken(error),
+    };
+    let mut open = BTreeMap::new();
+    let mut listed = Vec::new();
+    let mut trouble = None;
+    for name in &test.servers {
+        let tools = match sessions.open(name).await {
+            Ok(session) => {
+                let tools = session.tools().await;
+                open.insert(name.clone(), session);
+                tools
+            }
+            Err(error) => Err(error),
+        };
+        match tools {
+            Ok(tools) => listed.push((name.clone(), tools)),
+            Err(error) => {
+                trouble = Some(error);
+                break;
+            }
+        }
+    }
+    let tools = RunTools(open);
+    let trace = match trouble {
+        Some(error) => broken(error),
+        None => {
+            let task = Task {
+                system: test.system.as_deref(),
+                prompt: &test.prompt,
+                max_turns: test.max_turns,
+                max_tokens: test.max_tokens,
+            };
+            mcptest_agent::run(&task, model.as_ref(), &Offer::new(listed), &tools).await
+        }
+    };
+    for session in tools.0.values() {
+        session.release().await;
+    }
+    trace
+}
+
+/// A direct call as a trace of one call, and the value that its assertions look into: the result as the server sent it, with `is_error`
+/// and `text` beside it, and `error`, which is `null` when there is none.
+async fn tool_call(test: &ToolTest, sessions: &Sessions) -> (Trace, Option<Value>) {
+    let args = Value::Object(test.args.clone());
+    let mut trace = Trace {
+        tool_calls: vec![ToolCall {
+            args: Some(args.clone()),
+            ..ToolCall::new(Some(&test.server), &test.tool)
+        }],
+        ..Trace::default()
+    };
+    let session = match sessions.open(&test.server).await {
+        Ok(session) => session,
+        Err(error) => {
+            trace.error = Some(error);
+            return (trace, None);
+        }
+    };
+    let outcome = session.call(&test.tool, &args, test.timeout).await;
+    session.release().await;
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            trace.error = Some(error);
+            return (trace, None);
+        }
+    };
+    let short = reply(&outcome);
+    let seen = match &outcome {
+        CallOutcome::Result(result) => {
+            let mut result = match result {
+                Value::Object(map) => map.clone(),
+                other => Map::from_iter([("value".to_owned(), other.clone())]),
+            };
+            result.insert("is_error".to_owned(), short.is_error.into());
+            result.insert("text".to_owned(), short.text().into());
+            json!({"result": result, "error": null})
+        }
+        CallOutcome::Error(error) => json!({"result": null, "error": error}),
+    };
+    let mut extra = Map::new();
+    if let Some(structured) = short.structured {
+        extra.insert("structured_content".to_owned(), structured);
+    }
+    if let Some(error) = short.error {
+        extra.insert("error".to_owned(), error);
+    }
+    trace.tool_results.push(ToolResult {
+        call_id: None,
+        is_error: Some(short.is_error),
+        content: Some(short.content),
+        extra,
+    });
+    (trace, Some(seen))
+}
+
+/// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
+fn preview(test: &Test, finished: &Finished) -> mcptest_core::verdict::Verdict {
+    let (expect, seen) = match test {
+        Test::Agent(test) if !test.expect.is_empty() => (&test.expect, Some(finished.trace.observable())),
+        Test::Agent(test) => (&test.expect, None),
+        Test::Tool(test) => (&test.expect, finished.seen.clone()),
+    };
+    let assertions: Vec<Assertion> = match seen {
+        Some(seen) => expect
+            .iter()
+            .map(|expectation| expectation.apply(&seen, None))
+            .collect(),
+        None => Vec::new(),
+    };
+    judge::verdict_of(finished.trace.error.as_ref(), &assertions)
+}
+
+fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted: bool) -> Report {
+    let servers = suite.known_servers();
+    let bench = Bench {
+        suite: &suite.name,
+        servers: &servers,
+        no_evidence: suite.options.no_evidence,
+    };
+    let mut by_case: Vec<Vec<Finished>> = cases.iter().map(|_| Vec::new()).collect();
+    for one in finished {
+        by_case[one.case].push(one);
+    }
+    let mut tests: Vec<TestReport> = Vec::new();
+    let mut timing = Timing::default();
+    for (case, finished) in cases.iter().zip(by_case) {
+        // Of a test that was broken off before its first run there is nothing to tell.
+        if finished.is_empty() {
+            continue;
+        }
+        timing.runs.extend(finished.iter().map(|one| RunTiming {
+            name: case.row(one.run),
+            duration_ms: millis(one.duration),
+        }));
+        match &suite.tests[case.test] {
+            Test::Agent(test) => {
+                let traces = finished
+                    .into_iter()
+                    .map(|one| (u64::from(one.run), one.trace))
+                    .collect();
+                tests.push(judge::agent(
+                    &bench,
+                    test,
+                    case.model.as_deref(),
+                    &case.label,
+                    traces,
+                    case.runs > 1,
+                ));
+            }
+            Test::Tool(test) => {
+                for one in finished {
+                    let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
+                    tests.push(judge::tool(&bench, test, one.trace, one.seen.as_ref(), slow));
+                }
+            }
+        }
+    }
+    let mut report = Report::conclude(tests, interrupted);
+    report.timing = Some(timing);
+    report
+}
+
+/// The time is told only where it is too long: a passing report does not change with the weather.
+fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
+    let most = test.max_duration?;
+    let passed = took <= most;
+    Some(Assertion {
+        target: "duration_ms".to_owned(),
+        matcher: json!({"<=": millis(most)}),
+        actual: if passed { Value::Null } else { millis(took).into() },
+        passed,
+        default: false,
+        reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
+        diff: Vec::new(),
+    })
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

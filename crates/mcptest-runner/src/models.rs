@@ -1,0 +1,44 @@
+//! From a model id to a model that takes turns.
+
+use mcptest_agent::Model;
+use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
+use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_suite::suite::AgentTest;
+
+/// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
+pub(crate) fn open(id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
+    match id {
+        SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
+        LEXICAL => Ok(Box::new(Lexical)),
+        _ => Err(RunError {
+            kind: ErrorKind::Provider,
+            message: mcptest_agent::builtin::check_model(id).err().unwrap_or_default(),
+        }),
+    }
+}
+
+fn script(test: &AgentTest) -> Vec<Vec<ScriptedTurn>> {
+    test.script
+        .iter()
+        .map(|run| {
+            run.iter()
+                .map(|turn| ScriptedTurn {
+                    say: turn.say.clone(),
+                    calls: turn
+                        .calls
+                        .iter()
+                        .map(|call| ScriptedCall {
+                            tool: call.tool.clone(),
+                            args: call.args.clone(),
+                            caller: call.caller.clone(),
+                        })
+                        .collect(),
+                    usage: turn.usage.map(|usage| mcptest_agent::Usage {
+                        input: usage.input,
+                        output: usage.output,
+                    }),
+                })
+                .collect()
+        })
+        .collect()
+}

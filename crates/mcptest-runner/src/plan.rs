@@ -1,0 +1,106 @@
+//! Which runs there will be, and what their rows are called.
+
+use mcptest_suite::Suite;
+use mcptest_suite::suite::Test;
+
+/// Which tests to take.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Words; a test is taken if its name contains at least one of them. None takes all.
+    pub names: Vec<String>,
+    /// Tags; a test is taken if it has at least one of them. None takes all.
+    pub tags: Vec<String>,
+}
+
+impl Filter {
+    /// Whether it takes this test.
+    #[must_use]
+    pub fn takes(&self, test: &Test) -> bool {
+        let (name, tags) = match test {
+            Test::Agent(test) => (&test.name, &test.tags),
+            Test::Tool(test) => (&test.name, &test.tags),
+        };
+        let named = self.names.is_empty() || self.names.iter().any(|word| name.contains(word.as_str()));
+        let tagged = self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag));
+        named && tagged
+    }
+}
+
+/// One test with one model: a group of runs that is judged together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// Index into the suite's tests.
+    pub test: usize,
+    /// The model of an agent test.
+    pub model: Option<String>,
+    /// The test's name, with the model when models fan out.
+    pub label: String,
+    /// How many runs.
+    pub runs: u32,
+}
+
+impl Case {
+    /// The name of a run's row: numbered when there are several.
+    pub fn row(&self, run: u32) -> String {
+        row(&self.label, self.runs > 1, u64::from(run))
+    }
+}
+
+pub(crate) fn row(label: &str, several: bool, run: u64) -> String {
+    if several {
+        format!("{label} #{run}")
+    } else {
+        label.to_owned()
+    }
+}
+
+pub(crate) fn label(name: &str, model: Option<&str>, several_models: bool) -> String {
+    match model {
+        Some(model) if several_models => format!("{name} [{model}]"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The cases of a suite, in the order of the file; the models of a test in their order.
+pub(crate) fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (index, test) in suite.tests.iter().enumerate().filter(|(_, test)| filter.takes(test)) {
+        match test {
+            Test::Agent(test) => cases.extend(test.models.iter().map(|model| Case {
+                test: index,
+                model: Some(model.clone()),
+                label: label(&test.name, Some(model), test.models.len() > 1),
+                runs: test.runs,
+            })),
+            Test::Tool(test) => cases.push(Case {
+                test: index,
+                model: None,
+                label: test.name.clone(),
+                runs: 1,
+            }),
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_numbered_and_carry_the_model_when_models_fan_out() {
+        let case = |label: &str, runs| Case {
+            test: 0,
+            model: None,
+            label: label.to_owned(),
+            runs,
+        };
+        assert_eq!(case("weather", 1).row(1), "weather");
+        assert_eq!(case("weather", 10).row(3), "weather #3");
+        assert_eq!(
+            case(&label("weather", Some("gpt-5"), true), 3).row(3),
+            "weather [gpt-5] #3"
+        );
+        assert_eq!(label("weather", Some("gpt-5"), false), "weather");
+    }
+}

@@ -1,0 +1,245 @@
+//! The servers of a suite: started when first needed, shared or fresh as the suite says, all ended at the end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcptest_agent::{Future, ToolReply, Tools};
+use mcptest_core::catalog::Tool;
+use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_suite::suite::{Isolation, Lifecycle, Server};
+use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, ServerCommand, WireError, WireErrorKind};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+/// How often a shared server that died is started again: a run that kills it must not take all later ones with it, and a server that
+/// always dies must not be started for ever.
+const MOST_RESTARTS: u32 = 5;
+
+/// Settings that hold for all servers of an invocation.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSettings {
+    /// `--timeout`: comes before everything the suite says.
+    pub timeout: Option<Duration>,
+    /// The suite's own.
+    pub suite_timeout: Duration,
+    /// What `mcptest` as a server's program means.
+    pub this_program: PathBuf,
+}
+
+pub(crate) struct Sessions {
+    settings: SessionSettings,
+    slots: BTreeMap<String, Slot>,
+}
+
+struct Slot {
+    server: Server,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    session: Option<Arc<Session>>,
+    /// A server that could not be started is not tried again for every run.
+    failed: Option<RunError>,
+    starts: u32,
+}
+
+/// A connected server.
+pub(crate) struct Session {
+    name: String,
+    client: Client,
+    call_timeout: Duration,
+    tools: Mutex<Option<Vec<Tool>>>,
+    fresh: bool,
+}
+
+impl Sessions {
+    pub fn new(servers: &BTreeMap<String, Server>, settings: SessionSettings) -> Self {
+        let slots = servers
+            .iter()
+            .map(|(name, server)| {
+                let slot = Slot {
+                    server: server.clone(),
+                    shared: Mutex::default(),
+                };
+                (name.clone(), slot)
+            })
+            .collect();
+        Self { settings, slots }
+    }
+
+    /// A session with the server: the shared one, or a fresh one where the suite asks for isolation.
+    pub async fn open(&self, name: &str) -> Result<Arc<Session>, RunError> {
+        let Some(slot) = self.slots.get(name) else {
+            return Err(RunError {
+                kind: ErrorKind::Transport,
+                message: format!("no server is called `{name}`"),
+            });
+        };
+        if slot.server.isolation == Isolation::Run {
+            return self.connect(name, &slot.server, true).await.map(Arc::new);
+        }
+        // Held while connecting: everyone else waits for the same session instead of starting another.
+        let mut shared = slot.shared.lock().await;
+        if let Some(session) = shared.session.as_ref().filter(|session| session.client.is_alive()) {
+            return Ok(Arc::clone(session));
+        }
+        if let Some(error) = &shared.failed {
+            return Err(error.clone());
+        }
+        if shared.starts > MOST_RESTARTS {
+            return Err(RunError {
+                kind: ErrorKind::ServerCrash,
+                message: format!("server `{name}` died {MOST_RESTARTS} times; it is not started again"),
+            });
+        }
+        shared.starts += 1;
+        match self.connect(name, &slot.server, false).await {
+            Ok(session) => {
+                let session = Arc::new(session);
+                shared.session = Some(Arc::clone(&session));
+                Ok(session)
+            }
+            Err(error) => {
+                shared.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    async fn connect(&self, name: &str, server: &Server, fresh: bool) -> Result<Session, RunError> {
+        let mut argv = server.argv.clone();
+        // This very executable, whether or not it is on PATH.
+        if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest") {
+            *first = self.settings.this_program.to_string_lossy().into_owned();
+        }
+        let command = ServerCommand {
+            argv,
+            env: server.env.clone(),
+            cwd: Some(server.cwd.clone()),
+        };
+        let call_timeout = self
+            .settings
+            .timeout
+            .or(server.timeout)
+            .unwrap_or(self.settings.suite_timeout);
+        let options = ConnectOptions {
+            lifecycle: match server.lifecycle {
+                Lifecycle::Auto => mcptest_wire::Lifecycle::Auto,
+                Lifecycle::Initialize => mcptest_wire::Lifecycle::Initialize,
+                Lifecycle::Discover => mcptest_wire::Lifecycle::Discover,
+            },
+            connect_timeout: self.settings.timeout.unwrap_or(server.startup_timeout),
+            call_timeout,
+            ..ConnectOptions::default()
+        };
+        let client = Client::connect_stdio(name, &command, &options)
+            .await
+            .map_err(|error| run_error(&error))?;
+        Ok(Session {
+            name: name.to_owned(),
+            client,
+            call_timeout,
+            tools: Mutex::new(None),
+            fresh,
+        })
+    }
+
+    /// Ends every shared server.
+    pub async fn shutdown(&self) {
+        let mut ends = tokio::task::JoinSet::new();
+        for slot in self.slots.values() {
+            if let Some(session) = slot.shared.lock().await.session.take() {
+                ends.spawn(async move { session.client.shutdown().await });
+            }
+        }
+        while ends.join_next().await.is_some() {}
+    }
+}
+
+impl Session {
+    /// The server's tools, listed once per session.
+    pub async fn tools(&self) -> Result<Vec<Tool>, RunError> {
+        let mut tools = self.tools.lock().await;
+        if let Some(tools) = &*tools {
+            return Ok(tools.clone());
+        }
+        let listed = self.client.list_tools().await.map_err(|error| run_error(&error))?;
+        let listed: Vec<Tool> = listed
+            .iter()
+            .filter_map(|tool| Tool::from_listing(Some(&self.name), tool))
+            .collect();
+        *tools = Some(listed.clone());
+        Ok(listed)
+    }
+
+    /// Calls a tool. `timeout` comes before the session's own.
+    pub async fn call(&self, tool: &str, args: &Value, timeout: Option<Duration>) -> Result<CallOutcome, RunError> {
+        let options = CallOptions {
+            timeout: Some(timeout.unwrap_or(self.call_timeout)),
+            ..CallOptions::default()
+        };
+        self.client
+            .call_tool(tool, args, &options)
+            .await
+            .map_err(|error| run_error(&error))
+    }
+
+    /// Ends a session that belongs to one run alone.
+    pub async fn release(&self) {
+        if self.fresh {
+            self.client.shutdown().await;
+        }
+    }
+}
+
+fn run_error(error: &WireError) -> RunError {
+    RunError {
+        kind: match error.kind() {
+            WireErrorKind::Timeout => ErrorKind::Timeout,
+            WireErrorKind::ServerCrash => ErrorKind::ServerCrash,
+            WireErrorKind::Protocol => ErrorKind::Protocol,
+            _ => ErrorKind::Transport,
+        },
+        message: error.to_string(),
+    }
+}
+
+/// The sessions of one run, by server: what the agent loop calls tools through.
+pub(crate) struct RunTools(pub BTreeMap<String, Arc<Session>>);
+
+impl Tools for RunTools {
+    fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
+        Box::pin(async move {
+            let Some(session) = self.0.get(server) else {
+                return Err(RunError {
+                    kind: ErrorKind::Transport,
+                    message: format!("no server is called `{server}`"),
+                });
+            };
+            session.call(tool, args, None).await.map(|outcome| reply(&outcome))
+        })
+    }
+}
+
+/// A server's answer as the agent gets it and the trace keeps it. A protocol error is an error result that tells the error.
+pub(crate) fn reply(outcome: &CallOutcome) -> ToolReply {
+    match outcome {
+        CallOutcome::Result(result) => ToolReply {
+            is_error: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
+            content: result
+                .get("content")
+                .cloned()
+                .unwrap_or_else(|| Value::Array(Vec::new())),
+            structured: result.get("structuredContent").cloned(),
+            ..ToolReply::default()
+        },
+        CallOutcome::Error(error) => {
+            let mut reply = ToolReply::refusal(format!("Error {}: {}", error.code, error.message));
+            reply.error = serde_json::to_value(error).ok();
+            reply
+        }
+    }
+}

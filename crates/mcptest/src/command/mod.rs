@@ -1,0 +1,28 @@
+//! One file per command.
+
+mod completions;
+mod mock;
+mod mutate;
+mod run;
+mod schema;
+mod score;
+mod validate;
+
+use mcptest_report::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::output::Output;
+
+/// Carries out what was asked for.
+pub fn dispatch(cli: &Cli) -> ExitCode {
+    let output = Output::new(cli.color);
+    match &cli.command {
+        Command::Run(args) => run::run(args, &output),
+        Command::Score(args) => score::score(args, &output),
+        Command::Mutate(args) => mutate::mutate(args, &output),
+        Command::Validate(args) => validate::validate(args, &output),
+        Command::Schema(args) => schema::schema(args, &output),
+        Command::Mock(args) => mock::mock(args, &output),
+        Command::Completions(args) => completions::completions(args, &output),
+    }
+}

@@ -1,0 +1,115 @@
+//! `mcptest mutate`.
+
+use std::fmt::Write as _;
+
+use mcptest_core::text::{one_line, shorten};
+use mcptest_core::verdict::Verdict;
+use mcptest_report::{ExitCode, Redactor};
+use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
+use mcptest_suite::Purpose;
+
+use super::run::warn;
+use super::score::read_all;
+use crate::cli::{Format, MutateArgs};
+use crate::output::Output;
+use crate::suites;
+
+pub fn mutate(args: &MutateArgs, output: &Output) -> ExitCode {
+    match try_mutate(args, output) {
+        Ok(code) => code,
+        Err(words) => {
+            output.error(&words);
+            ExitCode::CouldNotRun
+        }
+    }
+}
+
+fn try_mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, String> {
+    let loaded = match suites::load_one(&args.suite, Purpose::Score) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            output.talk(problems.render(output.talk_style().colour).trim_end());
+            return Ok(ExitCode::CouldNotRun);
+        }
+    };
+    warn(&loaded.warnings, output);
+    let settings = ScoreSettings {
+        test: args.test.clone(),
+        filter: Filter {
+            names: args.filter.filter.clone(),
+            tags: args.filter.tag.clone(),
+        },
+    };
+    let report =
+        mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;
+    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned());
+    let text = match args.format {
+        Format::Json => {
+            let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;
+            format!("{value:#}\n")
+        }
+        Format::Pretty => pretty(&report, args.killed),
+    };
+    output.result(&redactor.text(&text));
+    Ok(exit_code(&report, args.min_score))
+}
+
+/// A test that does not pass as it is cannot be broken: it tells nothing.
+fn exit_code(report: &MutationReport, least: Option<u64>) -> ExitCode {
+    let below = |test: &MutatedTest| least.is_some_and(|least| test.score.is_some_and(|score| score < least));
+    if report.tests.iter().any(below) {
+        ExitCode::Failed
+    } else if report.tests.iter().any(|test| test.baseline != Verdict::Pass) {
+        ExitCode::NoEvidence
+    } else {
+        ExitCode::Passed
+    }
+}
+
+fn pretty(report: &MutationReport, with_killed: bool) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    for test in &report.tests {
+        let name = one_line(&test.name);
+        let Some(score) = test.score else {
+            let _ = writeln!(out, "{name}: not mutated, its traces do not pass as they are");
+            continue;
+        };
+        let _ = writeln!(
+            out,
+            "{name}: {} of {} mutants killed ({score}%)",
+            test.killed, test.mutants
+        );
+        for (judge, kills) in &test.kills_by {
+            let _ = writeln!(out, "  {judge} noticed {kills}");
+        }
+        for mutant in &test.details {
+            let survived = mutant.killed_by.is_empty();
+            if !survived && !with_killed {
+                continue;
+            }
+            let outcome = if survived {
+                "SURVIVED".to_owned()
+            } else {
+                format!("killed by {}", mutant.killed_by.join(", "))
+            };
+            let _ = writeln!(out, "  {outcome}: {}", one_line(&mutant.mutation));
+            if survived {
+                for line in &mutant.diff {
+                    let _ = writeln!(out, "    {}", shorten(&one_line(line), 160));
+                }
+            }
+        }
+    }
+    match report.score {
+        Some(score) => {
+            let _ = writeln!(
+                out,
+                "\nmutation score {score}% ({} of {} mutants killed)",
+                report.killed, report.mutants
+            );
+        }
+        None => out.push_str("\nno mutants\n"),
+    }
+    out
+}

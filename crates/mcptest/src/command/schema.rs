@@ -1,0 +1,18 @@
+//! `mcptest schema`.
+
+use mcptest_core::trace::Trace;
+use mcptest_report::ExitCode;
+
+use crate::cli::{SchemaArgs, SchemaOf};
+use crate::output::Output;
+
+pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
+    let schema = match args.of {
+        SchemaOf::Suite => mcptest_suite::suite_schema(),
+        SchemaOf::Mock => mcptest_mock::manifest_schema(),
+        SchemaOf::Report => mcptest_report::report_schema(),
+        SchemaOf::Trace => schemars::schema_for!(Trace).to_value(),
+    };
+    output.result(&format!("{schema:#}\n"));
+    ExitCode::Passed
+}

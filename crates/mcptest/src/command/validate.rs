@@ -1,0 +1,59 @@
+//! `mcptest validate`.
+
+use mcptest_report::ExitCode;
+use mcptest_suite::Purpose as LoadPurpose;
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+use serde_json::json;
+
+use crate::cli::{Format, Purpose, ValidateArgs};
+use crate::output::Output;
+use crate::suites;
+
+pub fn validate(args: &ValidateArgs, output: &Output) -> ExitCode {
+    let files = match suites::find(&args.suites) {
+        Ok(files) => files,
+        Err(words) => {
+            output.error(&words);
+            return ExitCode::CouldNotRun;
+        }
+    };
+    let purpose = match args.purpose {
+        Purpose::Run => LoadPurpose::Run,
+        Purpose::Score => LoadPurpose::Score,
+    };
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    let mut good = Vec::new();
+    for file in &files {
+        match suites::load_one(file, purpose) {
+            Ok(loaded) => {
+                good.push((file.display().to_string(), loaded.suite.tests.len()));
+                problems.extend(loaded.warnings.0);
+            }
+            Err(found) => problems.extend(found.0),
+        }
+    }
+    let errors = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .count();
+    match args.format {
+        Format::Json => {
+            let list: Vec<_> = problems.iter().map(Diagnostic::to_json).collect();
+            output.result(&format!("{:#}\n", json!({"valid": errors == 0, "diagnostics": list})));
+        }
+        Format::Pretty => {
+            if !problems.is_empty() {
+                output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
+            }
+            for (file, tests) in good {
+                let plural = if tests == 1 { "test" } else { "tests" };
+                output.talk(&format!("{file}: valid, {tests} {plural}"));
+            }
+        }
+    }
+    if errors == 0 {
+        ExitCode::Passed
+    } else {
+        ExitCode::CouldNotRun
+    }
+}

@@ -1,0 +1,134 @@
+//! Where text goes: results to standard output, talk to standard error.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use mcptest_report::model::Report;
+use mcptest_report::{REPORTERS, Redactor, Style};
+
+use crate::cli::{Colour, ReportArgs};
+
+/// The two streams of the process and what may be written to them.
+pub struct Output {
+    out: Style,
+    err: Style,
+}
+
+impl Output {
+    pub fn new(wish: Colour) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let style = |terminal: bool| Style {
+            colour: match wish {
+                Colour::Always => true,
+                Colour::Never => false,
+                Colour::Auto => terminal && !set("NO_COLOR") && std::env::var("TERM").as_deref() != Ok("dumb"),
+            },
+        };
+        Self {
+            out: style(std::io::stdout().is_terminal()),
+            err: style(std::io::stderr().is_terminal()),
+        }
+    }
+
+    /// A result. A reader that went away is no error of ours.
+    pub fn result(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+
+    /// A line of talk.
+    pub fn talk(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// A complaint, in the form of all complaints.
+    pub fn error(&self, text: &str) {
+        let bold_red = anstyle::AnsiColor::Red.on_default().bold();
+        if self.err.colour {
+            self.talk(&format!("{bold_red}error{bold_red:#}: {text}"));
+        } else {
+            self.talk(&format!("error: {text}"));
+        }
+    }
+
+    /// Whether talk may have colour.
+    pub fn talk_style(&self) -> Style {
+        self.err
+    }
+
+    /// Whether a moving display makes sense: a person is watching.
+    pub fn is_watched(&self) -> bool {
+        std::io::stderr().is_terminal() && std::env::var_os("CI").is_none()
+    }
+
+    /// Writes a report with every reporter that was asked for.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn report(&self, reporters: &[Reporter], report: &Report, redactor: &Redactor) -> Result<(), String> {
+        for reporter in reporters {
+            let style = if reporter.file.is_some() {
+                Style::default()
+            } else {
+                self.out
+            };
+            let text = mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
+            match &reporter.file {
+                None => self.result(&text),
+                Some(file) => write_file(file, &text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file beside its final place and moves it there: a reader never sees half of it.
+///
+/// # Errors
+/// What went wrong, with the file's name.
+pub fn write_file(path: &str, text: &str) -> Result<(), String> {
+    let fail = |error: std::io::Error| format!("cannot write `{path}`: {error}");
+    if std::path::Path::new(path).is_file() || !std::path::Path::new(path).exists() {
+        let beside = format!("{path}.{}.tmp", std::process::id());
+        std::fs::write(&beside, text).map_err(fail)?;
+        std::fs::rename(&beside, path).map_err(fail)
+    } else {
+        // A device or a pipe is written as it is.
+        std::fs::write(path, text).map_err(fail)
+    }
+}
+
+/// A reporter and where it writes.
+#[derive(Debug)]
+pub struct Reporter {
+    name: &'static str,
+    file: Option<String>,
+}
+
+/// Reads `--reporter` values.
+///
+/// # Errors
+/// The first that is not known, or two that would share standard output.
+pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
+    let mut reporters = Vec::new();
+    for written in &args.reporter {
+        let (name, file) = match written.split_once('=') {
+            Some((name, file)) => (name, Some(file.to_owned())),
+            None => (written.as_str(), None),
+        };
+        let Some(name) = mcptest_report::find(name) else {
+            let known: Vec<&str> = REPORTERS.iter().map(|(known, ..)| *known).collect();
+            return Err(format!("unknown reporter `{name}`; known are {}", known.join(", ")));
+        };
+        if file.as_deref() == Some("") {
+            return Err(format!("`--reporter {written}` names no file"));
+        }
+        reporters.push(Reporter { name, file });
+    }
+    if reporters.iter().filter(|reporter| reporter.file.is_none()).count() > 1 {
+        return Err(
+            "two reporters cannot share standard output; give one of them a file: `--reporter json=report.json`"
+                .to_owned(),
+        );
+    }
+    Ok(reporters)
+}

@@ -1,0 +1,73 @@
+//! Finding and loading suites.
+
+use std::path::{Path, PathBuf};
+
+use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
+use mcptest_yaml::Diagnostics;
+
+/// Looked for where nothing is named.
+const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
+
+/// The suite files that are meant: files as they are, folders by their `.yml` and `.yaml` files, nothing by the default names.
+///
+/// # Errors
+/// What was not found.
+pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    if named.is_empty() {
+        return DEFAULTS
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| path.is_file())
+            .map(|path| vec![path])
+            .ok_or_else(|| "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here".to_owned());
+    }
+    let mut found = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            let inside = in_folder(path)?;
+            if inside.is_empty() {
+                return Err(format!("there is no suite (*.yml, *.yaml) in `{}`", path.display()));
+            }
+            found.extend(inside);
+        } else {
+            found.push(path.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Sorted by name. Mock manifests often stand beside suites; they are told apart by their first key.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let fail = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let is_yaml = path
+            .extension()
+            .is_some_and(|extension| extension == "yml" || extension == "yaml");
+        if is_yaml && path.is_file() && !is_manifest(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_manifest(path: &Path) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("mock_server:")))
+}
+
+/// Loads one suite with this process's environment and models.
+///
+/// # Errors
+/// All problems of the suite.
+pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
+    load(
+        path,
+        &LoadOptions {
+            purpose,
+            env: &|name| std::env::var(name).ok(),
+            check_model: &mcptest_runner::check_model,
+        },
+    )
+}

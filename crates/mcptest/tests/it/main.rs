@@ -1,0 +1,22 @@
+//! The command line, tried as a user would.
+//!
+//! | module | what is tried |
+//! |---|---|
+//! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
+//! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
+//! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
+//! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
+//! | `suites` | what a suite can say, and what comes of it |
+//! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
+
+mod bad_suites;
+mod bounds;
+mod examples;
+mod golden;
+mod scoring;
+mod servers;
+mod suites;
+mod support;
