@@ -395,7 +395,7 @@ impl Gate for Distractors {
             score.no_evidence = Some("no trace lists an injected distractor, so none was met".to_owned());
         }
         score.summary = format!(
-            "accuracy {accuracy} · {} right, {} distractors · {} of {} runs chose nothing · certified {certified}",
+            "accuracy {accuracy} · right {}, distractors {} · {} of {} runs chose nothing · certified {certified}",
             all.counts.chose_correct, all.counts.chose_distractor, all.chose_nothing, all.runs
         );
         if by_count.len() > 1 {
