@@ -19,6 +19,8 @@
 //! | [`tokens`] | token counts of texts, tools and catalogs |
 //! | [`prices`] | what tokens cost: a dated table, and a suite's own prices |
 //! | [`fault`] | injected faults: which calls they strike, and what is synthesized |
+//! | [`statistics`] | Wilson and exact intervals, computed the same on every platform |
+//! | [`random`] | seeded order without a global generator |
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
@@ -34,6 +36,9 @@ pub mod matcher;
 pub mod mutate;
 pub mod percent;
 pub mod prices;
+pub mod random;
+mod ratio;
+pub mod statistics;
 pub mod target;
 pub mod text;
 pub mod tokens;

@@ -57,6 +57,18 @@ impl Rate {
         (rate.numerator <= rate.denominator).then_some(rate)
     }
 
+    /// The decimal that a double stands for: the shortest one that reads back as it.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        Self::from_number(&Number::from_f64(value)?)
+    }
+
+    /// What is above and below the line.
+    #[must_use]
+    pub fn parts(self) -> (u128, u128) {
+        (self.numerator, self.denominator)
+    }
+
     /// Whether `part / whole` is at least this rate. An empty whole meets nothing.
     #[must_use]
     pub fn met_by(self, part: u64, whole: u64) -> bool {
@@ -132,6 +144,9 @@ mod tests {
         assert!(rate("1.01").is_none());
         assert!(rate("80").is_none());
         assert!(rate("-0.1").is_none());
+        assert_eq!(Rate::from_f64(0.092).unwrap().parts(), (92, 1000));
+        assert_eq!(Rate::from_f64(1e-6).unwrap().parts(), (1, 1_000_000));
+        assert!(Rate::from_f64(f64::NAN).is_none());
     }
 
     #[test]

@@ -14,10 +14,13 @@
 //!    to judge, it is `no_evidence`.
 
 pub mod discovery;
+pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
 pub mod orchestration;
 pub mod recovery;
+pub mod reliability;
+pub mod stability;
 pub mod token_efficiency;
 pub mod tool_edges;
 pub mod tool_selection;
@@ -41,11 +44,14 @@ use crate::verdict::Verdict;
 pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
+    gate::<distractors::Distractors>(),
     gate::<orchestration::Orchestration>(),
     gate::<token_efficiency::TokenEfficiency>(),
     gate::<trajectory::Trajectory>(),
     gate::<trajectory_axes::TrajectoryAxes>(),
     gate::<golden_path::GoldenPath>(),
+    gate::<stability::Stability>(),
+    gate::<reliability::Reliability>(),
     gate::<recovery::Recovery>(),
     gate::<tool_edges::ToolEdges>(),
 ];

@@ -151,10 +151,11 @@ impl TypeName {
 impl Matcher {
     /// The matcher `{">=": value}`, for default expectations.
     #[must_use]
-    pub fn at_least(value: u64) -> Self {
+    pub fn at_least(value: impl Into<Value>) -> Self {
+        let value = value.into();
         Self {
             written: serde_json::json!({ ">=": value }),
-            rules: vec![Rule::Compare(Comparison::AtLeast, value.into())],
+            rules: vec![Rule::Compare(Comparison::AtLeast, value)],
         }
     }
 
