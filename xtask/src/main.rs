@@ -1,1 +1,53 @@
-fn main() {}
+//! Chores of the workspace: `cargo xtask COMMAND`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers, whose output is its result"
+)]
+
+mod bench;
+mod e2e;
+mod generate;
+mod workspace;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
+  e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
+                            needed); with a text, only the checks whose name contains it
+  bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments.as_slice() {
+        ["generate"] => generate::write().map(|()| true),
+        ["generate", "--check"] => generate::check().map(|()| true),
+        ["e2e"] => e2e::run(None),
+        ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
+        ["bench", "startup"] => bench::startup::run().map(|_| true),
+        ["bench", "startup", "--strict"] => bench::startup::run(),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

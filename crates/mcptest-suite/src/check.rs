@@ -537,11 +537,10 @@ fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {
 
 /// The pointer of an item that may be written as one text or as a list, under either spelling of its key.
 fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> String {
-    let root = part.document.root().to_json();
     for key in keys {
         let base = format!("{at}/{key}");
-        match root.pointer(&base) {
-            Some(Value::Array(_)) => return format!("{base}/{index}"),
+        match part.document.get(&base).map(|node| &node.value) {
+            Some(NodeValue::Sequence(_)) => return format!("{base}/{index}"),
             Some(_) => return base,
             None => {}
         }

@@ -150,6 +150,12 @@ impl Document {
         &self.source
     }
 
+    /// The value that a JSON pointer names.
+    #[must_use]
+    pub fn get(&self, pointer: &str) -> Option<&Node> {
+        tokens(pointer).try_fold(&self.root, |node, token| step(node, &token).map(|(_, child)| child))
+    }
+
     /// An error at a span.
     #[must_use]
     pub fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
@@ -193,22 +199,31 @@ impl Document {
     fn find(&self, pointer: &str) -> (Span, &Node) {
         let mut node = &self.root;
         let mut key_span = node.span;
-        for token in pointer.split('/').skip(1) {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            let next = match &node.value {
-                NodeValue::Mapping(_) => node.entry(&token).map(|entry| (entry.key_span, &entry.value)),
-                NodeValue::Sequence(items) => token
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|index| items.get(index))
-                    .map(|item| (item.span, item)),
-                _ => None,
+        for token in tokens(pointer) {
+            let Some((span, child)) = step(node, &token) else {
+                break;
             };
-            let Some((span, child)) = next else { break };
             key_span = span;
             node = child;
         }
         (key_span, node)
+    }
+}
+
+/// The keys of a JSON pointer.
+fn tokens(pointer: &str) -> impl Iterator<Item = String> {
+    pointer
+        .split('/')
+        .skip(1)
+        .map(|token| token.replace("~1", "/").replace("~0", "~"))
+}
+
+/// What a key leads to, with the place of the key.
+fn step<'a>(node: &'a Node, token: &str) -> Option<(Span, &'a Node)> {
+    match &node.value {
+        NodeValue::Mapping(_) => node.entry(token).map(|entry| (entry.key_span, &entry.value)),
+        NodeValue::Sequence(items) => items.get(token.parse::<usize>().ok()?).map(|item| (item.span, item)),
+        _ => None,
     }
 }
 
@@ -224,5 +239,26 @@ fn widen(node: &Node, extent: &mut Span) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn a_pointer_names_a_value_or_nothing() {
+        let document = Document::parse("t.yml", b"a: [x, {b/c: 1, d~e: 2}]\n", &Limits::default()).unwrap();
+        let get = |pointer: &str| document.get(pointer).map(Node::to_json);
+        assert_eq!(get(""), Some(document.root().to_json()));
+        assert_eq!(get("/a/0"), Some(json!("x")));
+        assert_eq!(get("/a/1/b~1c"), Some(json!(1)));
+        assert_eq!(get("/a/1/d~0e"), Some(json!(2)));
+        for nothing in ["/b", "/a/2", "/a/x", "/a/0/y", "/a/1/b"] {
+            assert_eq!(get(nothing), None, "{nothing}");
+        }
     }
 }

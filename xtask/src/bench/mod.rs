@@ -1,0 +1,3 @@
+//! Measurements. They are printed and compared with targets, but no test depends on a clock.
+
+pub mod startup;

@@ -1,0 +1,127 @@
+//! A client that we did not write, the command line of the MCP Inspector, against our mock server.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::Checks;
+use super::lab::{Lab, expect, report};
+use super::processes::Finished;
+use crate::workspace;
+
+const WEATHER: &str = "examples/quickstart/servers/weather.yml";
+const LIBRARY: &str = "tests/e2e/mock/library.yml";
+
+pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+    let inspector = Inspector { lab };
+    checks.check("inspector: tools/list of the quickstart's mock", || {
+        inspector.lists(
+            WEATHER,
+            "tools/list",
+            "/tools",
+            "name",
+            &["get_weather", "list_alerts", "subscribe"],
+        )?;
+        let answer = inspector.ask(WEATHER, &["tools/list"])?;
+        expect(&answer, "/tools/0/inputSchema/required", json!(["city"]))?;
+        expect(&answer, "/tools/0/annotations/readOnlyHint", true)
+    });
+    checks.check("inspector: tools/call answers from the template", || {
+        let answer = inspector.ask(
+            WEATHER,
+            &["tools/call", "--tool-name=get_weather", "--tool-arg", "city=Oslo"],
+        )?;
+        expect(&answer, "/content/0/text", "It is 22 degrees and sunny in Oslo.")?;
+        expect(&answer, "/structuredContent/city", "Oslo")?;
+        expect(&answer, "/isError", Value::Null)
+    });
+    checks.check("inspector: tools/call with wrong arguments is an error result", || {
+        let answer = inspector.ask(
+            WEATHER,
+            &["tools/call", "--tool-name=get_weather", "--tool-arg", "town=Oslo"],
+        )?;
+        expect(&answer, "/isError", true)?;
+        let text = answer
+            .pointer("/content/0/text")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        ensure!(text.contains("city") && text.contains("town"), "the error says: {text}");
+        Ok(())
+    });
+    checks.check("inspector: resources/list, /read and prompts/list, /get", || {
+        inspector.lists(
+            LIBRARY,
+            "resources/list",
+            "/resources",
+            "uri",
+            &["library://rules", "library://logo"],
+        )?;
+        let answer = inspector.ask(LIBRARY, &["resources/read", "--uri=library://rules"])?;
+        expect(&answer, "/contents/0/text", "Be quiet.")?;
+        inspector.lists(LIBRARY, "prompts/list", "/prompts", "name", &["recommend"])?;
+        let answer = inspector.ask(
+            LIBRARY,
+            &["prompts/get", "--prompt-name=recommend", "--prompt-args", "genre=saga"],
+        )?;
+        expect(&answer, "/messages/0/content/text", "Recommend a saga.")
+    });
+    checks.check("inspector: what the mock does not have it does not offer", || {
+        let finished = inspector.run(WEATHER, &["resources/list"])?;
+        finished.expect_code(1)?;
+        ensure!(
+            finished.stderr.contains("-32601"),
+            "the error says: {}",
+            finished.stderr
+        );
+        Ok(())
+    });
+}
+
+struct Inspector<'a> {
+    lab: &'a Lab,
+}
+
+impl Inspector<'_> {
+    /// What the inspector prints about a mock server.
+    fn ask(&self, manifest: &str, request: &[&str]) -> Result<Value> {
+        let finished = self.run(manifest, request)?;
+        finished.expect_code(0)?;
+        report(&finished)
+    }
+
+    fn run(&self, manifest: &str, request: &[&str]) -> Result<Finished> {
+        // It starts servers with few of our variables, so the mock is recognised by an argument in our folder.
+        let manifest = self.in_folder(manifest)?;
+        self.lab.finish(
+            Command::new(self.lab.parts.npm_bin.join("mcp-inspector"))
+                .arg("--cli")
+                .arg(&self.lab.program)
+                .args(["mock", "--tools-from"])
+                .arg(manifest)
+                .arg("--method")
+                .args(request),
+        )
+    }
+
+    fn in_folder(&self, manifest: &str) -> Result<PathBuf> {
+        let from = workspace::root().join(manifest);
+        let to = self.lab.scratch("manifests")?.join(manifest.replace('/', "-"));
+        std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
+        Ok(to)
+    }
+
+    /// Fails unless the list has exactly these.
+    fn lists(&self, manifest: &str, method: &str, list: &str, key: &str, wanted: &[&str]) -> Result<()> {
+        let answer = self.ask(manifest, &[method])?;
+        let found = answer.pointer(list).and_then(Value::as_array);
+        let found: Vec<&str> = found
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one[key].as_str())
+            .collect();
+        ensure!(found == wanted, "{method} gives {found:?} instead of {wanted:?}");
+        Ok(())
+    }
+}

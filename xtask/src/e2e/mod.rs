@@ -1,0 +1,58 @@
+//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server.
+//!
+//! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
+
+mod inspector;
+mod lab;
+mod parts;
+mod processes;
+mod signals;
+mod suites;
+
+use anyhow::Result;
+
+use lab::Lab;
+
+/// Runs the checks whose name contains the text; without one, all. True if none failed.
+pub fn run(only: Option<&str>) -> Result<bool> {
+    let lab = Lab::set_up()?;
+    let mut checks = Checks {
+        only,
+        passed: 0,
+        failed: 0,
+    };
+    suites::run(&lab, &mut checks);
+    inspector::run(&lab, &mut checks);
+    signals::run(&lab, &mut checks);
+    lab.clean_up();
+    println!("{} passed, {} failed", checks.passed, checks.failed);
+    Ok(checks.failed == 0 && checks.passed > 0)
+}
+
+/// Counts, and tells each outcome as it comes.
+struct Checks<'a> {
+    only: Option<&'a str>,
+    passed: usize,
+    failed: usize,
+}
+
+impl Checks<'_> {
+    fn check(&mut self, name: &str, body: impl FnOnce() -> Result<()>) {
+        if self.only.is_some_and(|only| !name.contains(only)) {
+            return;
+        }
+        match body() {
+            Ok(()) => {
+                self.passed += 1;
+                println!("ok   {name}");
+            }
+            Err(error) => {
+                self.failed += 1;
+                println!("FAIL {name}");
+                for line in format!("{error:#}").lines() {
+                    println!("       {line}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where things are, and building the program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// The root of the workspace.
+pub fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// The cargo that runs us, or the one on PATH.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Where cargo puts what it builds.
+pub fn target_directory() -> Result<PathBuf> {
+    let output = cargo()
+        .args(["metadata", "--format-version=1", "--no-deps"])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata failed");
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
+    let directory = metadata["target_directory"].as_str();
+    Ok(directory.context("cargo metadata names no target directory")?.into())
+}
+
+/// How the program is built.
+#[derive(Clone, Copy)]
+pub enum Profile {
+    Dev,
+    Release,
+}
+
+/// Builds the program and says where it is.
+pub fn build(profile: Profile) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--package=mcptest",
+        "--bin=mcptest",
+        "--message-format=json-render-diagnostics",
+    ]);
+    match profile {
+        Profile::Dev => {}
+        Profile::Release => {
+            command.arg("--release");
+        }
+    }
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo build")?;
+    ensure!(output.status.success(), "cargo build failed");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|message| {
+            let is_ours = message["target"]["name"] == "mcptest" && message["target"]["kind"][0] == "bin";
+            message["executable"].as_str().filter(|_| is_ours).map(PathBuf::from)
+        })
+        .context("cargo build did not say where the program is")
+}
