@@ -14,6 +14,7 @@
 //!    to judge, it is `no_evidence`.
 
 pub mod equal_function_sets;
+pub mod narrative;
 pub mod tool_selection;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -32,6 +33,7 @@ use crate::verdict::Verdict;
 pub static GATES: &[GateInfo] = &[
     gate::<equal_function_sets::EqualFunctionSets>(),
     gate::<tool_selection::ToolSelection>(),
+    gate::<narrative::Narrative>(),
 ];
 
 /// A figure that a gate reports and a suite can assert.
