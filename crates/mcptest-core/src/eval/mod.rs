@@ -17,6 +17,7 @@ pub mod discovery;
 pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
+pub mod narrative;
 pub mod orchestration;
 pub mod recovery;
 pub mod reliability;
@@ -53,6 +54,7 @@ pub static GATES: &[GateInfo] = &[
     gate::<stability::Stability>(),
     gate::<reliability::Reliability>(),
     gate::<recovery::Recovery>(),
+    gate::<narrative::Narrative>(),
     gate::<tool_edges::ToolEdges>(),
 ];
 

@@ -1,0 +1,258 @@
+//! From a closing message to sentences: Markdown off, code left out, lists kept apart from their lead-in.
+
+use super::tokens::{Token, tokenize};
+
+/// One sentence, list item, heading or table cell.
+#[derive(Debug, Clone)]
+pub(crate) struct Sentence {
+    pub tokens: Vec<Token>,
+    /// Ends with a question mark.
+    pub question: bool,
+    /// A Markdown heading.
+    pub heading: bool,
+    /// Ends with a colon.
+    pub label: bool,
+    /// An item under a lead-in that speaks of what is planned, possible or undone.
+    pub unreal: bool,
+}
+
+/// Words in a lead-in ("I was unable to do the following:") after which items are no claims.
+const UNREAL: [&str; 34] = [
+    "can",
+    "could",
+    "will",
+    "would",
+    "should",
+    "may",
+    "might",
+    "must",
+    "shall",
+    "if",
+    "once",
+    "not",
+    "unable",
+    "failed",
+    "pending",
+    "planned",
+    "plan",
+    "next",
+    "todo",
+    "to-do",
+    "option",
+    "options",
+    "example",
+    "examples",
+    "remaining",
+    "need",
+    "needs",
+    "steps",
+    "please",
+    "upcoming",
+    "suggested",
+    "recommended",
+    "going",
+    "policy",
+];
+
+/// Cuts a text into sentences.
+pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
+    let mut all = Vec::new();
+    let mut unreal = false;
+    for line in lines(text) {
+        if !line.item {
+            unreal = false;
+        }
+        for cell in line.cells() {
+            for tokens in split(tokenize(cell)) {
+                let last = tokens.iter().rev().find(|token| token.is_mark());
+                let ends_with = |mark: &str| tokens.last().is_some_and(|token| token.is(mark));
+                all.push(Sentence {
+                    question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
+                    heading: line.heading,
+                    label: ends_with(":"),
+                    unreal: line.item && unreal,
+                    tokens,
+                });
+            }
+        }
+        // A heading or a line with a colon at its end leads the items that follow.
+        if let Some(last) = all.last() {
+            if !line.item && (last.label || last.heading) {
+                unreal = last.tokens.iter().any(|token| token.is_any(&UNREAL));
+            }
+        }
+    }
+    all
+}
+
+struct Line {
+    text: String,
+    item: bool,
+    heading: bool,
+    table: bool,
+}
+
+impl Line {
+    fn cells(&self) -> Vec<&str> {
+        if self.table {
+            self.text.split('|').filter(|cell| !cell.trim().is_empty()).collect()
+        } else {
+            vec![&self.text]
+        }
+    }
+}
+
+/// Lines without Markdown's marks; code blocks, quotations and open check boxes are gone; a line that goes on in lower case is one with
+/// its next.
+fn lines(text: &str) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut fence: Option<&str> = None;
+    let mut open = false;
+    for raw in text.lines() {
+        let trimmed = raw.trim();
+        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        if fence.is_some() || mark.is_some() {
+            fence = match fence {
+                None => mark,
+                Some(opened) if mark == Some(opened) => None,
+                still => still,
+            };
+            open = false;
+            continue;
+        }
+        if trimmed.is_empty() || trimmed.starts_with('>') {
+            open = false;
+            continue;
+        }
+        if open && trimmed.starts_with(char::is_lowercase) {
+            if let Some(last) = lines.last_mut() {
+                last.text.push(' ');
+                last.text.push_str(trimmed);
+                open = goes_on(trimmed);
+                continue;
+            }
+        }
+        let heading = trimmed.starts_with('#') && trimmed.trim_start_matches('#').starts_with(' ');
+        let (item, rest) = strip_bullet(trimmed);
+        if rest.starts_with("[ ]") {
+            open = false;
+            continue;
+        }
+        lines.push(Line {
+            text: rest.trim_start_matches('#').to_owned(),
+            item,
+            heading,
+            table: trimmed.starts_with('|'),
+        });
+        open = !heading && goes_on(trimmed);
+    }
+    lines
+}
+
+fn goes_on(line: &str) -> bool {
+    !line.ends_with(['.', '!', '?', ':', ';', '|', ')'])
+}
+
+/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and whatever symbols stand before the first word.
+fn strip_bullet(line: &str) -> (bool, &str) {
+    let digits = line.chars().take_while(char::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let (mut item, mut rest) = match rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) {
+        Some(rest) if (1..=3).contains(&digits) => (true, rest.trim_start()),
+        _ => (false, line),
+    };
+    for bullet in ["- ", "* ", "+ ", "• ", "– ", "— ", "◦ ", "▪ "] {
+        if let Some(after) = rest.strip_prefix(bullet) {
+            item = true;
+            rest = after.trim_start();
+        }
+    }
+    if rest.starts_with("[ ]") {
+        return (item, rest);
+    }
+    for mark in ["[x]", "[X]"] {
+        rest = rest.strip_prefix(mark).map_or(rest, str::trim_start);
+    }
+    let words = rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !c.is_ascii());
+    if words.len() < rest.len() {
+        item = true;
+    }
+    (item, words.trim_start())
+}
+
+/// No sentence is longer than this many tokens; what goes on beyond is read as the next one.
+const LONGEST: usize = 200;
+
+/// Cuts at full stops, exclamation marks, question marks and semicolons.
+fn split(tokens: Vec<Token>) -> Vec<Vec<Token>> {
+    let mut sentences = Vec::new();
+    let mut sentence: Vec<Token> = Vec::new();
+    for token in tokens {
+        let ends = token.is_mark() && token.is_any(&[".", "!", "?", ";", "…"]);
+        sentence.push(token);
+        if ends || sentence.len() >= LONGEST {
+            sentences.push(std::mem::take(&mut sentence));
+        }
+    }
+    sentences.push(sentence);
+    sentences.retain(|sentence| sentence.iter().any(|token| !token.is_mark()));
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        sentences(text)
+            .iter()
+            .map(|sentence| {
+                let words: Vec<_> = sentence.tokens.iter().map(|token| token.text.as_str()).collect();
+                words.join(" ")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sentences_end_where_they_end() {
+        assert_eq!(
+            texts("I sent $1.50 to Dr. No. Was it right? Yes!"),
+            ["I sent $1.50 to Dr. No .", "Was it right ?", "Yes !"]
+        );
+        assert_eq!(
+            texts("He said \"Stop. Now.\" and left."),
+            ["He said Stop. Now. and left ."]
+        );
+    }
+
+    #[test]
+    fn markdown_is_taken_off() {
+        assert_eq!(
+            texts(
+                "## Done\n- **Created** it\n1. ✅ Sent\n- [x] Ok\n- [ ] Not yet\n> quoted\n```\ncode\n```\n| a | b |"
+            ),
+            ["Done", "Created it", "Sent", "Ok", "a", "b"]
+        );
+    }
+
+    #[test]
+    fn wrapped_lines_are_one() {
+        assert_eq!(
+            texts("I created\nthe issue\nThen more"),
+            ["I created the issue", "Then more"]
+        );
+    }
+
+    #[test]
+    fn items_know_their_lead_in() {
+        let all = sentences("I can do the following:\n- Issue created\nDone:\n- Issue created\n");
+        let unreal: Vec<_> = all.iter().map(|sentence| sentence.unreal).collect();
+        assert_eq!(unreal, [false, true, false, false]);
+        assert!(all[0].label);
+    }
+
+    #[test]
+    fn an_unclosed_code_block_hides_the_rest() {
+        assert_eq!(texts("a\n```\nI created the issue"), ["a"]);
+    }
+}

@@ -1,0 +1,331 @@
+//! Words, numbers, identifiers, quotes and marks of a line of prose.
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Letters, perhaps with hyphens.
+    Word,
+    /// Digits: a count, an amount, an ordinal.
+    Number,
+    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `Z7GOZK`.
+    Identifier,
+    /// An e-mail address.
+    Email,
+    /// A URL, a path or a file name.
+    Path,
+    /// A quoted text; `text` is what is inside.
+    Quote,
+    /// A comma, a full stop, a bracket.
+    Mark,
+}
+
+/// One token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// As written.
+    pub text: String,
+    /// In lower case.
+    pub low: String,
+    pub kind: Kind,
+}
+
+impl Token {
+    fn new(text: &str, kind: Kind) -> Self {
+        Self {
+            text: text.to_owned(),
+            low: text.to_lowercase(),
+            kind,
+        }
+    }
+
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.kind != Kind::Quote && self.low == word
+    }
+
+    pub(crate) fn is_any(&self, words: &[&str]) -> bool {
+        self.kind != Kind::Quote && words.contains(&self.low.as_str())
+    }
+
+    pub(crate) fn is_word(&self) -> bool {
+        self.kind == Kind::Word
+    }
+
+    pub(crate) fn is_mark(&self) -> bool {
+        self.kind == Kind::Mark
+    }
+
+    /// Whether it names a thing without being a noun.
+    pub(crate) fn is_name(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Identifier | Kind::Number | Kind::Path | Kind::Email | Kind::Quote
+        )
+    }
+
+    /// Whether it starts with a capital.
+    pub(crate) fn is_capitalized(&self) -> bool {
+        self.text.chars().next().is_some_and(char::is_uppercase)
+    }
+}
+
+const ABBREVIATIONS: [&str; 15] = [
+    "e.g", "i.e", "dr", "mr", "mrs", "ms", "vs", "etc", "st", "inc", "approx", "a.m", "p.m", "ltd", "jr",
+];
+
+/// Cuts a line into tokens. Emphasis marks vanish, contractions come apart ("I've" is two tokens), a full stop is a mark of its own
+/// only where it ends a sentence.
+pub(crate) fn tokenize(line: &str) -> Vec<Token> {
+    let chars: Vec<char> = line
+        .chars()
+        .map(|c| match c {
+            '’' | '‘' => '\'',
+            '“' | '”' | '«' | '»' => '"',
+            c => c,
+        })
+        .collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < chars.len() {
+        let c = chars[at];
+        if c.is_whitespace() || c == '*' || c == '~' || c == '`' {
+            at += 1;
+        } else if let Some(end) = quote_end(&chars, at) {
+            let inside: String = chars[at + 1..end].iter().filter(|c| **c != '*').collect();
+            tokens.push(Token::new(inside.trim(), Kind::Quote));
+            at = end + 1;
+        } else if is_mark(&chars, at) {
+            tokens.push(Token::new(&c.to_string(), Kind::Mark));
+            at += 1;
+        } else {
+            let start = at;
+            while at < chars.len() && !ends_chunk(&chars, at) {
+                at += 1;
+            }
+            // Whatever this is, it moves on.
+            at = at.max(start + 1);
+            chunk(&chars[start..at], &mut tokens);
+            // An abbreviation keeps its full stop to itself.
+            if let Some(last) = tokens.last_mut() {
+                if chars.get(at) == Some(&'.') && ABBREVIATIONS.contains(&last.low.as_str()) {
+                    last.text.push('.');
+                    at += 1;
+                }
+            }
+        }
+    }
+    tokens
+}
+
+fn quote_end(chars: &[char], at: usize) -> Option<usize> {
+    let quote = chars[at];
+    let boundary = |index: Option<usize>| {
+        index
+            .and_then(|index| chars.get(index))
+            .is_none_or(|c| !c.is_alphanumeric())
+    };
+    match quote {
+        '"' => (at + 1..chars.len()).find(|end| chars[*end] == '"'),
+        '\'' if boundary(at.checked_sub(1)) => {
+            (at + 2..chars.len()).find(|end| chars[*end] == '\'' && boundary(Some(end + 1)))
+        }
+        _ => None,
+    }
+}
+
+fn is_mark(chars: &[char], at: usize) -> bool {
+    match chars[at] {
+        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '|' => true,
+        '-' | ':' | '.' | '>' | '&' | '+' | '=' => chars
+            .get(at + 1)
+            .is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
+        _ => false,
+    }
+}
+
+fn ends_chunk(chars: &[char], at: usize) -> bool {
+    let next = chars.get(at + 1);
+    match chars[at] {
+        c if c.is_whitespace() => true,
+        // A thousands separator.
+        ',' => !(at > 0 && chars[at - 1].is_ascii_digit() && next.is_some_and(char::is_ascii_digit)),
+        ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '*' | '`' | '|' => true,
+        ':' | '.' => next.is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
+        _ => false,
+    }
+}
+
+fn chunk(chars: &[char], tokens: &mut Vec<Token>) {
+    let raw: String = chars.iter().collect();
+    // Emphasis with underscores, stray apostrophes, emoji.
+    let text = raw.trim_matches(|c: char| c == '_' || c == '\'' || !(c.is_alphanumeric() || "$€£#/.@-%+".contains(c)));
+    let text = text.trim_end_matches(['-', '.', '/']);
+    if text.chars().all(|c| !c.is_alphanumeric()) {
+        return;
+    }
+    let has_digit = text.chars().any(|c| c.is_ascii_digit());
+    if is_email(text) {
+        tokens.push(Token::new(text, Kind::Email));
+    } else if is_path(text) {
+        tokens.push(Token::new(text, Kind::Path));
+    } else if has_digit {
+        let kind = if number(text).is_some() {
+            Kind::Number
+        } else {
+            Kind::Identifier
+        };
+        tokens.push(Token::new(text.trim_start_matches('#'), kind));
+    } else {
+        word(text.trim_matches(|c: char| !c.is_alphanumeric()), tokens);
+    }
+}
+
+fn word(text: &str, tokens: &mut Vec<Token>) {
+    let low = text.to_lowercase();
+    let apart: &[&str] = match low.as_str() {
+        "can't" | "cannot" | "cant" => &["can", "not"],
+        "won't" => &["will", "not"],
+        "shan't" => &["shall", "not"],
+        "let's" => &["let", "us"],
+        _ => &[],
+    };
+    if !apart.is_empty() {
+        tokens.extend(apart.iter().map(|part| Token::new(part, Kind::Word)));
+        return;
+    }
+    for (ending, means) in [
+        ("n't", "not"),
+        ("'ve", "have"),
+        ("'ll", "will"),
+        ("'re", "are"),
+        ("'m", "am"),
+        ("'d", "'d"),
+        ("'s", "'s"),
+    ] {
+        if low.ends_with(ending) && low.is_ascii() && low.len() > ending.len() && text.len() == low.len() {
+            tokens.push(Token::new(&text[..text.len() - ending.len()], Kind::Word));
+            tokens.push(Token::new(means, Kind::Word));
+            return;
+        }
+    }
+    tokens.push(Token::new(text, Kind::Word));
+}
+
+fn is_email(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, domain)| {
+        !name.is_empty() && !domain.contains('@') && domain.trim_end_matches('.').contains('.')
+    })
+}
+
+fn is_path(text: &str) -> bool {
+    let low = text.to_ascii_lowercase();
+    if low.starts_with("http") && low.contains("//")
+        || low.starts_with('/')
+        || low.starts_with("./")
+        || low.contains('\\')
+    {
+        return true;
+    }
+    if text.matches('/').count() >= 2 && !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return true;
+    }
+    text.rsplit_once('.').is_some_and(|(stem, ending)| {
+        stem.chars().any(char::is_alphabetic)
+            && (1..=5).contains(&ending.len())
+            && ending.chars().all(|c| c.is_ascii_alphanumeric())
+            && ending.chars().any(|c| c.is_ascii_alphabetic())
+            && !ABBREVIATIONS.contains(&low.as_str())
+    })
+}
+
+/// The plain decimal digits of a number as people write it: `$1,250.00` is `1250`, `3rd` is `3`.
+pub(crate) fn number(text: &str) -> Option<String> {
+    let text = text.trim_start_matches(['$', '€', '£', '#', '+']);
+    let text = text.trim_end_matches(['%', '€']);
+    let text = ["st", "nd", "rd", "th"]
+        .iter()
+        .find_map(|ending| text.strip_suffix(ending))
+        .unwrap_or(text);
+    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let groups: Vec<&str> = whole.split(',').collect();
+    let grouped = groups.len() == 1 || (groups[0].len() <= 3 && groups[1..].iter().all(|group| group.len() == 3));
+    let digits = groups.concat();
+    let all_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    if !grouped || digits.is_empty() || !all_digits(&digits) || !all_digits(fraction) {
+        return None;
+    }
+    let whole = digits.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = fraction.trim_end_matches('0');
+    let sign = if negative { "-" } else { "" };
+    Some(if fraction.is_empty() {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{fraction}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> Vec<String> {
+        tokenize(line).into_iter().map(|token| token.text).collect()
+    }
+
+    fn kind(line: &str) -> Kind {
+        tokenize(line)[0].kind
+    }
+
+    #[test]
+    fn contractions_come_apart() {
+        assert_eq!(texts("I've sent it."), ["I", "have", "sent", "it", "."]);
+        assert_eq!(
+            texts("I didn’t, I can't, I won't"),
+            ["I", "did", "not", ",", "I", "can", "not", ",", "I", "will", "not"]
+        );
+        assert_eq!(texts("the user's file"), ["the", "user", "'s", "file"]);
+    }
+
+    #[test]
+    fn things_with_dots_and_commas_stay_whole() {
+        assert_eq!(
+            texts("Sent $10,519.50 to a.b@x.org, see report.md."),
+            ["Sent", "$10,519.50", "to", "a.b@x.org", ",", "see", "report.md", "."]
+        );
+        assert_eq!(texts("At 10:30, e.g. today"), ["At", "10:30", ",", "e.g.", "today"]);
+        assert_eq!(texts("**Done:** `x_y` — ok"), ["Done", ":", "x_y", "—", "ok"]);
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!(kind("PROJ-12"), Kind::Identifier);
+        assert_eq!(kind("#42"), Kind::Number);
+        assert_eq!(kind("2024-05-24"), Kind::Identifier);
+        assert_eq!(kind("a@b.co"), Kind::Email);
+        assert_eq!(kind("https://x.org/a"), Kind::Path);
+        assert_eq!(kind("notes.txt"), Kind::Path);
+        assert_eq!(kind("\"Flaky CI\""), Kind::Quote);
+        assert_eq!(kind("'Flaky CI' now"), Kind::Quote);
+        assert_eq!(kind("one-way"), Kind::Word);
+    }
+
+    #[test]
+    fn numbers_as_written_by_people() {
+        for (text, digits) in [
+            ("1,250.00", Some("1250")),
+            ("$50", Some("50")),
+            ("3rd", Some("3")),
+            ("007", Some("7")),
+            ("-1.50", Some("-1.5")),
+            ("20%", Some("20")),
+            ("0", Some("0")),
+            ("1,2", None),
+            ("10:30", None),
+            ("A1", None),
+            ("", None),
+        ] {
+            assert_eq!(number(text).as_deref(), digits, "{text}");
+        }
+    }
+}

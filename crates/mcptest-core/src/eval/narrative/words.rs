@@ -1,0 +1,453 @@
+//! The closed classes of English words that decide whether a verb is a claim.
+
+use super::tokens::Token;
+use super::verbs::verb_of;
+
+pub(super) const MODALS: &[&str] = &[
+    "can", "could", "will", "would", "shall", "should", "may", "might", "must", "'d", "ought", "cannot", "need",
+    "needs", "gonna",
+];
+
+pub(super) const BE: &[&str] = &[
+    "been", "was", "were", "is", "are", "am", "be", "being", "got", "get", "gets", "getting", "gotten",
+];
+
+pub(super) const HAVE: &[&str] = &["have", "has", "had"];
+
+const ADVERBS: &[&str] = &[
+    "also",
+    "just",
+    "now",
+    "then",
+    "already",
+    "first",
+    "even",
+    "still",
+    "both",
+    "all",
+    "again",
+    "too",
+    "thus",
+    "indeed",
+    "hereby",
+    "here",
+    "second",
+    "third",
+    "last",
+    "next",
+    "finally",
+    "lastly",
+    "additionally",
+    "therefore",
+    "each",
+    "once",
+    "since",
+    "ahead",
+    "soon",
+];
+
+/// Openers after which a clause says what might be, or what was the case anyway.
+pub(super) const SUBORDINATORS: &[&str] = &[
+    "if", "unless", "whether", "until", "till", "before", "once", "when", "whenever", "after", "because", "since",
+    "as", "where",
+];
+
+/// Openers that make even the agent's own past tense no claim.
+pub(super) const CONDITIONALS: &[&str] = &["if", "unless", "whether", "until", "till", "before", "wish", "had"];
+
+/// Words of a clause that passes on what someone else says or what was found.
+pub(super) const REPORTING: &[&str] = &[
+    "mentioned",
+    "said",
+    "say",
+    "says",
+    "told",
+    "see",
+    "saw",
+    "seems",
+    "seem",
+    "appears",
+    "appear",
+    "looks",
+    "shows",
+    "show",
+    "showed",
+    "indicates",
+    "indicate",
+    "indicated",
+    "found",
+    "noticed",
+    "states",
+    "stated",
+    "according",
+    "understand",
+    "believe",
+    "think",
+    "assume",
+    "suppose",
+    "hope",
+    "ensure",
+    "verify",
+    "verified",
+    "suggests",
+    "reports",
+    "reported",
+    "learned",
+    "discovered",
+    "claims",
+];
+
+pub(super) const PREPOSITIONS: &[&str] = &[
+    "to",
+    "in",
+    "for",
+    "with",
+    "at",
+    "on",
+    "from",
+    "as",
+    "under",
+    "by",
+    "of",
+    "into",
+    "via",
+    "through",
+    "about",
+    "over",
+    "per",
+    "using",
+    "without",
+    "within",
+    "between",
+    "among",
+    "against",
+    "during",
+    "after",
+    "before",
+    "because",
+    "due",
+    "so",
+    "which",
+    "that",
+    "who",
+    "where",
+    "when",
+    "while",
+    "if",
+    "since",
+    "than",
+    "like",
+    "onto",
+    "upon",
+    "until",
+    "including",
+    "regarding",
+    "based",
+    "covering",
+    "but",
+];
+
+pub(super) const PRONOUNS: &[&str] = &[
+    "it",
+    "they",
+    "them",
+    "this",
+    "that",
+    "these",
+    "those",
+    "everything",
+    "you",
+    "both",
+    "all",
+    "each",
+    "one",
+    "ones",
+    "something",
+    "anything",
+];
+
+/// Words that come before a noun and are none.
+const NOT_NOUNS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "my",
+    "your",
+    "our",
+    "their",
+    "his",
+    "her",
+    "its",
+    "new",
+    "old",
+    "existing",
+    "following",
+    "requested",
+    "additional",
+    "extra",
+    "corresponding",
+    "relevant",
+    "original",
+    "latest",
+    "first",
+    "second",
+    "third",
+    "last",
+    "next",
+    "same",
+    "other",
+    "another",
+    "more",
+    "total",
+    "short",
+    "brief",
+    "quick",
+    "full",
+    "complete",
+    "comprehensive",
+    "detailed",
+    "final",
+    "main",
+    "initial",
+    "current",
+    "previous",
+    "own",
+    "necessary",
+    "appropriate",
+    "specific",
+    "different",
+    "various",
+    "several",
+    "multiple",
+    "many",
+    "few",
+    "some",
+    "any",
+    "single",
+    "whole",
+    "entire",
+    "correct",
+    "proper",
+    "separate",
+    "simple",
+    "small",
+    "large",
+    "big",
+    "good",
+    "better",
+    "high",
+    "low",
+    "important",
+    "respective",
+    "desired",
+    "temporary",
+    "every",
+    "either",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "of",
+    "me",
+    "us",
+    "him",
+    "such",
+    "what",
+    "well",
+    "much",
+    "most",
+    "least",
+    "certain",
+    "half",
+    "dozen",
+    "hundred",
+    "pair",
+    "couple",
+    "rest",
+    "remaining",
+    "which",
+    "lot",
+    "lots",
+    "number",
+    "bunch",
+    "series",
+    "copy",
+    "further",
+    "duplicate",
+    "free",
+    "wrong",
+    "empty",
+];
+
+const DETERMINERS: &[&str] = &[
+    "the", "a", "an", "my", "your", "our", "their", "his", "her", "its", "this", "that", "these", "those", "all",
+    "both", "each", "every", "some", "any", "several", "multiple", "many", "another", "one", "two", "three", "four",
+    "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "new",
+];
+
+pub(super) const NEGATIONS: &[&str] = &[
+    "no", "none", "nothing", "neither", "nor", "not", "never", "nobody", "without",
+];
+
+/// Irregular past tenses that often stand beside the verbs of the list.
+const IRREGULAR: &[&str] = &[
+    "found", "made", "got", "went", "took", "gave", "saw", "ran", "did", "kept", "left", "let", "told", "said",
+    "chose", "came", "began", "built", "brought", "put", "held", "met", "paid", "read",
+];
+
+/// Texts that an agent makes by saying them.
+pub(super) const SPOKEN: &[&str] = &[
+    "summary",
+    "list",
+    "table",
+    "overview",
+    "plan",
+    "draft",
+    "outline",
+    "comparison",
+    "breakdown",
+    "itinerary",
+    "poem",
+    "story",
+    "essay",
+    "explanation",
+    "recommendation",
+    "recommendations",
+    "example",
+    "snippet",
+    "schedule",
+    "analysis",
+    "response",
+    "answer",
+    "proposal",
+    "template",
+    "version",
+    "text",
+    "guide",
+    "paragraph",
+    "code",
+    "email",
+];
+
+pub(super) fn is_adverb(token: &Token) -> bool {
+    token.is_word()
+        && (token.low.len() > 3 && token.low.ends_with("ly") && token.low != "reply" || token.is_any(ADVERBS))
+}
+
+pub(super) fn is_auxiliary(token: &Token) -> bool {
+    token.is_any(MODALS) || token.is_any(BE) || token.is_any(HAVE) || token.is_any(&["did", "do", "does", "not"])
+}
+
+pub(super) fn is_first_person(token: &Token) -> bool {
+    token.is_any(&["i", "we"])
+}
+
+pub(super) fn is_determiner(token: &Token) -> bool {
+    token.is_any(DETERMINERS)
+}
+
+/// Whether an object can begin here.
+pub(super) fn opens_object(token: &Token) -> bool {
+    is_determiner(token) || token.is_name() || token.is_any(&["it", "them", "everything"])
+}
+
+pub(super) fn is_noun(token: &Token) -> bool {
+    token.is_word() && !token.is_any(&NOT_NOUNS) && !token.is("'s") && token.low.chars().count() > 1
+}
+
+pub(super) fn is_preposition(token: &Token) -> bool {
+    token.is_any(PREPOSITIONS)
+}
+
+pub(super) fn is_conjunction(token: &Token) -> bool {
+    token.is_any(&["and", "or", "&", "+", "plus", "then", "but"])
+}
+
+/// Whether the word looks like a past tense.
+pub(super) fn is_pastlike(token: &Token) -> bool {
+    token.is_word()
+        && (token.low.len() > 3 && token.low.ends_with("ed") && !token.low.ends_with("eed")
+            || token.is_any(IRREGULAR)
+            || verb_of(&token.low)
+                .is_some_and(|(_, form)| !matches!(form, super::verbs::Form::Base | super::verbs::Form::Gerund)))
+}
+
+const MONTHS: &[&str] = &[
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "oct",
+    "nov",
+];
+
+/// The month from 1 that a word names.
+pub(super) fn month(word: &str) -> Option<u32> {
+    if word == "dec" {
+        return Some(12);
+    }
+    let at = MONTHS.iter().position(|month| *month == word)?;
+    let month = match at {
+        0..=11 => at + 1,
+        12..=15 => at - 11,
+        16..=18 => at - 10,
+        19 | 20 => 9,
+        21 => 10,
+        _ => 11,
+    };
+    u32::try_from(month).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::month;
+
+    #[test]
+    fn months_by_both_names() {
+        for (name, number) in [
+            ("january", 1),
+            ("may", 5),
+            ("december", 12),
+            ("jan", 1),
+            ("feb", 2),
+            ("mar", 3),
+            ("apr", 4),
+            ("jun", 6),
+            ("jul", 7),
+            ("aug", 8),
+            ("sep", 9),
+            ("sept", 9),
+            ("oct", 10),
+            ("nov", 11),
+            ("dec", 12),
+        ] {
+            assert_eq!(month(name), Some(number), "{name}");
+        }
+        assert_eq!(month("sunday"), None);
+    }
+}
