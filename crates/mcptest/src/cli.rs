@@ -16,7 +16,7 @@ Exit codes:
 
 /// Test MCP servers and the agents that use them, from evidence.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
