@@ -25,7 +25,8 @@ pub struct Trace {
     pub run: Option<u64>,
     /// Every call, in order: the ones typed into a turn, several in one turn, and those made from generated code.
     pub tool_calls: Vec<ToolCall>,
-    /// What came back. Use [`Trace::results_by_call`] to find the one of a call.
+    /// What came back, by `call_id` or in the order of the calls.
+    // `results_by_call` pairs them.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
     /// What was said, and what it cost in tokens.
@@ -35,7 +36,8 @@ pub struct Trace {
         skip_serializing_if = "Conversation::is_empty"
     )]
     pub conversation: Conversation,
-    /// The closing answer. Use [`Trace::final_text`], which also looks at the turns.
+    /// The closing answer. Without it, the last assistant turn that says something.
+    // `final_text` looks at both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_response: Option<String>,
     /// The tools that were offered.

@@ -103,10 +103,11 @@ pub(crate) fn cells<'a>(
     settings: &ScoreSettings,
 ) -> Result<Vec<Cell<'a>>, ScoreError> {
     let tests: Vec<&AgentTest> = suite.agent_tests().collect();
-    let homes = find_homes(&tests, &traces, settings)?;
+    let homes = find_homes(suite, &tests, &traces, settings)?;
     let servers = suite.known_servers();
     let mut by_test: Vec<Vec<Trace>> = tests.iter().map(|_| Vec::new()).collect();
     for (mut trace, home) in traces.into_iter().zip(homes) {
+        let Some(home) = home else { continue };
         trace.split_wire_names(&servers);
         by_test[home].push(trace);
     }
@@ -141,8 +142,13 @@ pub(crate) fn cells<'a>(
     Ok(cells)
 }
 
-/// The index of each trace's test.
-fn find_homes(tests: &[&AgentTest], traces: &[Trace], settings: &ScoreSettings) -> Result<Vec<usize>, ScoreError> {
+/// The index of each trace's test; nothing for a direct tool call, which `run --traces` writes too and gates do not judge.
+fn find_homes(
+    suite: &Suite,
+    tests: &[&AgentTest],
+    traces: &[Trace],
+    settings: &ScoreSettings,
+) -> Result<Vec<Option<usize>>, ScoreError> {
     let known = || tests.iter().map(|test| test.name.clone()).collect();
     let position = |name: &str| tests.iter().position(|test| test.name == name);
     if let Some(name) = &settings.test {
@@ -150,20 +156,27 @@ fn find_homes(tests: &[&AgentTest], traces: &[Trace], settings: &ScoreSettings) 
             name: name.clone(),
             known: known(),
         })?;
-        return Ok(vec![home; traces.len()]);
+        return Ok(vec![Some(home); traces.len()]);
     }
+    let is_direct_call = |name: &str| {
+        let mut direct = suite.tests.iter().filter(|test| matches!(test, Test::Tool(_)));
+        direct.any(|test| test.name() == name)
+    };
     traces
         .iter()
         .enumerate()
         .map(|(index, trace)| {
             let named = trace.test.as_deref();
+            if named.is_some_and(is_direct_call) {
+                return Ok(None);
+            }
             let home = match (named, tests) {
                 (Some(name), _) => position(name),
                 // With one test there is no question.
                 (None, [_]) => Some(0),
                 (None, _) => None,
             };
-            home.ok_or_else(|| ScoreError::Homeless {
+            home.map(Some).ok_or_else(|| ScoreError::Homeless {
                 position: index + 1,
                 named: named.map(Into::into),
                 known: known(),

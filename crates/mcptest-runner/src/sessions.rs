@@ -51,6 +51,8 @@ pub(crate) struct Session {
     name: String,
     client: Client,
     call_timeout: Duration,
+    /// Whether that is `--timeout`, which no test's own comes before.
+    timeout_is_final: bool,
     tools: Mutex<Option<Vec<Tool>>>,
     fresh: bool,
 }
@@ -142,6 +144,7 @@ impl Sessions {
             name: name.to_owned(),
             client,
             call_timeout,
+            timeout_is_final: self.settings.timeout.is_some(),
             tools: Mutex::new(None),
             fresh,
         })
@@ -175,10 +178,10 @@ impl Session {
         Ok(listed)
     }
 
-    /// Calls a tool. `timeout` comes before the session's own.
+    /// Calls a tool. `timeout` comes before the server's and the suite's.
     pub async fn call(&self, tool: &str, args: &Value, timeout: Option<Duration>) -> Result<CallOutcome, RunError> {
         let options = CallOptions {
-            timeout: Some(timeout.unwrap_or(self.call_timeout)),
+            timeout: timeout.filter(|_| !self.timeout_is_final).or(Some(self.call_timeout)),
             ..CallOptions::default()
         };
         self.client

@@ -200,8 +200,12 @@ impl Checker<'_> {
             match entry.key.as_str() {
                 "agents" => {
                     for (index, agent) in part.file.agents.iter().enumerate() {
+                        let at = format!("/agents/{index}");
                         if self.is_test_itself(&agent.0) {
-                            self.agent_test(part, &format!("/agents/{index}"), &agent.0, None);
+                            self.agent_test(part, &at, &agent.0, None);
+                        } else if self.options.purpose == Purpose::Run {
+                            // The tests that refer to it may bring the script.
+                            self.references(part, &at, &agent.0.fields, true);
                         }
                     }
                 }
@@ -300,6 +304,10 @@ impl Checker<'_> {
                 );
             }
             self.references(part, at, own, script.is_some());
+            let inherits = own.models.is_none() && models.iter().any(|model| model == SCRIPTED);
+            if inherits && script.is_none() {
+                self.problems.push(no_script(part, &format!("{at}/agent")));
+            }
         }
         let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
         let context = LoadContext {
@@ -342,11 +350,7 @@ impl Checker<'_> {
             if let Err(words) = (self.options.check_model)(model) {
                 self.problems.push(part.document.diagnostic_at(&place, words));
             } else if model == SCRIPTED && !has_script {
-                self.problems.push(
-                    part.document
-                        .diagnostic_at(&place, format!("`{SCRIPTED}` has no `script:` to play"))
-                        .help("write `script: [[{calls: [{tool: search, args: {q: x}}]}, {say: \"Done.\"}]]`"),
-                );
+                self.problems.push(no_script(part, &place));
             }
         }
         let plays = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
@@ -529,6 +533,12 @@ fn unknown_name(part: &Part, at: &str, what: &str, name: &str, known: &[&str], s
         None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
         None => diagnostic.help(format!("declared under `{section}:` are {}", known.join(", "))),
     }
+}
+
+fn no_script(part: &Part, at: &str) -> Diagnostic {
+    part.document
+        .diagnostic_at(at, format!("`{SCRIPTED}` has no `script:` to play"))
+        .help("write `script: [[{calls: [{tool: search, args: {q: x}}]}, {say: \"Done.\"}]]`")
 }
 
 fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {

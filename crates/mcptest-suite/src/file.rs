@@ -22,7 +22,7 @@ pub struct SuiteFile {
     pub name: Option<String>,
     /// Words for the reader.
     pub description: Option<String>,
-    /// More suite files, relative to this one. Their servers, agents, tests and variables join this suite's.
+    /// More suite files, relative to this one. Their servers, agents, tests and tool tests join this suite's.
     pub imports: Vec<String>,
     /// Values that `${name}` stands for in this file and the files it imports.
     pub variables: BTreeMap<String, Value>,
@@ -230,7 +230,7 @@ pub struct ToolExpect {
     pub(crate) assertions_at: &'static str,
 }
 
-/// The long form of [`ToolExpect`].
+/// Assertions, and bounds beside them.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ToolExpectFields {

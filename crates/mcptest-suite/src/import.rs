@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcptest_yaml::{Diagnostic, Document, Limits, NodeValue, Severity, Span};
+use mcptest_yaml::{Diagnostic, Document, Limits, Severity, Span};
 use serde_json::Value;
 
 use crate::file::SuiteFile;
@@ -98,22 +98,22 @@ impl Reader<'_> {
 
     fn decode(&mut self, mut document: Document, path: &Path, outer: &BTreeMap<String, Value>) {
         let dir = directory_of(path);
-        let mut variables = own_variables(&document);
-        variables.extend(outer.iter().map(|(name, value)| (name.clone(), value.clone())));
         let scope = Scope {
-            variables: &variables,
+            outer,
             config_dir: &dir.to_string_lossy(),
             env: self.env,
         };
-        let (unset, from_env) = interpolate(&mut document, &scope);
-        let any_unset = !unset.is_empty();
-        self.gathered.problems.extend(unset);
-        for (name, value) in from_env {
+        let put_in = interpolate(&mut document, scope);
+        let unset: Vec<Option<Span>> = put_in.problems.iter().map(Diagnostic::span).collect();
+        self.gathered.problems.extend(put_in.problems);
+        for (name, value) in put_in.from_env {
             self.secret(&name, value);
         }
         let schema = crate::schema::suite_schema();
-        let wrong = mcptest_yaml::check(&document, &schema);
-        if !wrong.is_empty() || any_unset {
+        let mut wrong = mcptest_yaml::check(&document, &schema);
+        // That nothing is there has been said.
+        wrong.retain(|problem| !unset.contains(&problem.span()));
+        if !wrong.is_empty() || !unset.is_empty() {
             let spans = wrong.iter().filter_map(Diagnostic::span).collect();
             self.gathered.problems.extend(wrong);
             self.gathered.broken.push(Broken { document, wrong: spans });
@@ -133,7 +133,7 @@ impl Reader<'_> {
             let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
             // Named as the importing file is named, so that messages stay short and free of absolute paths.
             let beside = path.parent().unwrap_or(Path::new("")).join(import);
-            self.read(&beside, &variables, Some(place));
+            self.read(&beside, &put_in.variables, Some(place));
         }
         for server in file.servers.values() {
             for (name, value) in &server.env {
@@ -152,17 +152,6 @@ impl Reader<'_> {
         if named_so && value.len() >= 6 && !self.gathered.secrets.contains(&value) {
             self.gathered.secrets.push(value);
         }
-    }
-}
-
-/// `variables:` is read before the shape is checked, since its values decide what the rest of the file says.
-fn own_variables(document: &Document) -> BTreeMap<String, Value> {
-    match document.root().entry("variables").map(|entry| &entry.value.value) {
-        Some(NodeValue::Mapping(entries)) => entries
-            .iter()
-            .map(|entry| (entry.key.clone(), entry.value.to_json()))
-            .collect(),
-        _ => BTreeMap::new(),
     }
 }
 

@@ -2,68 +2,130 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_yaml::{Diagnostic, Document, Node, NodeValue};
+use mcptest_yaml::{Diagnostic, Document, Entry, Node, NodeValue, Span};
 use serde_json::Value;
 
-/// Where names get their values from.
+/// How much may be put in all told: a variable that uses another twice, and so on, doubles each time.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+/// Where names get their values from, besides the file's own `variables:`.
+#[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    /// `variables:` of this suite and of those that import it; the importing file's come first.
-    pub variables: &'a BTreeMap<String, Value>,
+    /// Variables of the files that import this one; they come before its own.
+    pub outer: &'a BTreeMap<String, Value>,
     /// The directory of the file.
     pub config_dir: &'a str,
     /// The environment.
     pub env: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// A value that came from the environment, by the variable's name.
-pub(crate) type FromEnv = (String, String);
+/// What came of putting values in.
+#[derive(Default)]
+pub(crate) struct Interpolated {
+    /// The outer variables and the file's own.
+    pub variables: BTreeMap<String, Value>,
+    /// Names without a value.
+    pub problems: Vec<Diagnostic>,
+    /// Values that came from the environment, by the variable's name.
+    pub from_env: Vec<(String, String)>,
+    /// How much was put in.
+    bytes: usize,
+}
 
-/// Puts values in, everywhere but in keys. Gives the problems, and what was taken from the environment.
+/// Puts values in, everywhere but in keys. `variables:` comes first, each entry with those above it.
 ///
 /// A text that is nothing but one `${name}` takes the variable's value with its type; inside a longer text it is put in as text.
-/// `${name:-default}` has a default; `$${` is a literal `${`.
-pub(crate) fn interpolate(document: &mut Document, scope: &Scope<'_>) -> (Vec<Diagnostic>, Vec<FromEnv>) {
-    let mut problems = Vec::new();
-    let mut from_env = Vec::new();
+/// `${name:-default}` has a default; `$${` is a literal `${`, and `$$${price}` a dollar sign and the price, as in mock manifests.
+pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
     let original = document.clone();
-    document.root_mut().replace_strings(&mut |text, span| {
-        if !text.contains("${") {
-            return None;
+    let mut done = Interpolated {
+        variables: scope.outer.clone(),
+        ..Interpolated::default()
+    };
+    let NodeValue::Mapping(entries) = &mut document.root_mut().value else {
+        return done;
+    };
+    let own = entries.iter_mut().filter(|entry| entry.key == "variables");
+    for entry in own.filter_map(|entry| entries_of(&mut entry.value)).flatten() {
+        done.put_in(&mut entry.value, &original, scope);
+        if !scope.outer.contains_key(&entry.key) {
+            done.variables.insert(entry.key.clone(), entry.value.to_json());
         }
-        let mut resolve = |reference: &Reference<'_>| -> Option<Value> {
-            if let Some(value) = scope.variables.get(reference.name) {
-                return Some(value.clone());
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.key != "variables") {
+        done.put_in(&mut entry.value, &original, scope);
+    }
+    done
+}
+
+fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
+    match &mut node.value {
+        NodeValue::Mapping(entries) => Some(entries),
+        _ => None,
+    }
+}
+
+impl Interpolated {
+    fn put_in(&mut self, node: &mut Node, original: &Document, scope: Scope<'_>) {
+        node.replace_strings(&mut |text, span| {
+            if !text.contains("${") {
+                return None;
             }
-            if reference.name == "CONFIG_DIR" {
-                return Some(scope.config_dir.into());
-            }
-            if let Some(value) = (scope.env)(reference.name) {
-                from_env.push((reference.name.to_owned(), value.clone()));
-                return Some(value.into());
-            }
-            if let Some(default) = reference.default {
-                return Some(default.into());
-            }
-            problems.push(
-                original
-                    .error(span, format!("`${{{}}}` is not set", reference.name))
-                    .help(format!(
-                        "set the environment variable, name it in `variables:`, or give a default: `${{{}:-value}}`",
-                        reference.name
-                    ))
-                    .help("for the literal text write `$${`"),
-            );
-            None
-        };
-        Some(Node {
-            span,
-            value: match expand(text, &mut resolve) {
-                Value::String(text) => NodeValue::String(text),
-                other => Node::from_json(&other, span).value,
-            },
-        })
-    });
-    (problems, from_env)
+            let value = expand(text, &mut |reference| {
+                // Said once, and not gone on with.
+                if self.bytes > MOST_BYTES {
+                    return None;
+                }
+                let value = self.value_of(reference, original, scope, span)?;
+                self.bytes += value.as_str().map_or_else(|| value.to_string().len(), str::len);
+                if self.bytes <= MOST_BYTES {
+                    return Some(value);
+                }
+                let words = format!("more than {} MiB are put in for `${{…}}`", MOST_BYTES >> 20);
+                self.problems.push(original.error(span, words));
+                None
+            });
+            Some(Node {
+                span,
+                value: match value {
+                    Value::String(text) => NodeValue::String(text),
+                    other => Node::from_json(&other, span).value,
+                },
+            })
+        });
+    }
+
+    fn value_of(
+        &mut self,
+        reference: &Reference<'_>,
+        original: &Document,
+        scope: Scope<'_>,
+        span: Span,
+    ) -> Option<Value> {
+        let name = reference.name;
+        if let Some(value) = self.variables.get(name) {
+            return Some(value.clone());
+        }
+        if name == "CONFIG_DIR" {
+            return Some(scope.config_dir.into());
+        }
+        if let Some(value) = (scope.env)(name) {
+            self.from_env.push((name.to_owned(), value.clone()));
+            return Some(value.into());
+        }
+        if let Some(default) = reference.default {
+            return Some(default.into());
+        }
+        self.problems.push(
+            original
+                .error(span, format!("`${{{name}}}` is not set"))
+                .help(format!(
+                    "set the environment variable, name it in `variables:` (above what uses it), or give a default: `${{{name}:-value}}`"
+                ))
+                .help("for the literal text write `$${`"),
+        );
+        None
+    }
 }
 
 struct Reference<'a> {
@@ -78,13 +140,16 @@ fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) 
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
-        if rest[..at].ends_with('$') {
-            out.push_str(&rest[..at]);
+        // In front of a brace, two dollars stand for one: an odd number of them ends in a reference.
+        let before = rest[..at].trim_end_matches('$');
+        let dollars = at - before.len() + 1;
+        out.push_str(before);
+        out.extend(std::iter::repeat_n('$', dollars / 2));
+        if dollars.is_multiple_of(2) {
             out.push('{');
             rest = &rest[at + 2..];
             continue;
         }
-        out.push_str(&rest[..at]);
         match reference(&rest[at + 2..]) {
             Some((reference, after)) => {
                 match resolve(&reference) {
@@ -129,12 +194,12 @@ mod tests {
         let mut document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
         let variables = BTreeMap::from([("count".to_owned(), json!(3)), ("city".to_owned(), json!("Paris"))]);
         let scope = Scope {
-            variables: &variables,
+            outer: &variables,
             config_dir: "/suite",
             env: &|name| (name == "KEY").then(|| "s3cret".to_owned()),
         };
-        let (problems, _) = interpolate(&mut document, &scope);
-        let messages = problems
+        let messages = interpolate(&mut document, scope)
+            .problems
             .iter()
             .map(|problem| format!("{} {:?}", problem.message, problem.location().1))
             .collect();
@@ -144,12 +209,12 @@ mod tests {
     #[test]
     fn values_types_defaults_and_escapes() {
         let (value, problems) = run(
-            "a: ${count}\nb: in ${city}, ${count} times\nc: ${KEY}\nd: ${CONFIG_DIR}/x\ne: ${NOPE:-no}\nf: $${city}\ng: 'a{2}${3}$'\nh: ${NOPE:-}\n",
+            "a: ${count}\nb: in ${city}, ${count} times\nc: ${KEY}\nd: ${CONFIG_DIR}/x\ne: ${NOPE:-no}\nf: $${city}\ng: 'a{2}${3}$'\nh: ${NOPE:-}\ni: $$${count} and $$$${count}\n",
         );
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(
             value,
-            json!({"a": 3, "b": "in Paris, 3 times", "c": "s3cret", "d": "/suite/x", "e": "no", "f": "${city}", "g": "a{2}${3}$", "h": ""})
+            json!({"a": 3, "b": "in Paris, 3 times", "c": "s3cret", "d": "/suite/x", "e": "no", "f": "${city}", "g": "a{2}${3}$", "h": "", "i": "$3 and $${count}"})
         );
     }
 
@@ -163,5 +228,29 @@ mod tests {
                 "`${args.x}` is not set Some((2, 24))"
             ]
         );
+    }
+
+    #[test]
+    fn variables_may_use_those_above_them() {
+        let (value, problems) = run(
+            "tools: ['${url}', '${city}']\nvariables: {host: '${KEY}.example', url: 'http://${host}/${city}', city: Rome}\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        // The importing file's value comes before the file's own.
+        assert_eq!(value["tools"], json!(["http://s3cret.example/Paris", "Paris"]));
+        let (_, problems) = run("variables: {a: '${b}', b: 1}\n");
+        assert_eq!(problems, ["`${b}` is not set Some((1, 16))"]);
+    }
+
+    #[test]
+    fn what_doubles_again_and_again_is_refused_in_time() {
+        let mut text = "variables:\n  v0: abcdefghij\n".to_owned();
+        for number in 1..64 {
+            let last = number - 1;
+            text.push_str(&format!("  v{number}: ${{v{last}}}${{v{last}}}\n"));
+        }
+        let (_, problems) = run(&text);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("more than 8 MiB"), "{problems:?}");
     }
 }

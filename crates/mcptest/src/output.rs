@@ -87,12 +87,14 @@ impl Output {
 /// What went wrong, with the file's name.
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
     let fail = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-    if std::path::Path::new(path).is_file() || !std::path::Path::new(path).exists() {
+    // The path itself, not what a link leads to: moving a file over `/dev/stdout` would replace the link for everybody.
+    let replaceable = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    if replaceable {
         let beside = format!("{path}.{}.tmp", std::process::id());
         std::fs::write(&beside, text).map_err(fail)?;
         std::fs::rename(&beside, path).map_err(fail)
     } else {
-        // A device or a pipe is written as it is.
+        // A device, a pipe or a link is written as it is.
         std::fs::write(path, text).map_err(fail)
     }
 }

@@ -41,9 +41,14 @@ pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
 
 fn write_test(out: &mut String, test: &TestReport, style: Style) {
     for run in &test.runs {
+        // A run of a test that expects nothing has kept nothing.
+        let verdict = match run.verdict {
+            Verdict::Pass if test.no_evidence.is_some() => test.verdict,
+            verdict => verdict,
+        };
         line(
             out,
-            &format!("{}{}", row(run.verdict, &run.name, style), facts(test.kind, run, style)),
+            &format!("{}{}", row(verdict, &run.name, style), facts(test.kind, run, style)),
         );
         if let Some(error) = &run.error {
             block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));

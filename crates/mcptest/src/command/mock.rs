@@ -16,7 +16,11 @@ pub fn mock(args: &MockArgs, output: &Output) -> ExitCode {
     let bytes = match std::fs::read(&args.tools_from) {
         Ok(bytes) => bytes,
         Err(error) => {
-            output.error(&format!("cannot read `{name}`: {error}"));
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file".to_owned(),
+                _ => error.to_string(),
+            };
+            output.error(&format!("cannot read `{name}`: {why}"));
             return ExitCode::CouldNotRun;
         }
     };

@@ -100,7 +100,10 @@ fn a_missing_suite_or_a_wrong_invocation_is_exit_2() {
             &["run", "x.yml", "--reporter", "json", "--reporter", "pretty"][..],
             "share standard output",
         ),
-        (&["mock", "--tools-from", "nowhere.yml"][..], "nowhere.yml"),
+        (
+            &["mock", "--tools-from", "nowhere.yml"][..],
+            "`nowhere.yml`: no such file",
+        ),
         (&["frobnicate"][..], "unrecognized subcommand"),
     ] {
         let ran = run(dir.path(), args);

@@ -8,12 +8,14 @@
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
+//! | `docs` | every block of the README and the pages below `docs` |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
 
 mod bad_suites;
 mod bounds;
+mod docs;
 mod examples;
 mod golden;
 mod scoring;

@@ -245,3 +245,23 @@ fn hostile_text_in_a_trace_reaches_no_terminal() {
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stdout.contains('\u{202e}'));
     assert!(ran.stdout.contains("evil\\u{1b}[2J"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_report_through_a_link_leaves_the_link() {
+    let suite = "agents: [{name: w, tool_selection: {expected_tool: t, min_selection_rate: 1}}]";
+    let dir = folder(&[
+        ("s.yml", suite),
+        ("t.json", r#"{"tool_calls": [{"name": "t"}]}"#),
+        ("old.json", "old"),
+    ]);
+    let link = dir.path().join("link.json");
+    std::os::unix::fs::symlink("old.json", &link).unwrap();
+    let ran = ran(&mcptest(dir.path())
+        .args(["score", "s.yml", "--trace", "t.json", "--reporter", "json=link.json"])
+        .output()
+        .unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    let written = std::fs::read_to_string(dir.path().join("old.json")).unwrap();
+    assert!(written.contains("schema_version"), "{written}");
+}

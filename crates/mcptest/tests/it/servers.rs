@@ -229,3 +229,23 @@ tools:
     assert_eq!(verdicts, ["pass", "error", "pass"], "{}", ran.stdout);
     assert_eq!(report["tests"][1]["runs"][0]["error"]["kind"], "server_crash");
 }
+
+#[test]
+fn the_timeout_of_the_command_line_comes_before_that_of_a_tool_test() {
+    // Opens the connection as the mock does, and swallows calls.
+    let script = "while read -r line; do case \"$line\" in *tools/call*) ;; *) echo \"$line\";; esac; done | mcptest_bin mock --tools-from good.yml";
+    let script = script.replace("mcptest_bin", env!("CARGO_BIN_EXE_mcptest"));
+    let suite = format!(
+        "servers: {{s: {{command: [bash, -c, {}]}}}}\ntools: [{{name: t, server: s, tool: t, timeout: 60s}}]\n",
+        serde_json::to_string(&script).unwrap()
+    );
+    let dir = folder(&[("s.yml", &suite), ("good.yml", GOOD)]);
+    let began = Instant::now();
+    let ran = ran(&mcptest(dir.path())
+        .args(["run", "s.yml", "--reporter", "json", "--timeout", "2s"])
+        .output()
+        .unwrap());
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert_eq!(ran.json()["tests"][0]["runs"][0]["error"]["kind"], "timeout");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
