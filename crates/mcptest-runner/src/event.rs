@@ -15,6 +15,11 @@ pub enum Event {
         /// Its row's name.
         name: String,
     },
+    /// Something is odd about a test, seen only now that its servers have answered.
+    Warning {
+        /// In one line.
+        text: String,
+    },
     /// A run or direct call is over.
     Finished {
         /// Its row's name.

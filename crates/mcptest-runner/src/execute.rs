@@ -1,29 +1,26 @@
 //! Carrying out a suite: many runs at once, results in the order of the suite.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcptest_agent::{Offer, Task};
 use mcptest_core::expect::Assertion;
-use mcptest_core::trace::{ToolCall, ToolResult, Trace};
-use mcptest_core::verdict::RunError;
+use mcptest_core::trace::Trace;
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{AgentTest, Test, ToolTest};
-use mcptest_wire::CallOutcome;
-use serde_json::{Map, Value, json};
+use mcptest_suite::suite::{Test, ToolTest};
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_run::agent_run;
 use crate::event::Event;
 use crate::judge::{self, Bench};
-use crate::models;
 use crate::plan::{Case, Filter, plan};
-use crate::sessions::{RunTools, SessionSettings, Sessions, reply};
+use crate::sessions::{SessionSettings, Sessions};
+use crate::tool_call::tool_call;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
@@ -95,7 +92,7 @@ async fn execute(
                     let name = case.row(run);
                     on_event(Event::Started { name: name.clone() });
                     let began = Instant::now();
-                    let (trace, seen) = carry_out(&suite, &case, run, &sessions).await;
+                    let (trace, seen) = carry_out(&suite, &case, run, &sessions, on_event.as_ref()).await;
                     let finished = Finished {
                         case: case_index,
                         run,
@@ -130,11 +127,17 @@ async fn execute(
     finished
 }
 
-async fn carry_out(suite: &Suite, case: &Case, run: u32, sessions: &Sessions) -> (Trace, Option<Value>) {
+async fn carry_out(
+    suite: &Suite,
+    case: &Case,
+    run: u32,
+    sessions: &Sessions,
+    on_event: &(dyn Fn(Event) + Send + Sync),
+) -> (Trace, Option<Value>) {
     let (mut trace, seen) = match &suite.tests[case.test] {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(test, model, run, sessions).await, None)
+            (agent_run(test, model, run, sessions, on_event).await, None)
         }
         Test::Tool(test) => tool_call(test, sessions).await,
     };
@@ -142,110 +145,6 @@ async fn carry_out(suite: &Suite, case: &Case, run: u32, sessions: &Sessions) ->
     trace.model.clone_from(&case.model);
     trace.run = Some(u64::from(run));
     (trace, seen)
-}
-
-async fn agent_run(test: &AgentTest, model: &str, run: u32, sessions: &Sessions) -> Trace {
-    let broken = |error: RunError| Trace {
-        error: Some(error),
-        ..Trace::default()
-    };
-    let model = match models::open(model, test, run) {
-        Ok(model) => model,
-        Err(error) => return broken(error),
-    };
-    let mut open = BTreeMap::new();
-    let mut listed = Vec::new();
-    let mut trouble = None;
-    for name in &test.servers {
-        let tools = match sessions.open(name).await {
-            Ok(session) => {
-                let tools = session.tools().await;
-                open.insert(name.clone(), session);
-                tools
-            }
-            Err(error) => Err(error),
-        };
-        match tools {
-            Ok(tools) => listed.push((name.clone(), tools)),
-            Err(error) => {
-                trouble = Some(error);
-                break;
-            }
-        }
-    }
-    let tools = RunTools(open);
-    let trace = match trouble {
-        Some(error) => broken(error),
-        None => {
-            let task = Task {
-                system: test.system.as_deref(),
-                prompt: &test.prompt,
-                max_turns: test.max_turns,
-                max_tokens: test.max_tokens,
-            };
-            mcptest_agent::run(&task, model.as_ref(), &Offer::new(listed), &tools).await
-        }
-    };
-    for session in tools.0.values() {
-        session.release().await;
-    }
-    trace
-}
-
-/// A direct call as a trace of one call, and the value that its assertions look into: the result as the server sent it, with `is_error`
-/// and `text` beside it, and `error`, which is `null` when there is none.
-async fn tool_call(test: &ToolTest, sessions: &Sessions) -> (Trace, Option<Value>) {
-    let args = Value::Object(test.args.clone());
-    let mut trace = Trace {
-        tool_calls: vec![ToolCall {
-            args: Some(args.clone()),
-            ..ToolCall::new(Some(&test.server), &test.tool)
-        }],
-        ..Trace::default()
-    };
-    let session = match sessions.open(&test.server).await {
-        Ok(session) => session,
-        Err(error) => {
-            trace.error = Some(error);
-            return (trace, None);
-        }
-    };
-    let outcome = session.call(&test.tool, &args, test.timeout).await;
-    session.release().await;
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            trace.error = Some(error);
-            return (trace, None);
-        }
-    };
-    let short = reply(&outcome);
-    let seen = match &outcome {
-        CallOutcome::Result(result) => {
-            let mut result = match result {
-                Value::Object(map) => map.clone(),
-                other => Map::from_iter([("value".to_owned(), other.clone())]),
-            };
-            result.insert("is_error".to_owned(), short.is_error.into());
-            result.insert("text".to_owned(), short.text().into());
-            json!({"result": result, "error": null})
-        }
-        CallOutcome::Error(error) => json!({"result": null, "error": error}),
-    };
-    let mut extra = Map::new();
-    if let Some(structured) = short.structured {
-        extra.insert("structured_content".to_owned(), structured);
-    }
-    if let Some(error) = short.error {
-        extra.insert("error".to_owned(), error);
-    }
-    trace.tool_results.push(ToolResult {
-        call_id: None,
-        is_error: Some(short.is_error),
-        content: Some(short.content),
-        extra,
-    });
-    (trace, Some(seen))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
@@ -270,6 +169,7 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
     let bench = Bench {
         suite: &suite.name,
         servers: &servers,
+        prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
     };
     let mut by_case: Vec<Vec<Finished>> = cases.iter().map(|_| Vec::new()).collect();

@@ -17,6 +17,7 @@ use crate::plan;
 pub(crate) struct Bench<'a> {
     pub suite: &'a str,
     pub servers: &'a KnownServers,
+    pub prices: &'a Prices,
     pub no_evidence: NoEvidence,
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn agent(
         label,
         servers: bench.servers,
         model,
-        prices: Prices::builtin(),
+        prices: bench.prices,
     };
     let mut gates: Vec<_> = test.gates.iter().map(|gate| gate.judge(&context, &judged)).collect();
     let mut no_evidence = if runs.is_empty() {

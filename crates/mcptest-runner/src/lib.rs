@@ -4,6 +4,7 @@
 //! (`judge`), so a live run and a recorded one cannot be judged differently. Nothing here knows how results are shown: progress goes out as
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
+mod agent_run;
 mod event;
 mod execute;
 mod judge;
@@ -12,6 +13,7 @@ mod mutate;
 mod plan;
 mod score;
 mod sessions;
+mod tool_call;
 
 pub use event::Event;
 pub use execute::{RunSettings, run};

@@ -70,6 +70,7 @@ pub fn mutate(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Re
     let bench = Bench {
         suite: &suite.name,
         servers: &servers,
+        prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
     };
     let tests: Vec<MutatedTest> = cells(suite, traces, settings)?

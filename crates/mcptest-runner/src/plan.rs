@@ -70,7 +70,7 @@ pub(crate) fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
                 test: index,
                 model: Some(model.clone()),
                 label: label(&test.name, Some(model), test.models.len() > 1),
-                runs: test.runs,
+                runs: Suite::runs_of(test),
             })),
             Test::Tool(test) => cases.push(Case {
                 test: index,

@@ -65,6 +65,7 @@ pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Res
     let bench = Bench {
         suite: &suite.name,
         servers: &servers,
+        prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
     };
     let reports = cells(suite, traces, settings)?

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mcptest_agent::{Future, ToolReply, Tools};
 use mcptest_core::catalog::Tool;
+use mcptest_core::fault::{FaultState, Strike, timeout_text};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, ServerCommand, WireError, WireErrorKind};
@@ -210,19 +211,54 @@ fn run_error(error: &WireError) -> RunError {
     }
 }
 
-/// The sessions of one run, by server: what the agent loop calls tools through.
-pub(crate) struct RunTools(pub BTreeMap<String, Arc<Session>>);
+/// The sessions of one run, by server: what the agent loop calls tools through. Injected faults strike here, in virtual time: nothing waits.
+pub(crate) struct RunTools<'a> {
+    pub sessions: BTreeMap<String, Arc<Session>>,
+    faults: std::sync::Mutex<FaultState<'a>>,
+    detection_budget_ms: Option<u64>,
+}
 
-impl Tools for RunTools {
+impl<'a> RunTools<'a> {
+    pub fn new(faults: FaultState<'a>, detection_budget_ms: Option<u64>) -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            faults: std::sync::Mutex::new(faults),
+            detection_budget_ms,
+        }
+    }
+
+    /// Ends the sessions that belong to this run alone.
+    pub async fn release(&self) {
+        for session in self.sessions.values() {
+            session.release().await;
+        }
+    }
+
+    fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
+        // A panic elsewhere does not make the counts wrong.
+        let mut faults = self.faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        faults.strike(server, tool)
+    }
+}
+
+impl Tools for RunTools<'_> {
     fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
         Box::pin(async move {
-            let Some(session) = self.0.get(server) else {
+            let strike = self.strike(server, tool);
+            if let Some(Strike::Timeout { .. }) = &strike {
+                let mut reply = ToolReply::refusal(timeout_text(tool, self.detection_budget_ms));
+                reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
+                return Ok(reply);
+            }
+            let Some(session) = self.sessions.get(server) else {
                 return Err(RunError {
                     kind: ErrorKind::Transport,
                     message: format!("no server is called `{server}`"),
                 });
             };
-            session.call(tool, args, None).await.map(|outcome| reply(&outcome))
+            let mut reply = session.call(tool, args, None).await.map(|outcome| reply(&outcome))?;
+            reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
+            Ok(reply)
         })
     }
 }

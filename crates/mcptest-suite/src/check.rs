@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mcptest_core::eval::discovery::Discovery;
 use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
+use mcptest_core::fault::Fault;
 use mcptest_core::matcher::{Matcher, Problem};
 use mcptest_core::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::{Diagnostic, Document, NodeValue, Span, suggest};
@@ -34,10 +36,13 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         suite: Suite::default(),
         problems: Vec::new(),
         names: BTreeMap::new(),
+        faults: Vec::new(),
     };
     for part in parts {
         checker.servers(part);
         checker.run_options(part);
+        checker.prices(part);
+        checker.faults(part);
     }
     for part in parts {
         checker.tests(part);
@@ -120,6 +125,8 @@ struct Checker<'a> {
     problems: Vec<Diagnostic>,
     /// Test names with the line of their first use.
     names: BTreeMap<String, String>,
+    /// The faults of all files.
+    faults: Vec<Fault>,
 }
 
 impl Checker<'_> {
@@ -189,6 +196,102 @@ impl Checker<'_> {
             Some(NoEvidenceFile::Fail) => self.suite.options.no_evidence = NoEvidence::Fail,
             None => {}
         }
+    }
+
+    fn prices(&mut self, part: &Part) {
+        match self.suite.prices.with(&part.file.prices) {
+            Ok(prices) => self.suite.prices = prices,
+            Err(found) => self.add(part, "/prices", &found),
+        }
+    }
+
+    fn faults(&mut self, part: &Part) {
+        for (index, written) in part.file.faults.iter().enumerate() {
+            let at = format!("/faults/{index}");
+            if self.faults.iter().any(|fault| fault.name == written.name) {
+                let words = format!("a second fault called `{}`", written.name);
+                self.problems
+                    .push(part.document.diagnostic_at(&format!("{at}/name"), words));
+            }
+            if let Some(server) = &written.target.server
+                && self.options.purpose == Purpose::Run
+                && !self.is_declared(server)
+            {
+                let known = self.declared();
+                let place = format!("{at}/target/server");
+                self.problems
+                    .push(unknown_name(part, &place, "server", server, &known, "servers"));
+            }
+            match written.compile() {
+                Ok(fault) => self.faults.push(fault),
+                Err(found) => self.add(part, &at, &found),
+            }
+        }
+    }
+
+    fn add(&mut self, part: &Part, at: &str, found: &[Problem]) {
+        self.problems
+            .extend(found.iter().map(|problem| place(&part.document, at, problem)));
+    }
+
+    /// The faults that a test injects. One that is not there is an error whatever the suite is loaded for.
+    fn injected(
+        &mut self,
+        part: &Part,
+        at: &str,
+        own: &AgentFields,
+        base: Option<&AgentFields>,
+        judged: bool,
+    ) -> Vec<Fault> {
+        let own_names = own.inject.iter().flat_map(|names| &names.0);
+        for (index, name) in own_names.enumerate() {
+            if !self.faults.iter().any(|fault| fault.name == *name) {
+                let known: Vec<&str> = self.faults.iter().map(|fault| fault.name.as_str()).collect();
+                let place = item_place(part, at, &["inject"], index);
+                self.problems
+                    .push(unknown_name(part, &place, "fault", name, &known, "faults"));
+            }
+        }
+        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
+        if names.is_none() && judged && self.options.purpose == Purpose::Run {
+            let words = "`recovery` without `inject`: no fault will strike, so there will be no evidence".to_owned();
+            self.problems
+                .push(key_error(part, &format!("{at}/recovery"), words).warning());
+        }
+        names
+            .into_iter()
+            .flat_map(|names| &names.0)
+            .filter_map(|name| self.faults.iter().find(|fault| fault.name == *name).cloned())
+            .collect()
+    }
+
+    /// The tools that the blocks of a test name: what is known of the offer before any server is asked.
+    fn promise(
+        &mut self,
+        part: &Part,
+        at: &str,
+        discovery: Discovery,
+        prompt: &str,
+        servers: &[String],
+        gates: &[(String, Value)],
+    ) {
+        let mut tools: Vec<String> = Vec::new();
+        for (_, block) in gates {
+            let classes = block.get("classes").and_then(Value::as_array).into_iter().flatten();
+            let members = classes.filter_map(|class| class.get("members")?.as_array()).flatten();
+            let correct = block.get("correct").and_then(Value::as_array).into_iter().flatten();
+            let named = members
+                .chain(correct)
+                .chain(block.get("expected_tool"))
+                .filter_map(Value::as_str);
+            tools.extend(named.map(|id| id.rsplit_once('.').map_or(id, |(_, name)| name).to_owned()));
+        }
+        let found = discovery.check(
+            prompt,
+            servers.iter().map(String::as_str),
+            tools.iter().map(String::as_str),
+        );
+        self.add(part, &format!("{at}/discovery"), found.as_slice());
     }
 
     /// Tests come in the order of the file, whatever section they stand in.
@@ -319,7 +422,25 @@ impl Checker<'_> {
         for (block, _) in &entry.gates {
             gates.extend(self.gate(part, &format!("{at}/{block}"), block, &context));
         }
+        let written = |block: &str| {
+            entry
+                .gates
+                .iter()
+                .find(|(name, _)| name == block)
+                .map(|(_, written)| written)
+        };
+        let faults = self.injected(part, at, own, base, written("recovery").is_some());
+        let discovery = own.discovery.or_else(|| base?.discovery).unwrap_or_default();
+        if let Some(prompt) = prompt {
+            self.promise(part, at, discovery, prompt, &servers, &entry.gates);
+        }
+        let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
+        let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
         self.suite.tests.push(Test::Agent(AgentTest {
+            faults,
+            detection_budget_ms,
+            distractors,
+            discovery,
             name,
             models,
             servers,

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mcptest_core::eval::GATES;
+use mcptest_core::eval::discovery::Discovery;
 use mcptest_core::expect::WrittenExpectation;
+use mcptest_core::fault::WrittenFault;
+use mcptest_core::prices::WrittenPrices;
 use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -35,8 +38,7 @@ pub struct SuiteFile {
     /// Direct tool calls, without a model.
     pub tools: Vec<ToolTestFile>,
     /// Faults that a test can inject.
-    #[schemars(extend("x-mcptest-unavailable" = "fault injection is not built in yet", "not" = {}))]
-    pub faults: Vec<FaultFile>,
+    pub faults: Vec<WrittenFault>,
     /// Quality bars for the tool descriptions of a server.
     #[schemars(extend("x-mcptest-unavailable" = "the description quality gate is not built in yet", "not" = {}))]
     pub tool_quality: Vec<ToolQualityFile>,
@@ -46,9 +48,8 @@ pub struct SuiteFile {
     /// Model providers: base URL, key variable, headers, timeouts.
     #[schemars(extend("x-mcptest-unavailable" = "model providers are not built in yet", "not" = {}))]
     pub providers: Option<Value>,
-    /// Prices of models, over the built-in table.
-    #[schemars(extend("x-mcptest-unavailable" = "prices are not built in yet", "not" = {}))]
-    pub prices: Option<Value>,
+    /// Prices of models in US dollars per million tokens, over the built-in table.
+    pub prices: WrittenPrices,
     /// How the suite runs.
     pub run_options: RunOptionsFile,
 }
@@ -143,6 +144,10 @@ pub struct AgentFields {
     pub expect: Vec<WrittenExpectation>,
     /// What `builtin/scripted` plays: a list of runs, each a list of turns. The last run serves all further ones.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
+    /// Names of entries of `faults:` that strike in every run.
+    pub inject: Option<OneOrMany>,
+    /// The promise that the prompt names no tool and no server.
+    pub discovery: Option<Discovery>,
     /// Labels for choosing tests.
     pub tags: Vec<String>,
 }
@@ -279,48 +284,6 @@ impl JsonSchema for ToolExpect {
     }
 }
 
-/// A fault that a test can inject.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FaultFile {
-    /// The name that `inject:` uses.
-    pub name: String,
-    /// What it strikes.
-    pub target: FaultTarget,
-    /// What happens.
-    pub kind: FaultKind,
-    /// For `slow`: how late the answer is.
-    #[serde(default)]
-    pub delay_ms: Option<u64>,
-    /// For `recover_after`: how many calls hang first.
-    #[serde(default)]
-    pub failures: Option<u64>,
-}
-
-/// What a fault strikes: a tool, a server, or a tool on a server.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct FaultTarget {
-    /// The tool, on any server unless one is named.
-    pub tool: Option<String>,
-    /// The server, with all its tools unless one is named.
-    pub server: Option<String>,
-}
-
-/// The kinds of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultKind {
-    /// The call never returns.
-    Hang,
-    /// The same to the agent: a deadlocked backend rather than a stalled network.
-    Wedged,
-    /// The call answers late.
-    Slow,
-    /// The first calls hang, then the server is back.
-    RecoverAfter,
-}
-
 /// A quality bar for the tool descriptions of a server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -409,23 +372,8 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// Blocks of a test that are known but have no engine in this build.
-const LATER_BLOCKS: &[&str] = &[
-    "distractors",
-    "discovery",
-    "orchestration",
-    "token_efficiency",
-    "trajectory",
-    "trajectory_axes",
-    "golden_path",
-    "stability",
-    "reliability",
-    "inject",
-    "recovery",
-    "narrative",
-    "tool_edges",
-    "budget",
-];
+/// Keys of a test that are known but have no engine in this build.
+const LATER: [&str; 1] = ["budget"];
 
 /// Other spellings that are accepted: (spelling, canonical).
 const ALIASES: [(&str, &str); 3] = [("model", "models"), ("server", "servers"), ("user_prompt", "prompt")];
@@ -526,13 +474,11 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
     for (block, block_schema) in blocks {
         properties.insert(block.to_owned(), block_schema);
     }
-    for block in LATER_BLOCKS {
-        if mcptest_core::eval::find(block).is_none() {
-            properties.insert(
-                (*block).to_owned(),
-                json!({"not": {}, UNAVAILABLE: "known, but without an engine so far"}),
-            );
-        }
+    for key in LATER {
+        properties.insert(
+            key.to_owned(),
+            json!({"not": {}, UNAVAILABLE: "known, but without an engine so far"}),
+        );
     }
     schema.insert("required".into(), json!(["name"]));
     schema.insert("allOf".into(), clashes.into());

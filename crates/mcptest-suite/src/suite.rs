@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcptest_core::eval::LoadedGate;
+use mcptest_core::eval::discovery::Discovery;
+use mcptest_core::eval::distractors::Distractors;
 use mcptest_core::expect::Expectation;
+use mcptest_core::fault::Fault;
+use mcptest_core::prices::Prices;
 use mcptest_core::tool_id::KnownServers;
 use serde_json::{Map, Value};
 
 pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
 
 /// A suite that can be run or scored.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Suite {
     /// What reports call it.
     pub name: String,
@@ -22,8 +26,23 @@ pub struct Suite {
     pub tests: Vec<Test>,
     /// How it runs.
     pub options: RunOptions,
+    /// The built-in prices with the suite's own over them.
+    pub prices: Prices,
     /// Values that must not appear in any output.
     pub secrets: Vec<String>,
+}
+
+impl Default for Suite {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            servers: BTreeMap::new(),
+            tests: Vec::new(),
+            options: RunOptions::default(),
+            prices: Prices::builtin().clone(),
+            secrets: Vec::new(),
+        }
+    }
 }
 
 impl Suite {
@@ -36,6 +55,16 @@ impl Suite {
             Test::Tool(test) => vec![test.server.clone()],
         });
         self.servers.keys().cloned().chain(mentioned).collect()
+    }
+
+    /// How many runs a test makes with each model: its `runs`, at each of its counts of distractors.
+    #[must_use]
+    pub fn runs_of(test: &AgentTest) -> u32 {
+        let counts = test
+            .distractors
+            .as_ref()
+            .map_or(1, |block| block.planned_counts().len());
+        test.runs.saturating_mul(u32::try_from(counts).unwrap_or(u32::MAX))
     }
 
     /// The agent tests, in order.
@@ -111,6 +140,14 @@ pub struct AgentTest {
     pub gates: Vec<LoadedGate>,
     /// What `builtin/scripted` plays.
     pub script: Vec<Vec<ScriptTurn>>,
+    /// The faults that strike in every run.
+    pub faults: Vec<Fault>,
+    /// How long an agent waits for a call that never comes back, in virtual time: `recovery.max_detection_ms`.
+    pub detection_budget_ms: Option<u64>,
+    /// The tools that are put into the offer.
+    pub distractors: Option<Distractors>,
+    /// The promise about the prompt.
+    pub discovery: Discovery,
     /// Labels.
     pub tags: Vec<String>,
 }

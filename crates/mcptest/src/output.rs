@@ -37,7 +37,7 @@ impl Output {
 
     /// A line of talk.
     pub fn talk(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        talk(text);
     }
 
     /// A complaint, in the form of all complaints.
@@ -79,6 +79,11 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// A line of talk, where no [`Output`] is at hand.
+pub fn talk(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Writes a file beside its final place and moves it there: a reader never sees half of it.

@@ -162,6 +162,10 @@ fn write_traces(file: &str, report: &Report, redactor: &Redactor) -> Result<(), 
     output::write_file(file, &text)
 }
 
+fn warning(text: &str) -> String {
+    format!("warning: {}", mcptest_core::text::one_line(text))
+}
+
 /// A bar for a person who watches; nothing otherwise.
 struct Progress(Option<ProgressBar>);
 
@@ -179,13 +183,18 @@ impl Progress {
 
     fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
         let Some(bar) = self.0.clone() else {
-            return Arc::new(|_| {});
+            return Arc::new(|event| {
+                if let Event::Warning { text } = event {
+                    output::talk(&warning(&text));
+                }
+            });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
         Arc::new(move |event| match event {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Warning { text } => bar.println(warning(&text)),
         })
     }
 

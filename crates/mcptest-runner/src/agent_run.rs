@@ -1,0 +1,125 @@
+//! Carrying out one run of an agent: servers, offer, faults, the loop.
+
+use mcptest_agent::{Offer, Task};
+use mcptest_core::catalog::Tool;
+use mcptest_core::eval::distractors::{PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_core::fault::FaultState;
+use mcptest_core::trace::Trace;
+use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_suite::suite::AgentTest;
+
+use crate::event::Event;
+use crate::models;
+use crate::sessions::{RunTools, Sessions};
+
+/// Runs an agent once; whatever keeps it from running is the trace's error.
+pub(crate) async fn agent_run(
+    test: &AgentTest,
+    model: &str,
+    run: u32,
+    sessions: &Sessions,
+    on_event: &(dyn Fn(Event) + Send + Sync),
+) -> Trace {
+    let broken = |error: RunError| Trace {
+        error: Some(error),
+        ..Trace::default()
+    };
+    // With several counts of distractors, each count has all the runs; a script starts again at each.
+    let model = match models::open(model, test, (run - 1) % test.runs + 1) {
+        Ok(model) => model,
+        Err(error) => return broken(error),
+    };
+    let mut tools = RunTools::new(
+        FaultState::new(&test.faults, test.detection_budget_ms),
+        test.detection_budget_ms,
+    );
+    let listed = list(test, sessions, &mut tools).await;
+    let trace = match listed.and_then(|listed| offer(test, run, listed, on_event)) {
+        Err(error) => broken(error),
+        Ok((offer, distractors)) => {
+            let task = Task {
+                system: test.system.as_deref(),
+                prompt: &test.prompt,
+                max_turns: test.max_turns,
+                max_tokens: test.max_tokens,
+            };
+            let mut trace = mcptest_agent::run(&task, model.as_ref(), &offer, &tools).await;
+            trace.distractors = distractors;
+            trace
+        }
+    };
+    tools.release().await;
+    trace
+}
+
+/// The tools of each of the test's servers.
+async fn list(
+    test: &AgentTest,
+    sessions: &Sessions,
+    tools: &mut RunTools<'_>,
+) -> Result<Vec<(String, Vec<Tool>)>, RunError> {
+    let mut listed = Vec::new();
+    for name in &test.servers {
+        let session = sessions.open(name).await?;
+        let found = session.tools().await;
+        tools.sessions.insert(name.clone(), session);
+        listed.push((name.clone(), found?));
+    }
+    Ok(listed)
+}
+
+type Offered = (Offer, Option<Vec<String>>);
+
+/// What the model is offered, and the ids of the tools in it that no server has.
+fn offer(
+    test: &AgentTest,
+    run: u32,
+    listed: Vec<(String, Vec<Tool>)>,
+    on_event: &(dyn Fn(Event) + Send + Sync),
+) -> Result<Offered, RunError> {
+    let real: Vec<Tool> = listed.iter().flat_map(|(_, tools)| tools.iter().cloned()).collect();
+    keep_promise(test, run, &real, on_event)?;
+    let mut offer = Offer::new(listed);
+    let Some(block) = &test.distractors else {
+        return Ok((offer, None));
+    };
+    let schedule = block.schedule(&test.name, test.runs);
+    let planned = schedule
+        .get(run as usize - 1)
+        .copied()
+        .unwrap_or(PlannedRun { count: 0, seed: 0 });
+    let fakes = plan_injection(block, &real, planned.count, planned.seed).map_err(|error| RunError {
+        kind: ErrorKind::Protocol,
+        message: error.to_string(),
+    })?;
+    let ids = fakes
+        .iter()
+        .map(|fake| mcptest_core::tool_id::full_id(fake.server(), fake.name()))
+        .collect();
+    offer.inject(fakes, refusal, |count| offer_order(count, planned.seed));
+    Ok((offer, Some(ids)))
+}
+
+/// A prompt that is declared name-free is held against the tools that are really offered. The suite's loader knew only some of them.
+fn keep_promise(
+    test: &AgentTest,
+    run: u32,
+    real: &[Tool],
+    on_event: &(dyn Fn(Event) + Send + Sync),
+) -> Result<(), RunError> {
+    let servers = test.servers.iter().map(String::as_str);
+    let Some(problem) = test.discovery.check(&test.prompt, servers, real.iter().map(Tool::name)) else {
+        return Ok(());
+    };
+    let text = format!("test `{}`: {}", test.name, problem.message);
+    if problem.warning {
+        if run == 1 {
+            on_event(Event::Warning { text });
+        }
+        return Ok(());
+    }
+    Err(RunError {
+        kind: ErrorKind::Protocol,
+        message: text,
+    })
+}
