@@ -395,7 +395,8 @@ proptest! {
     #[test]
     fn look_alikes_of_any_name_are_new(name in "[a-zA-Z0-9_.\\-äß ]{1,70}", seed: u64) {
         let tools = [real("s", &name)];
-        let planned = plan_injection(&near(&[&name]), &tools, 25, seed).unwrap();
+        // The full id: a bare name that begins with the server's own would mean another tool.
+        let planned = plan_injection(&near(&[&format!("s.{name}")]), &tools, 25, seed).unwrap();
         let unique: BTreeSet<_> = names(&planned).into_iter().collect();
         prop_assert_eq!(unique.len(), 25);
         prop_assert!(!unique.contains(name.as_str()));
