@@ -8,6 +8,7 @@
 
 mod bench;
 mod e2e;
+mod gate_pages;
 mod generate;
 mod workspace;
 
