@@ -2,7 +2,7 @@
 //!
 //! Loading goes through five steps and reports everything that is wrong, not the first thing:
 //! text → tree with places → variables put in → shape checked against the JSON Schema → meaning checked (names that refer to
-//! nothing, expressions that do not compile). The written form is in [`file`], the checked one in [`suite`].
+//! nothing, expressions that do not compile). The written form is in [`mod@file`], the checked one in [`suite`].
 
 mod check;
 mod duration;
