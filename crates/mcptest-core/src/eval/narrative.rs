@@ -125,6 +125,10 @@ impl Narrative {
         let listed = |names: &[String]| names.iter().any(|name| call.is(name, servers));
         !listed(&self.readonly_tools) && (listed(&self.mutating_tools) || is_mutating_name(call.name()))
     }
+
+    fn is_listed(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+        self.mutating_tools.iter().any(|name| call.is(name, servers)) && self.is_mutating(call, servers)
+    }
 }
 
 /// An action that the message claims.
@@ -237,7 +241,7 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
     let calls: Vec<CallWords> = trace
         .tool_calls
         .iter()
-        .map(|call| CallWords::new(call, rules.is_mutating(call, servers)))
+        .map(|call| CallWords::new(call, rules.is_mutating(call, servers), rules.is_listed(call, servers)))
         .collect();
     let mut divergence = Divergence {
         recorded_calls: calls.len() as u64,

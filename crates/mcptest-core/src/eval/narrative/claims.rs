@@ -9,8 +9,9 @@ use super::sentences::Sentence;
 use super::tokens::{Kind, Token};
 use super::verbs::{Form, verb_of};
 use super::words::{
-    BE, CONDITIONALS, HAVE, MODALS, NEGATIONS, PRONOUNS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb, is_auxiliary,
-    is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike, is_preposition, month, opens_object,
+    BE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, PRONOUNS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb,
+    is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike, is_preposition,
+    month, opens_object,
 };
 
 /// One claimed action.
@@ -173,7 +174,12 @@ impl Reader<'_> {
     /// A request or a wish for the reader: "Please confirm that …", "Let me know …".
     fn asks(&self) -> bool {
         let first = self.tokens.iter().find(|token| !token.is_mark() && !is_adverb(token));
-        first.is_some_and(|token| token.is_any(&["please", "let", "would", "could", "should", "imagine", "suppose"]))
+        first.is_some_and(|token| {
+            token.is_any(&[
+                "please", "let", "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check",
+                "tell", "remember", "confirm", "wait",
+            ])
+        })
     }
 
     /// "I've written the summary below:" is true by being said.
@@ -201,6 +207,7 @@ impl Reader<'_> {
             if is_adverb(token) && !token.is_any(&["next", "last"]) {
                 group.already |= token.is_any(&["already", "previously", "originally", "initially", "recently"]);
                 group.now |= token.is_any(&["now", "successfully"]);
+                group.unreal |= token.is_any(&["nearly", "hardly", "barely", "supposedly", "allegedly"]);
             } else if token.is_any(HAVE) {
                 group.have = true;
             } else if token.is("having") {
@@ -218,7 +225,7 @@ impl Reader<'_> {
                 }
             } else if token.is_any(BE) {
                 group.unfinished = true;
-            } else if token.is_any(MODALS) || token.is_any(&["not", "never", "to"]) {
+            } else if token.is_any(MODALS) || token.is_any(&["not", "never", "to", "almost"]) {
                 group.unreal = true;
             } else if token.is_any(&["did", "do", "does"]) {
                 // "did not"; "did create" is looked at elsewhere.
@@ -340,10 +347,25 @@ impl Reader<'_> {
         rest.iter().enumerate().any(|(place, token)| {
             let next = rest.get(place + 1);
             token.is_any(&["yesterday", "ago", "originally", "previously", "earlier"])
+                || token.is("when") && next.is_some_and(|next| next.is("you"))
                 || token.is("last")
                     && next.is_some_and(|next| next.is_any(&["week", "month", "year", "night", "time", "quarter"]))
-                || token.is_any(&["on", "in", "since"]) && place <= 1 && next.is_some_and(is_dateish)
+                || token.is_any(&["on", "since"]) && place <= 1 && next.is_some_and(is_dateish)
+                || token.is("in") && next.is_some_and(|next| is_dateish(next) || next.is_any(&["commit", "release"]))
+        }) || (1..at).any(|place| {
+            self.tokens[place - 1].is("in")
+                && is_dateish(&self.tokens[place])
+                && month(&self.tokens[place].low).is_none()
         })
+    }
+
+    /// Whether it tells what is the case in the world: closed since Monday, published in a journal.
+    fn is_standing(&self, at: usize, verb: &str) -> bool {
+        let next = self.get(at + 1);
+        next.is_some_and(|token| token.is("since"))
+            || (verb == "publish" || verb == "write")
+                && next.is_some_and(|token| token.is("in"))
+                && self.get(at + 2).is_some_and(Token::is_capitalized)
     }
 
     fn active(&self, at: usize, subject: usize, verb: &'static str, how: How, found: &mut Vec<Found>) {
@@ -385,9 +407,13 @@ impl Reader<'_> {
             .rev()
             .find(|place| self.tokens[*place].is_any(&[",", ":", "but", "so"]))
             .map_or(0, |place| place + 1);
-        self.tokens[from..subject]
-            .iter()
-            .any(|token| token.is_any(CONDITIONALS))
+        let clause = &self.tokens[from..subject];
+        // "once I've updated it, you will …"
+        let later = clause
+            .last()
+            .is_some_and(|token| token.is_any(&["once", "after", "when", "as"]))
+            && self.tokens.iter().any(|token| token.is_any(MODALS));
+        later || clause.iter().any(|token| token.is_any(CONDITIONALS))
     }
 
     fn gap(&self, subject: usize, verb: usize) -> Option<Phrase> {
@@ -415,7 +441,9 @@ impl Reader<'_> {
             return Phrase::default();
         }
         let particle = |token: &Token| token.is_any(&["up", "out", "back", "over", "down"]);
-        if self.get(start).is_some_and(|token| particle(token) || is_adverb(token)) {
+        // "Successfully created: the issue"
+        let listed = self.get(start).is_some_and(|token| token.is(":")) && self.before(verb).is_some_and(is_adverb);
+        if listed || self.get(start).is_some_and(|token| particle(token) || is_adverb(token)) {
             start += 1;
         }
         // "sent you the file", "sent Bob the file"
@@ -460,6 +488,23 @@ impl Reader<'_> {
             return;
         }
         let phrase = self.object(at);
+        // "Deleted."
+        let alone = start == 0
+            && self.tokens.len() == at + 2
+            && self.get(at + 1).is_some_and(|token| token.is_any(&[".", "!"]));
+        if alone && form != Form::Any {
+            found.push(Found {
+                claim: Claim {
+                    verb,
+                    nouns: Vec::new(),
+                    from: 0,
+                    to: 0,
+                },
+                how: How::Elided,
+                at,
+            });
+            return;
+        }
         if !phrase.is_something() || self.by_another(at) {
             return;
         }
@@ -468,8 +513,9 @@ impl Reader<'_> {
         if !strong {
             let after = self.get(phrase.end);
             let ends = after.is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
+            let counts = self.get(phrase.end + 1).is_some_and(|token| token.kind == Kind::Number);
             let title = after.is_some_and(|token| token.is(":"))
-                && (next.is_some_and(Token::is_capitalized) || phrase.end + 1 >= self.tokens.len());
+                && (counts || next.is_some_and(Token::is_capitalized) || phrase.end + 1 >= self.tokens.len());
             if !ends || title {
                 return;
             }
@@ -565,7 +611,9 @@ impl Reader<'_> {
         let idle = match verb {
             "drop" => true,
             "close" => next_is(&["at", "on", "for", "until", "to"]),
-            _ => form == Form::Any && !next_is(&["to"]),
+            _ => {
+                form == Form::Any && !next_is(&["to"]) && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
+            }
         };
         if idle {
             return;
@@ -602,7 +650,11 @@ impl Reader<'_> {
             .is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
         let labels_a_date =
             self.get(after).is_some_and(|token| token.is(":")) && self.get(after + 1).is_some_and(is_dateish);
-        if !is_plain || !is_own || !ends || labels_a_date || self.by_another(at) || self.is_history(at) {
+        // "Emails sent: 14"
+        let counts = self.get(after).is_some_and(|token| token.is(":"))
+            && self.get(after + 1).is_some_and(|token| token.kind == Kind::Number)
+            && subject.last().is_some_and(|token| token.low.ends_with('s'));
+        if !is_plain || !is_own || !ends || labels_a_date || counts || self.by_another(at) || self.is_history(at) {
             return;
         }
         if self.is_finite_until_break(after) {
@@ -626,11 +678,15 @@ impl Reader<'_> {
 
     /// "The issue has been created", "your refund was sent", "it is now closed"
     fn passive(&self, at: usize, verb: &'static str, group: &Group, found: &mut Vec<Found>) {
-        let finished = group.been && group.have || group.was || group.is && group.now;
+        let now = group.now
+            || self
+                .get(at + 1)
+                .is_some_and(|next| next.is_any(&["now", "successfully"]));
+        let finished = group.been && group.have || group.was || group.is && now;
         if !finished || group.unfinished || group.already || self.by_another(at) {
             return;
         }
-        if !group.been && group.was && self.is_history(at) {
+        if !group.been && group.was && self.is_history(at) || self.is_standing(at, verb) {
             return;
         }
         let end = group.start;
@@ -641,7 +697,18 @@ impl Reader<'_> {
                 .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number);
             self.tokens[place].is_any(REPORTING) && !named
         };
-        if (0..end).any(reports) {
+        let hedged = self.in_scope(end, |place| self.tokens[place].is_any(HEDGES));
+        // "the date the account was created"
+        let relative = (start + 1..end).any(|place| {
+            is_article(&self.tokens[place])
+                && is_noun(&self.tokens[place - 1])
+                && !is_preposition(&self.tokens[place - 1])
+                && !is_conjunction(&self.tokens[place - 1])
+        });
+        // "no sign that the file was deleted"
+        let denied = self.before(start).is_some_and(|token| token.is("that"))
+            && self.tokens[..start].iter().any(|token| token.is_any(NEGATIONS));
+        if hedged || relative || denied || self.in_scope(end, reports) {
             return;
         }
         let opener = self.before(start);
@@ -667,7 +734,7 @@ impl Reader<'_> {
         let negated = subject.iter().any(|token| token.is_any(NEGATIONS));
         let not_ours = subject
             .last()
-            .is_some_and(|token| is_first_person(token) || token.is("there"));
+            .is_some_and(|token| is_first_person(token) || token.is_any(&["there", "he", "she"]));
         if negated || not_ours || !phrase.is_something() {
             return;
         }
@@ -710,6 +777,17 @@ impl Reader<'_> {
             });
             end_of_phrase = more.end;
         }
+    }
+
+    /// Whether a word that colours the clause up to `end` is there: in the clause itself, or in an opening such as "Apparently,". What
+    /// stands before a "but" colours nothing behind it.
+    fn in_scope(&self, end: usize, is_there: impl Fn(usize) -> bool) -> bool {
+        let turn = |place: &usize| self.tokens[*place].is_any(&["but", "so", "however", ":", "—", "–"]);
+        let from = (0..end).rev().find(turn).map_or(0, |place| place + 1);
+        let comma = |place: &usize| self.tokens[*place].is(",");
+        let opening = (from..end).find(comma).unwrap_or(end);
+        let clause = (from..end).rev().find(comma).unwrap_or(from);
+        (from..opening).chain(clause..end).any(is_there)
     }
 
     /// Where the subject that ends at `end` begins.
@@ -888,7 +966,15 @@ const ALONE: &[&str] = &[
     "you",
 ];
 
-/// A year, a date or a month.
+/// A word for a time to come.
+fn is_time(token: &Token) -> bool {
+    token.kind == Kind::Number
+        || token.is_any(&["today", "tomorrow", "tonight", "noon", "midnight", "next"])
+        || token.low.ends_with("day")
+        || is_dateish(token)
+}
+
+/// A year, a date, a month, or a version of something.
 fn is_dateish(token: &Token) -> bool {
     let year = token.kind == Kind::Number
         && token.text.len() == 4
@@ -897,5 +983,9 @@ fn is_dateish(token: &Token) -> bool {
     let date = token.kind == Kind::Identifier
         && token.text.matches(['-', '/']).count() == 2
         && token.text.starts_with(|c: char| c.is_ascii_digit());
-    year || date || token.is_word() && month(&token.low).is_some()
+    let version = token.is("version")
+        || token.kind == Kind::Identifier
+            && token.low.starts_with('v')
+            && token.low[1..].starts_with(|c: char| c.is_ascii_digit());
+    year || date || version || token.is_word() && month(&token.low).is_some()
 }

@@ -25,6 +25,12 @@ const GENERAL: [&str; 12] = [
     "setting",
 ];
 
+/// First words of tools that only look.
+const READING: [&str; 14] = [
+    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "count", "describe",
+    "retrieve",
+];
+
 /// What files hold.
 const DOCUMENTS: [&str; 14] = [
     "report", "document", "summary", "analysis", "guide", "article", "essay", "readme", "script", "note", "plan",
@@ -45,6 +51,8 @@ pub(crate) struct CallWords {
     values: BTreeSet<String>,
     /// Whether the tool counts as a write.
     pub mutating: bool,
+    /// Whether the suite says that it is one.
+    listed: bool,
 }
 
 /// How well a call answers a claim.
@@ -64,7 +72,8 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
 }
 
 impl CallWords {
-    pub(crate) fn new(call: &ToolCall, mutating: bool) -> Self {
+    /// `listed`: the suite says that the tool is a write.
+    pub(crate) fn new(call: &ToolCall, mutating: bool, listed: bool) -> Self {
         let plain = lexical::words(call.name());
         let mut keys = BTreeSet::new();
         let mut values = BTreeSet::new();
@@ -77,6 +86,7 @@ impl CallWords {
             keys,
             values,
             mutating,
+            listed,
         }
     }
 
@@ -99,6 +109,15 @@ impl CallWords {
                 word == lemma || verb_of(word).is_some_and(|(own, form)| own == lemma && form != Form::Base)
             })
         };
+        // In `get_post` the post is a thing.
+        if self
+            .plain
+            .first()
+            .is_some_and(|first| READING.contains(&first.as_str()))
+            && !self.listed
+        {
+            return None;
+        }
         let is_any = |words: &[&str]| self.plain.iter().any(|word| words.contains(&word.as_str()));
         let fit = if says(claim.verb) {
             Fit::Exact
@@ -193,7 +212,7 @@ mod tests {
             from: 0,
             to: 0,
         };
-        CallWords::new(&call, is_mutating_name(tool)).fits(&claim)
+        CallWords::new(&call, is_mutating_name(tool), false).fits(&claim)
     }
 
     #[test]
@@ -208,6 +227,7 @@ mod tests {
         assert_eq!(fit("delete", "issue", "create_issue", json!({})), None);
         assert_eq!(fit("create", "issue", "update_issue", json!({})), None);
         assert_eq!(fit("close", "issue", "get_issue", json!({})), None);
+        assert_eq!(fit("publish", "post", "get_post", json!({})), None);
     }
 
     #[test]
@@ -258,7 +278,7 @@ mod tests {
                 .map(|word| fold(word))
                 .collect::<BTreeSet<_>>()
         };
-        let call = |name: &str| CallWords::new(&ToolCall::new(None, name), true);
+        let call = |name: &str| CallWords::new(&ToolCall::new(None, name), true, false);
         assert!(call("create_issue").is_mentioned(&text("I created two issues")));
         assert!(!call("create_issue").is_mentioned(&text("I created it")));
         assert!(call("do_it_now").is_mentioned(&text("now")));

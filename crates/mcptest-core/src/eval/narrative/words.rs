@@ -97,6 +97,22 @@ pub(super) const REPORTING: &[&str] = &[
     "claims",
 ];
 
+/// Words of a clause that only supposes, regrets, or speaks of traces of an action.
+pub(super) const HEDGES: &[&str] = &[
+    "maybe",
+    "perhaps",
+    "apparently",
+    "possibly",
+    "presumably",
+    "probably",
+    "likely",
+    "sorry",
+    "unfortunately",
+    "regret",
+    "hear",
+    "possible",
+];
+
 pub(super) const PREPOSITIONS: &[&str] = &[
     "to",
     "in",
@@ -352,6 +368,13 @@ pub(super) fn is_first_person(token: &Token) -> bool {
 
 pub(super) fn is_determiner(token: &Token) -> bool {
     token.is_any(DETERMINERS)
+}
+
+/// A determiner that can only begin a noun phrase.
+pub(super) fn is_article(token: &Token) -> bool {
+    token.is_any(&[
+        "the", "a", "an", "my", "your", "our", "their", "his", "its", "this", "these",
+    ])
 }
 
 /// Whether an object can begin here.
