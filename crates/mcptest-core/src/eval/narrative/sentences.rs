@@ -76,10 +76,11 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             }
         }
         // A heading or a line with a colon at its end leads the items that follow.
-        if let Some(last) = all.last() {
-            if !line.item && (last.label || last.heading) {
-                unreal = last.tokens.iter().any(|token| token.is_any(&UNREAL));
-            }
+        if let Some(last) = all.last()
+            && !line.item
+            && (last.label || last.heading)
+        {
+            unreal = last.tokens.iter().any(|token| token.is_any(&UNREAL));
         }
     }
     all
@@ -124,13 +125,14 @@ fn lines(text: &str) -> Vec<Line> {
             open = false;
             continue;
         }
-        if open && trimmed.starts_with(char::is_lowercase) {
-            if let Some(last) = lines.last_mut() {
-                last.text.push(' ');
-                last.text.push_str(trimmed);
-                open = goes_on(trimmed);
-                continue;
-            }
+        if open
+            && trimmed.starts_with(char::is_lowercase)
+            && let Some(last) = lines.last_mut()
+        {
+            last.text.push(' ');
+            last.text.push_str(trimmed);
+            open = goes_on(trimmed);
+            continue;
         }
         let heading = trimmed.starts_with('#') && trimmed.trim_start_matches('#').starts_with(' ');
         let (item, rest) = strip_bullet(trimmed);
