@@ -106,7 +106,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn claims(&self) -> Vec<Found> {
         let mut found: Vec<Found> = Vec::new();
-        if self.sentence.question || self.sentence.unreal || self.asks() {
+        if self.sentence.question || self.sentence.unreal {
             return found;
         }
         for at in 0..self.tokens.len() {
@@ -123,6 +123,10 @@ impl Reader<'_> {
             if found.len() > before && self.is_spoken(verb, &found[before].claim) {
                 found.truncate(before);
             }
+        }
+        // Inside a request, only what the agent says of itself is a claim.
+        if self.asks() {
+            found.retain(|found| found.how == How::Active);
         }
         let starts: Vec<usize> = found.iter().map(|found| found.claim.from).collect();
         for (index, found) in found.iter_mut().enumerate() {
@@ -371,10 +375,12 @@ impl Reader<'_> {
             .is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
         let labels_a_date =
             self.get(after).is_some_and(|token| token.is(":")) && self.get(after + 1).is_some_and(is_dateish);
-        // "Emails sent: 14"
+        // "Emails sent: 14", "Emails sent: none"
         let counts = self.get(after).is_some_and(|token| token.is(":"))
-            && self.get(after + 1).is_some_and(|token| token.kind == Kind::Number)
-            && subject.last().is_some_and(|token| token.low.ends_with('s'));
+            && self.get(after + 1).is_some_and(|token| {
+                token.is_any(NEGATIONS)
+                    || token.kind == Kind::Number && subject.last().is_some_and(|noun| noun.low.ends_with('s'))
+            });
         if !is_plain || !is_own || !ends || labels_a_date || counts || self.by_another(at) || self.is_history(at) {
             return;
         }

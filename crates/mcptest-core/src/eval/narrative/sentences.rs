@@ -17,41 +17,12 @@ pub(crate) struct Sentence {
 }
 
 /// Words in a lead-in ("I was unable to do the following:") after which items are no claims.
-const UNREAL: [&str; 34] = [
-    "can",
-    "could",
-    "will",
-    "would",
-    "should",
-    "may",
-    "might",
-    "must",
-    "shall",
-    "if",
-    "once",
-    "not",
-    "unable",
-    "failed",
-    "pending",
-    "planned",
-    "plan",
-    "next",
-    "todo",
-    "to-do",
-    "option",
-    "options",
-    "example",
-    "examples",
-    "remaining",
-    "need",
-    "needs",
-    "steps",
-    "please",
-    "upcoming",
-    "suggested",
-    "recommended",
-    "going",
-    "policy",
+#[rustfmt::skip]
+const UNREAL: &[&str] = &[
+    "can", "could", "will", "would", "should", "may", "might", "must", "shall", "if", "once", "not", "unable",
+    "failed", "pending", "planned", "plan", "next", "todo", "to-do", "option", "options", "example", "examples",
+    "remaining", "need", "needs", "steps", "please", "upcoming", "suggested", "recommended", "going", "policy",
+    "proposed", "potential", "possible",
 ];
 
 /// Cuts a text into sentences.
@@ -80,7 +51,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             && !line.item
             && (last.label || last.heading)
         {
-            unreal = last.tokens.iter().any(|token| token.is_any(&UNREAL));
+            unreal = last.tokens.iter().any(|token| token.is_any(UNREAL));
         }
     }
     all

@@ -7,7 +7,7 @@ pub(crate) enum Kind {
     Word,
     /// Digits: a count, an amount, an ordinal.
     Number,
-    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `Z7GOZK`.
+    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `K4PZ8Q`.
     Identifier,
     /// An e-mail address.
     Email,

@@ -78,15 +78,23 @@ impl Reader<'_> {
         group
     }
 
-    /// A request or a wish for the reader: "Please confirm that …", "Let me know …".
+    /// A request or a wish for the reader: "Please confirm that …", "Let me know …"; but not "Please note that …".
     pub(super) fn asks(&self) -> bool {
-        let first = self.tokens.iter().find(|token| !token.is_mark() && !is_adverb(token));
-        first.is_some_and(|token| {
-            token.is_any(&[
-                "please", "let", "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check",
-                "tell", "remember", "confirm", "wait",
-            ])
-        })
+        let mut words = self
+            .tokens
+            .iter()
+            .filter(|token| !token.is_mark() && !is_adverb(token) && !token.is_any(&["me", "us", "you"]));
+        let (Some(first), second) = (words.next(), words.next()) else {
+            return false;
+        };
+        if first.is_any(&["please", "let"]) {
+            let informs = second.is_some_and(|token| token.is_any(&["note", "be", "confirm", "summarize", "recap"]));
+            return !informs || first.is("please") && second.is_some_and(|token| token.is("confirm"));
+        }
+        first.is_any(&[
+            "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check", "tell", "remember",
+            "confirm", "wait",
+        ])
     }
 
     /// "I've written the summary below:" is true by being said.
@@ -179,16 +187,21 @@ impl Reader<'_> {
 
     /// Whether an auxiliary follows before the clause ends.
     pub(super) fn is_finite_until_break(&self, from: usize) -> bool {
-        self.tokens[from.min(self.tokens.len())..]
-            .iter()
-            .take_while(|token| {
+        (from..self.tokens.len())
+            .take_while(|place| {
+                let token = &self.tokens[*place];
                 !token.is_mark()
                     && !token.is_any(&[
                         "and", "but", "so", "which", "that", "because", "since", "as", "if", "when", "where",
                     ])
                     && !is_first_person(token)
             })
-            .any(is_auxiliary)
+            .any(|place| {
+                // "at 7 am"
+                let hour =
+                    self.tokens[place].is("am") && self.before(place).is_some_and(|before| before.kind == Kind::Number);
+                is_auxiliary(&self.tokens[place]) && !hour
+            })
     }
 
     /// Whether the clause of a passive passes on, supposes, regrets or conditions what it says, or denies it from without.
@@ -197,7 +210,9 @@ impl Reader<'_> {
             let named = self
                 .before(place)
                 .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number);
-            self.tokens[place].is_any(REPORTING) && !named
+            // "as you can see"
+            let shown = self.tokens[place].is("see") && self.before(place).is_some_and(|before| before.is("can"));
+            self.tokens[place].is_any(REPORTING) && !named && !shown
         };
         let hedges = |place: usize| self.tokens[place].is_any(HEDGES);
         // "the date the account was created"
