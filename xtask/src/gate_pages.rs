@@ -100,10 +100,25 @@ fn manual(block: &str) -> Result<String> {
         } else if fence.is_none() && line.starts_with('#') {
             let _ = writeln!(out, "#{line}");
         } else {
-            let _ = writeln!(out, "{line}");
+            let _ = writeln!(out, "{}", with_page_links(line));
         }
     }
     Ok(out)
+}
+
+/// Links between modules become links between pages.
+fn with_page_links(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](super::") {
+        let Some((module, behind)) = after.split_once(')') else {
+            break;
+        };
+        let _ = write!(out, "{before}]({module}.md)");
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
 }
 
 fn unit(unit: Unit) -> &'static str {
