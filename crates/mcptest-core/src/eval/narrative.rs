@@ -226,6 +226,26 @@ impl Divergence {
         divergence_score(self.flagged(), self.base())
     }
 
+    /// Every claim without a call, every value that disagrees and every silent write, in a line each.
+    fn findings(&self, run: u64) -> Vec<String> {
+        let absent = self.claimed_but_absent.iter().map(|claim| {
+            format!(
+                "run {run}: claims `{}` without such a call: “{}”",
+                claim.action, claim.sentence
+            )
+        });
+        let wrong = self.arg_mismatch.iter().map(|mismatch| {
+            let recorded = mismatch.recorded.join(", ");
+            format!(
+                "run {run}: `{}` says {}, the call has {recorded}: “{}”",
+                mismatch.action, mismatch.stated, mismatch.sentence
+            )
+        });
+        let silent = self.present_but_unclaimed.iter().filter(|call| call.mutating);
+        let silent = silent.map(|call| format!("run {run}: does not mention call {} (`{}`)", call.call + 1, call.tool));
+        absent.chain(wrong).chain(silent).collect()
+    }
+
     /// Whether the run passes: no write is claimed but absent, and the score is within the bound.
     #[must_use]
     pub fn passes(&self, max_divergence_score: Option<f64>) -> bool {
@@ -520,6 +540,10 @@ impl Gate for Narrative {
             ));
         }
 
+        let findings = divergences
+            .iter()
+            .flat_map(|(index, run)| run.findings(*index))
+            .collect();
         let per_run: Vec<Value> = divergences
             .iter()
             .map(|(index, run)| {
@@ -559,6 +583,7 @@ impl Gate for Narrative {
             ],
             detail,
             summary,
+            findings,
             no_evidence: nothing.then(|| "there is no closing message and no call".to_owned()),
             ..Score::default()
         }
