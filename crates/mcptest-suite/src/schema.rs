@@ -1,5 +1,7 @@
 //! The JSON Schema of suite files, for editors and for our own checks.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::file::SuiteFile;
@@ -13,6 +15,12 @@ pub fn suite_schema() -> Value {
     schema["title"] = json!("mcptest suite");
     schema["$id"] = json!("https://mcptest.sh/schema/v1.json");
     schema
+}
+
+/// The schema, built once for all files of an invocation.
+pub(crate) fn shared() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(suite_schema);
+    &SCHEMA
 }
 
 #[cfg(test)]
