@@ -9,15 +9,15 @@ use mcptest_core::trace::Trace;
 use crate::workspace::{self, Profile};
 
 /// A file, from the root of the workspace, and what it should hold.
-struct Generated {
-    path: &'static str,
-    text: String,
+pub struct Generated {
+    pub path: String,
+    pub text: String,
 }
 
 /// Writes what is not up to date.
 pub fn write() -> Result<()> {
     for file in stale(all()?) {
-        let path = workspace::root().join(file.path);
+        let path = workspace::root().join(&file.path);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder of {}", file.path))?;
         }
@@ -34,26 +34,27 @@ pub fn check() -> Result<()> {
 
 fn all() -> Result<Vec<Generated>> {
     let mut files = schemas();
+    files.extend(crate::gate_pages::pages()?);
     files.push(Generated {
-        path: "docs/reference/cli.md",
+        path: "docs/reference/cli.md".to_owned(),
         text: command_line(&workspace::build(Profile::Dev)?)?,
     });
     Ok(files)
 }
 
-fn stale(mut files: Vec<Generated>) -> Vec<Generated> {
+pub fn stale(mut files: Vec<Generated>) -> Vec<Generated> {
     files.retain(|file| {
-        let found = std::fs::read(workspace::root().join(file.path)).ok();
+        let found = std::fs::read(workspace::root().join(&file.path)).ok();
         found.as_deref() != Some(file.text.as_bytes())
     });
     files
 }
 
-fn refuse(stale: &[Generated]) -> Result<()> {
+pub fn refuse(stale: &[Generated]) -> Result<()> {
     if stale.is_empty() {
         return Ok(());
     }
-    let paths: Vec<&str> = stale.iter().map(|file| file.path).collect();
+    let paths: Vec<&str> = stale.iter().map(|file| file.path.as_str()).collect();
     bail!("out of date: {}; run `cargo xtask generate`", paths.join(", "))
 }
 
@@ -67,7 +68,7 @@ fn schemas() -> Vec<Generated> {
     ]
     .into_iter()
     .map(|(path, schema)| Generated {
-        path,
+        path: path.to_owned(),
         text: format!("{schema:#}\n"),
     })
     .collect()
@@ -132,7 +133,7 @@ mod tests {
         files.truncate(1);
         files[0].text.push('\n');
         files.push(Generated {
-            path: "schema/none.json",
+            path: "schema/none.json".to_owned(),
             text: String::new(),
         });
         let error = refuse(&stale(files)).unwrap_err().to_string();

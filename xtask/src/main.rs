@@ -8,7 +8,9 @@
 
 mod bench;
 mod e2e;
+mod gate_pages;
 mod generate;
+mod public_traces;
 mod workspace;
 
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ Commands:
   generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a text, only the checks whose name contains it
+  public-traces FOLDER      checks on public recorded runs, which are not in this repository
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
 ";
 
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["generate", "--check"] => generate::check().map(|()| true),
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
+        ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
         ["help" | "--help" | "-h"] => {

@@ -24,6 +24,7 @@
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
+//! | [`redact`] | taking secrets out of texts and values |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
@@ -38,6 +39,7 @@ pub mod percent;
 pub mod prices;
 pub mod random;
 mod ratio;
+pub mod redact;
 pub mod statistics;
 pub mod target;
 pub mod text;

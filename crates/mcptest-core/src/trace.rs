@@ -290,7 +290,8 @@ impl Trace {
     /// The value that assertions on a run look into.
     ///
     /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` where nothing came back),
-    /// `final_response`, `conversation`. What is unknown is absent.
+    /// `final_response`, `conversation`, and `trace` for keys that this version gives no meaning (a benchmark's `reward`, say).
+    /// What is unknown is absent.
     #[must_use]
     pub fn observable(&self) -> Value {
         let mut root = Map::new();
@@ -318,17 +319,19 @@ impl Trace {
             "conversation".into(),
             serde_json::to_value(&self.conversation).unwrap_or(Value::Null),
         );
+        root.insert("trace".into(), Value::Object(self.extra.clone()));
         Value::Object(root)
     }
 }
 
 /// The roots of [`Trace::observable`], for checking targets at load time.
-pub const OBSERVABLE_ROOTS: [&str; 5] = [
+pub const OBSERVABLE_ROOTS: [&str; 6] = [
     "tool_calls",
     "tool_names",
     "tool_results",
     "final_response",
     "conversation",
+    "trace",
 ];
 
 /// Why a trace file could not be read.

@@ -5,12 +5,11 @@
 
 pub mod exit_code;
 pub mod model;
-mod redact;
 mod reporter;
 
 pub use exit_code::ExitCode;
+pub use mcptest_core::redact::Redactor;
 pub use model::Report;
-pub use redact::Redactor;
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, Style, find, render};
 

@@ -9,7 +9,7 @@
 //! ```yaml
 //! prompt: Find the current population of Paris and pull the source document for it.
 //! discovery: { name_free: true, strict: true }
-//! equal_function_sets: { classes: [...] }
+//! equal_function_sets: { classes: [{ name: search, members: [catalog.search, catalog.web_search] }] }
 //! ```
 //!
 //! This is no gate: it has no figures of its own. How well the agent found its way is `tool_selection.recall` of

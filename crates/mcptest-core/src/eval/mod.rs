@@ -195,6 +195,8 @@ pub struct Score {
     pub no_evidence: Option<String>,
     /// Targets that are undefined for want of evidence: an assertion on them cannot be judged, which is no failure.
     pub undetermined: Vec<&'static str>,
+    /// What exactly is wrong, a line each, for whoever reads a failure.
+    pub findings: Vec<String>,
     /// Lines that the command prints on standard error, whatever the reporter.
     pub talk: Vec<String>,
 }
@@ -338,6 +340,9 @@ pub struct GateOutcome {
     pub assertions: Vec<Assertion>,
     /// One line for people.
     pub summary: String,
+    /// What exactly is wrong, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// Why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
@@ -407,6 +412,7 @@ impl LoadedGate {
             detail: score.detail,
             assertions,
             summary: score.summary,
+            findings: score.findings,
             no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
             talk: score.talk,
         }
@@ -425,6 +431,7 @@ impl LoadedGate {
             detail: Map::new(),
             assertions: Vec::new(),
             summary: "no run to judge".to_owned(),
+            findings: Vec::new(),
             no_evidence: Some("no run to judge".to_owned()),
             talk: Vec::new(),
         }

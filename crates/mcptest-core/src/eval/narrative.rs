@@ -27,8 +27,8 @@
 //! of the arguments (`update_issue` with `state: closed` closes the issue). A related verb never crosses from making to changing: "created"
 //! after `update_issue` is absent. A call matches whether or not it succeeded.
 //!
-//! A call is mentioned if every word of three or more letters of its tool's name is in the message, inflected or not, or if a claim
-//! matches it.
+//! A call is mentioned if every word of three or more letters of its tool's name is in the message, inflected or not. "Your reservation was
+//! updated" matches `update_reservation_flights`, but does not mention it, for it says nothing of flights.
 //!
 //! # Formula
 //! Per run, with the three counts above:
@@ -82,7 +82,7 @@ use serde_json::{Map, Value, json};
 
 use self::arguments::{Matched, mismatches};
 use self::claims::Claim;
-use self::match_calls::{CallWords, Fit, is_mutating_name, is_of_tool, matching};
+use self::match_calls::{CallWords, Fit, Listed, is_mutating_name, is_of_tool, matching};
 use self::sentences::{Sentence, sentences};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
@@ -122,8 +122,22 @@ impl Narrative {
     /// Whether the tool of a call counts as a write.
     #[must_use]
     pub fn is_mutating(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+        match self.listed(call, servers) {
+            Listed::Mutating => true,
+            Listed::Readonly => false,
+            Listed::Nowhere => is_mutating_name(call.name()),
+        }
+    }
+
+    fn listed(&self, call: &ToolCall, servers: &KnownServers) -> Listed {
         let listed = |names: &[String]| names.iter().any(|name| call.is(name, servers));
-        !listed(&self.readonly_tools) && (listed(&self.mutating_tools) || is_mutating_name(call.name()))
+        if listed(&self.readonly_tools) {
+            Listed::Readonly
+        } else if listed(&self.mutating_tools) {
+            Listed::Mutating
+        } else {
+            Listed::Nowhere
+        }
     }
 }
 
@@ -212,6 +226,26 @@ impl Divergence {
         divergence_score(self.flagged(), self.base())
     }
 
+    /// Every claim without a call, every value that disagrees and every silent write, in a line each.
+    fn findings(&self, run: u64) -> Vec<String> {
+        let absent = self.claimed_but_absent.iter().map(|claim| {
+            format!(
+                "run {run}: claims `{}` without such a call: “{}”",
+                claim.action, claim.sentence
+            )
+        });
+        let wrong = self.arg_mismatch.iter().map(|mismatch| {
+            let recorded = mismatch.recorded.join(", ");
+            format!(
+                "run {run}: `{}` says {}, the call has {recorded}: “{}”",
+                mismatch.action, mismatch.stated, mismatch.sentence
+            )
+        });
+        let silent = self.present_but_unclaimed.iter().filter(|call| call.mutating);
+        let silent = silent.map(|call| format!("run {run}: does not mention call {} (`{}`)", call.call + 1, call.tool));
+        absent.chain(wrong).chain(silent).collect()
+    }
+
     /// Whether the run passes: no write is claimed but absent, and the score is within the bound.
     #[must_use]
     pub fn passes(&self, max_divergence_score: Option<f64>) -> bool {
@@ -237,7 +271,7 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
     let calls: Vec<CallWords> = trace
         .tool_calls
         .iter()
-        .map(|call| CallWords::new(call, rules.is_mutating(call, servers)))
+        .map(|call| CallWords::new(call, rules.listed(call, servers)))
         .collect();
     let mut divergence = Divergence {
         recorded_calls: calls.len() as u64,
@@ -247,7 +281,7 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
     let text = text.unwrap_or_default();
     let sentences = sentences(&text);
     let results = Results::new(trace);
-    let mut claimed_calls = BTreeSet::new();
+
     for group in actions(claims::claims(&sentences)) {
         let mut matched: BTreeSet<usize> = BTreeSet::new();
         for (sentence, claim) in &group {
@@ -275,11 +309,10 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
             divergence.claimed_after_error.push(claimed.clone());
         }
         divergence.claimed.push(claimed);
-        claimed_calls.extend(matched);
     }
     let words: BTreeSet<String> = lexical::words(&text).iter().map(|word| verbs::fold(word)).collect();
     for (index, call) in calls.iter().enumerate() {
-        if !claimed_calls.contains(&index) && !call.is_mentioned(&words) {
+        if !call.is_mentioned(&words) {
             divergence.present_but_unclaimed.push(Unclaimed {
                 call: index,
                 tool: one_line(&trace.tool_calls[index].full_id()),
@@ -507,6 +540,10 @@ impl Gate for Narrative {
             ));
         }
 
+        let findings = divergences
+            .iter()
+            .flat_map(|(index, run)| run.findings(*index))
+            .collect();
         let per_run: Vec<Value> = divergences
             .iter()
             .map(|(index, run)| {
@@ -546,6 +583,7 @@ impl Gate for Narrative {
             ],
             detail,
             summary,
+            findings,
             no_evidence: nothing.then(|| "there is no closing message and no call".to_owned()),
             ..Score::default()
         }

@@ -307,15 +307,18 @@ impl Gate for Trajectory {
         let mut bad_runs = 0_usize;
         let mut mismatches = Vec::new();
         let mut per_run = Vec::new();
-        let mut first = None;
+        let mut findings = Vec::new();
         for run in runs {
             let validation = plan.validate(run.trace, context.servers);
             let found = validation.mismatches.len() as u64;
             count += found;
             bad_runs += usize::from(!validation.passed);
-            if let (None, Some(mismatch)) = (&first, validation.mismatches.first()) {
-                first = Some(format!("run {}: {}", run.index, mismatch.reason));
-            }
+            findings.extend(
+                validation
+                    .mismatches
+                    .iter()
+                    .map(|mismatch| finding(run.index, mismatch)),
+            );
             per_run.push(json!({
                 "index": run.index,
                 "passed": validation.passed,
@@ -334,7 +337,7 @@ impl Gate for Trajectory {
             }));
         }
         let mode = self.mode.as_str();
-        let summary = match first {
+        let summary = match findings.first() {
             None => format!("as expected ({mode}) in {} of {} runs", runs.len(), runs.len()),
             Some(first) => {
                 let noun = if count == 1 { "mismatch" } else { "mismatches" };
@@ -353,11 +356,27 @@ impl Gate for Trajectory {
                 ("per_run".to_owned(), per_run.into()),
             ]),
             summary,
+            findings,
             no_evidence: (count == 0 && nothing_called && !self.calls.is_empty())
                 .then(|| "no tool was called, so no call could be wrong".to_owned()),
             ..Score::default()
         }
     }
+}
+
+/// A mismatch in one line: which run, what is wrong, and where the arguments differ.
+fn finding(run: u64, mismatch: &TraceMismatch) -> String {
+    let mut line = format!("run {run}: {}", mismatch.reason);
+    for difference in mismatch.diff.iter().take(5) {
+        let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+        line.push_str(&format!(
+            "; at {} expected {}, recorded {}",
+            difference.pointer,
+            side(&difference.expected),
+            side(&difference.actual)
+        ));
+    }
+    line
 }
 
 /// Cannot come from a suite, which is not loaded with a broken expectation; a block that was built in code can be so.

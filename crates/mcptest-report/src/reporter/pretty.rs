@@ -14,6 +14,8 @@ use crate::model::{Kind, Report, RunReport, TestReport};
 
 /// Longest value shown in full.
 const WIDEST: usize = 240;
+/// Findings of one gate that are shown; the JSON report has all of them.
+const MOST_FINDINGS: usize = 20;
 
 pub(crate) fn render(report: &Report, style: Style) -> String {
     let mut out = String::new();
@@ -95,6 +97,12 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
         block(out, &format!("no evidence: {}", one_line(why)));
     }
     if gate.verdict == Verdict::Fail {
+        for finding in gate.findings.iter().take(MOST_FINDINGS) {
+            block(out, &shorten(&one_line(finding), 2 * WIDEST));
+        }
+        if gate.findings.len() > MOST_FINDINGS {
+            block(out, &format!("and {} more", gate.findings.len() - MOST_FINDINGS));
+        }
         for assertion in gate.assertions.iter().filter(|assertion| !assertion.passed) {
             write_assertion(out, assertion, style);
         }

@@ -3,6 +3,7 @@
 mod completions;
 mod mock;
 mod mutate;
+mod plan_runs;
 mod run;
 mod schema;
 mod score;
@@ -21,6 +22,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Score(args) => score::score(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
+        Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Completions(args) => completions::completions(args, &output),

@@ -20,26 +20,51 @@ fn block(gate: &GateInfo) -> Value {
         "tool_edges" => {
             json!({"allowed": ["t", "u"], "restricted": ["drop"], "delegation": [{"from": "t", "to": "u"}]})
         }
+        "distractors" => json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.t", "u"]}),
+        "orchestration" => json!({}),
+        "token_efficiency" => json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]}),
+        "stability" => json!({}),
+        "reliability" => json!({}),
+        "recovery" => json!({"max_detection_ms": 1000}),
+        "narrative" => json!({}),
         other => panic!("give `{other}` a block here"),
     }
 }
 
+/// Three runs that call `t`, then `u`; a gate that needs more of its test gets it.
 fn suite(gate: &GateInfo, expect: &Value) -> Value {
     let mut written = block(gate);
     written["expect"] = expect.clone();
     let usage = json!({"input": 1, "output": 1});
     let turns = json!([
-        {"calls": [{"tool": "t"}], "usage": usage},
+        {"calls": [{"tool": "t", "args": {"q": 0}}], "usage": usage},
         {"calls": [{"tool": "u", "args": {"q": 1}}], "usage": usage},
         {"say": "Done.", "usage": usage},
     ]);
-    json!({
+    let mut suite = json!({
         "servers": {"s": {"command": ["mcptest", "mock", "--tools-from", "m.yml"]}},
+        "prices": {"builtin/scripted": {"input_per_mtok": 1, "output_per_mtok": 1}},
         "agents": [{
             "name": "a", "model": "builtin/scripted", "servers": ["s"], "prompt": "p", "runs": 3, "script": [turns],
             gate.block: written,
         }],
-    })
+    });
+    match gate.block {
+        "orchestration" => {
+            suite["agents"][0]["equal_function_sets"] = json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]})
+        }
+        // Two calls of two tools are as thrashing as can be.
+        "stability" => {
+            suite["agents"][0]["script"][0][0]["calls"] =
+                json!([{"tool": "t", "args": {"q": 0}}, {"tool": "t", "args": {"q": 1}}])
+        }
+        "recovery" => {
+            suite["faults"] = json!([{"name": "hung", "target": {"tool": "t"}, "kind": "hang"}]);
+            suite["agents"][0]["inject"] = json!(["hung"]);
+        }
+        _ => {}
+    }
+    suite
 }
 
 #[test]
@@ -60,7 +85,8 @@ fn an_impossible_bound_on_any_target_fails() {
             );
             assert_eq!(scored.code, 1, "score {}\n{}", target.name, scored.stderr);
             for report in [live.json(), scored.json()] {
-                let gate_report = &report["tests"][0]["gates"][0];
+                let gates = report["tests"][0]["gates"].as_array().unwrap();
+                let gate_report = gates.iter().find(|one| one["block"] == gate.block).unwrap();
                 assert!(
                     gate_report["values"].get(target.name).is_some(),
                     "{} is not reported",

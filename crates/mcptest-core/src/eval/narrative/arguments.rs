@@ -499,7 +499,7 @@ fn role_of(tokens: &[Token], at: usize) -> Option<String> {
     own.then(|| fold(&token.low))
 }
 
-/// A name for one thing: `PROJ-12`, `Z7GOZK`, but not `10:30`, `24-hour` or `5kg`.
+/// A name for one thing: `PROJ-12`, `K4PZ8Q`, but not `10:30`, `24-hour` or `5kg`.
 fn is_identifier(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let starts_with_digit = text.starts_with(|c: char| c.is_ascii_digit());

@@ -5,30 +5,62 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::claims::Claim;
-use super::verbs::{CHANGING, EXECUTING, Form, fold, related, verb_of};
+use super::verbs::{EXECUTING, Form, fold, related, verb_of};
 use crate::lexical;
 use crate::trace::ToolCall;
 
 /// Nouns that can stand for whatever a call did.
-const GENERAL: [&str; 12] = [
-    "change",
-    "detail",
-    "information",
-    "request",
-    "modification",
-    "thing",
-    "correction",
-    "fix",
-    "action",
-    "operation",
-    "adjustment",
-    "setting",
+#[rustfmt::skip]
+const GENERAL: &[&str] = &[
+    "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
+    "adjustment", "setting",
 ];
 
-/// What files hold.
-const DOCUMENTS: [&str; 14] = [
-    "report", "document", "summary", "analysis", "guide", "article", "essay", "readme", "script", "note", "plan",
-    "draft", "template", "letter",
+/// First words of tools that only look.
+#[rustfmt::skip]
+const READING: &[&str] = &[
+    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "count", "describe",
+    "retrieve",
+];
+
+/// Verbs that can take what a tool is named after as their object: "the refund was sent" after `refund_order`.
+const DOING: &[&str] = &["create", "add", "send", "post", "put", "set", "insert", "write"];
+
+/// What files are.
+#[rustfmt::skip]
+const DOCUMENTS: &[&str] = &[
+    "report", "document", "summary", "analysis", "guide", "article", "essay", "readme", "script", "note", "plan", "draft",
+    "template", "letter",
+];
+
+/// What is inside files.
+#[rustfmt::skip]
+const CONTENTS: &[&str] = &[
+    "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
+    "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
+    "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
+    "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
+];
+
+/// What messages are.
+#[rustfmt::skip]
+const MESSAGES: &[&str] = &[
+    "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
+    "confirmation", "instruction", "message",
+];
+
+/// Words in the names of tools that work on files, and of those that send messages.
+const FILE_TOOLS: &[&str] = &["file", "text", "notebook", "editor", "str"];
+const MESSAGE_TOOLS: &[&str] = &[
+    "message",
+    "email",
+    "mail",
+    "comment",
+    "notification",
+    "sms",
+    "chat",
+    "notify",
+    "reply",
 ];
 
 /// How much of an argument's text names things; what comes later is content.
@@ -43,8 +75,20 @@ pub(crate) struct CallWords {
     name: BTreeSet<String>,
     keys: BTreeSet<String>,
     values: BTreeSet<String>,
+    /// Values of one word, such as `closed`.
+    states: BTreeSet<String>,
     /// Whether the tool counts as a write.
     pub mutating: bool,
+    /// Whether it cannot be a deed: by its first word, unless the suite says otherwise, or because the suite says so.
+    only_looks: bool,
+}
+
+/// What the suite says about a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    Mutating,
+    Readonly,
+    Nowhere,
 }
 
 /// How well a call answers a claim.
@@ -64,19 +108,46 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
 }
 
 impl CallWords {
-    pub(crate) fn new(call: &ToolCall, mutating: bool) -> Self {
+    pub(crate) fn new(call: &ToolCall, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
-        let mut keys = BTreeSet::new();
-        let mut values = BTreeSet::new();
-        if let Some(args) = &call.args {
-            collect(args, &mut keys, &mut values);
-        }
-        Self {
+        let reads = plain.first().is_some_and(|first| READING.contains(&first.as_str()));
+        let mut words = Self {
             name: plain.iter().map(|word| fold(word)).collect(),
             plain,
-            keys,
-            values,
-            mutating,
+            keys: BTreeSet::new(),
+            values: BTreeSet::new(),
+            states: BTreeSet::new(),
+            mutating: match listed {
+                Listed::Mutating => true,
+                Listed::Readonly => false,
+                Listed::Nowhere => is_mutating_name(call.name()),
+            },
+            only_looks: reads && listed != Listed::Mutating,
+        };
+        if let Some(args) = &call.args {
+            words.collect(args);
+        }
+        words
+    }
+
+    fn collect(&mut self, args: &Value) {
+        match args {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    self.keys.extend(lexical::words(key).iter().map(|word| fold(word)));
+                    self.collect(value);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.collect(value)),
+            Value::String(text) => {
+                let head: String = text.chars().take(NAME_LENGTH).collect();
+                let words = lexical::words(&head);
+                if let [state] = words.as_slice() {
+                    self.states.insert(fold(state));
+                }
+                self.values.extend(words.iter().map(|word| fold(word)));
+            }
+            _ => {}
         }
     }
 
@@ -94,62 +165,68 @@ impl CallWords {
 
     /// Whether the call can be what the claim speaks of.
     pub(crate) fn fits(&self, claim: &Claim) -> Option<Fit> {
-        let says = |lemma: &str| {
-            self.plain.iter().any(|word| {
-                word == lemma || verb_of(word).is_some_and(|(own, form)| own == lemma && form != Form::Base)
-            })
-        };
-        let is_any = |words: &[&str]| self.plain.iter().any(|word| words.contains(&word.as_str()));
-        let fit = if says(claim.verb) {
-            Fit::Exact
-        } else if self.mutating
-            && (is_any(related(claim.verb)) || is_any(&CHANGING) && self.values.contains(claim.verb))
-        {
-            Fit::Related
-        } else if is_any(&EXECUTING) && !claim.nouns.is_empty() {
-            // Code can do anything; that it speaks of the thing is all that can be seen.
-            return claim
-                .nouns
-                .iter()
-                .any(|noun| self.values.contains(&fold(noun)))
-                .then_some(Fit::Related);
-        } else {
+        // In `get_post` the post is a thing.
+        if self.only_looks {
             return None;
-        };
-        self.concerns(claim).then_some(fit)
+        }
+        let says_verb = self.plain.iter().any(|word| {
+            word == claim.verb || verb_of(word).is_some_and(|(own, form)| own == claim.verb && form != Form::Base)
+        });
+        if says_verb {
+            return self.concerns(claim).then_some(Fit::Exact);
+        }
+        let is_related = self.is_any(related(claim.verb)) || self.states.contains(claim.verb);
+        let fits = is_related && self.concerns(claim)
+            || self.is_named_after(claim)
+            || self.changes_whole(claim)
+            || self.executes(claim);
+        fits.then_some(Fit::Related)
+    }
+
+    fn is_any(&self, words: &[&str]) -> bool {
+        self.plain.iter().any(|word| words.contains(&word.as_str()))
+    }
+
+    /// `refund_order`, and "the refund was sent".
+    fn is_named_after(&self, claim: &Claim) -> bool {
+        DOING.contains(&claim.verb)
+            && self.plain.len() > 1
+            && self.plain.first().is_some_and(|first| {
+                let first = fold(first);
+                claim.nouns.iter().any(|noun| fold(noun) == first)
+            })
+    }
+
+    /// `add_to_cart`, and "the cart was updated".
+    fn changes_whole(&self, claim: &Claim) -> bool {
+        ["update", "edit"].contains(&claim.verb)
+            && self.is_any(&["add", "remove", "insert", "append"])
+            && self.plain.windows(2).any(|pair| {
+                ["to", "from", "into", "in"].contains(&pair[0].as_str())
+                    && claim.nouns.iter().any(|noun| fold(noun) == fold(&pair[1]))
+            })
+    }
+
+    /// Code can do anything; that it speaks of the thing is all that can be seen.
+    fn executes(&self, claim: &Claim) -> bool {
+        self.is_any(&EXECUTING) && claim.nouns.iter().any(|noun| self.values.contains(&fold(noun)))
     }
 
     fn concerns(&self, claim: &Claim) -> bool {
         // A tool called just `send` says nothing about what it sends.
         let verb_only = self.plain.iter().all(|word| verb_of(word).is_some());
-        verb_only
-            || claim.nouns.is_empty()
-            || claim.nouns.iter().any(|noun| {
-                let noun = fold(noun);
-                GENERAL.iter().any(|general| fold(general) == noun)
-                    || self.name.contains(&noun)
-                    || self.keys.contains(&noun)
-                    || self.values.contains(&noun)
-                    || self.name.contains(&fold("file")) && DOCUMENTS.iter().any(|document| fold(document) == noun)
-                    || noun == "pr" && self.name.contains("pull") && self.name.contains("request")
-            })
+        verb_only || claim.nouns.is_empty() || claim.nouns.iter().any(|noun| self.concerns_noun(&fold(noun)))
     }
-}
 
-fn collect(args: &Value, keys: &mut BTreeSet<String>, values: &mut BTreeSet<String>) {
-    match args {
-        Value::Object(map) => {
-            for (key, value) in map {
-                keys.extend(lexical::words(key).iter().map(|word| fold(word)));
-                collect(value, keys, values);
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, keys, values)),
-        Value::String(text) => {
-            let head: String = text.chars().take(NAME_LENGTH).collect();
-            values.extend(lexical::words(&head).iter().map(|word| fold(word)));
-        }
-        _ => {}
+    fn concerns_noun(&self, noun: &str) -> bool {
+        let one_of = |nouns: &[&str]| nouns.iter().any(|known| fold(known) == noun);
+        self.name.contains(noun)
+            || self.keys.contains(noun)
+            || self.values.contains(noun)
+            || one_of(GENERAL)
+            || self.is_any(FILE_TOOLS) && (one_of(DOCUMENTS) || one_of(CONTENTS))
+            || self.is_any(MESSAGE_TOOLS) && one_of(MESSAGES)
+            || noun == "pr" && self.name.contains("pull") && self.name.contains("request")
     }
 }
 
@@ -193,7 +270,7 @@ mod tests {
             from: 0,
             to: 0,
         };
-        CallWords::new(&call, is_mutating_name(tool)).fits(&claim)
+        CallWords::new(&call, Listed::Nowhere).fits(&claim)
     }
 
     #[test]
@@ -208,6 +285,7 @@ mod tests {
         assert_eq!(fit("delete", "issue", "create_issue", json!({})), None);
         assert_eq!(fit("create", "issue", "update_issue", json!({})), None);
         assert_eq!(fit("close", "issue", "get_issue", json!({})), None);
+        assert_eq!(fit("publish", "post", "get_post", json!({})), None);
     }
 
     #[test]
@@ -235,6 +313,23 @@ mod tests {
             Some(Fit::Related)
         );
         assert_eq!(fit("create", "issue", "run_job", json!({"job": "issue"})), None);
+        assert_eq!(fit("update", "cart", "add_to_cart", json!({})), Some(Fit::Related));
+        assert_eq!(fit("update", "item", "add_item_to_cart", json!({})), None);
+        assert_eq!(fit("send", "refund", "refund_order", json!({})), Some(Fit::Related));
+        assert_eq!(fit("delete", "refund", "refund_order", json!({})), None);
+        assert_eq!(
+            fit("delete", "record", "manage_record", json!({"action": "delete"})),
+            Some(Fit::Related)
+        );
+        assert_eq!(
+            fit("add", "function", "edit_file", json!({"path": "a.py"})),
+            Some(Fit::Related)
+        );
+        assert_eq!(fit("create", "issue", "write_file", json!({"path": "a.py"})), None);
+        assert_eq!(
+            fit("update", "address", "modify_user_address", json!({})),
+            Some(Fit::Related)
+        );
         assert_eq!(fit("send", "", "send_mail", json!({})), Some(Fit::Exact));
         assert_eq!(fit("send", "invoice", "send", json!({})), Some(Fit::Exact));
     }
@@ -258,7 +353,7 @@ mod tests {
                 .map(|word| fold(word))
                 .collect::<BTreeSet<_>>()
         };
-        let call = |name: &str| CallWords::new(&ToolCall::new(None, name), true);
+        let call = |name: &str| CallWords::new(&ToolCall::new(None, name), Listed::Nowhere);
         assert!(call("create_issue").is_mentioned(&text("I created two issues")));
         assert!(!call("create_issue").is_mentioned(&text("I created it")));
         assert!(call("do_it_now").is_mentioned(&text("now")));

@@ -17,41 +17,12 @@ pub(crate) struct Sentence {
 }
 
 /// Words in a lead-in ("I was unable to do the following:") after which items are no claims.
-const UNREAL: [&str; 34] = [
-    "can",
-    "could",
-    "will",
-    "would",
-    "should",
-    "may",
-    "might",
-    "must",
-    "shall",
-    "if",
-    "once",
-    "not",
-    "unable",
-    "failed",
-    "pending",
-    "planned",
-    "plan",
-    "next",
-    "todo",
-    "to-do",
-    "option",
-    "options",
-    "example",
-    "examples",
-    "remaining",
-    "need",
-    "needs",
-    "steps",
-    "please",
-    "upcoming",
-    "suggested",
-    "recommended",
-    "going",
-    "policy",
+#[rustfmt::skip]
+const UNREAL: &[&str] = &[
+    "can", "could", "will", "would", "should", "may", "might", "must", "shall", "if", "once", "not", "unable",
+    "failed", "pending", "planned", "plan", "next", "todo", "to-do", "option", "options", "example", "examples",
+    "remaining", "need", "needs", "steps", "please", "upcoming", "suggested", "recommended", "going", "policy",
+    "proposed", "potential", "possible",
 ];
 
 /// Cuts a text into sentences.
@@ -76,10 +47,11 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             }
         }
         // A heading or a line with a colon at its end leads the items that follow.
-        if let Some(last) = all.last() {
-            if !line.item && (last.label || last.heading) {
-                unreal = last.tokens.iter().any(|token| token.is_any(&UNREAL));
-            }
+        if let Some(last) = all.last()
+            && !line.item
+            && (last.label || last.heading)
+        {
+            unreal = last.tokens.iter().any(|token| token.is_any(UNREAL));
         }
     }
     all
@@ -124,13 +96,14 @@ fn lines(text: &str) -> Vec<Line> {
             open = false;
             continue;
         }
-        if open && trimmed.starts_with(char::is_lowercase) {
-            if let Some(last) = lines.last_mut() {
-                last.text.push(' ');
-                last.text.push_str(trimmed);
-                open = goes_on(trimmed);
-                continue;
-            }
+        if open
+            && trimmed.starts_with(char::is_lowercase)
+            && let Some(last) = lines.last_mut()
+        {
+            last.text.push(' ');
+            last.text.push_str(trimmed);
+            open = goes_on(trimmed);
+            continue;
         }
         let heading = trimmed.starts_with('#') && trimmed.trim_start_matches('#').starts_with(' ');
         let (item, rest) = strip_bullet(trimmed);

@@ -78,11 +78,11 @@ fn overrides_and_the_never_set_wins() {
 fn the_ceiling_fails_above_and_not_at() {
     // One of four: three calls, of which one is silent, and one claim.
     let trace = trace_with(
-        "I created the issue after I got the user.",
+        "I created the issue. You get the user list below.",
         &["create_issue", "get_user", "list_teams"],
     );
     let score = divergence(&trace).score();
-    assert!((score - 0.5).abs() < 1e-12 || (score - 0.25).abs() < 1e-12, "{score}");
+    assert!((score - 0.25).abs() < 1e-12, "{score}");
     assert_eq!(
         judge(json!({"max_divergence_score": score}), std::slice::from_ref(&trace)).verdict,
         Verdict::Pass

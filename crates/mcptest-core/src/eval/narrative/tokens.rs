@@ -7,7 +7,7 @@ pub(crate) enum Kind {
     Word,
     /// Digits: a count, an amount, an ordinal.
     Number,
-    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `Z7GOZK`.
+    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `K4PZ8Q`.
     Identifier,
     /// An e-mail address.
     Email,
@@ -105,11 +105,12 @@ pub(crate) fn tokenize(line: &str) -> Vec<Token> {
             at = at.max(start + 1);
             chunk(&chars[start..at], &mut tokens);
             // An abbreviation keeps its full stop to itself.
-            if let Some(last) = tokens.last_mut() {
-                if chars.get(at) == Some(&'.') && ABBREVIATIONS.contains(&last.low.as_str()) {
-                    last.text.push('.');
-                    at += 1;
-                }
+            if let Some(last) = tokens.last_mut()
+                && chars.get(at) == Some(&'.')
+                && ABBREVIATIONS.contains(&last.low.as_str())
+            {
+                last.text.push('.');
+                at += 1;
             }
         }
     }

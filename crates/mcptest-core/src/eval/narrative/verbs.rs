@@ -17,275 +17,127 @@ pub(crate) enum Form {
     Any,
 }
 
-/// One verb with its forms.
+/// One verb with its forms besides the base.
 struct Verb {
     lemma: &'static str,
-    forms: &'static [(&'static str, Form)],
+    third: &'static str,
+    gerunds: &'static [&'static str],
+    /// Past and participle, where they are one word.
+    past: &'static [&'static str],
 }
 
 /// The mutating verbs. Nothing else in a text is ever taken for a claimed action.
+#[rustfmt::skip]
 const VERBS: [Verb; 22] = [
-    regular(
-        "create",
-        &[
-            ("creates", Form::Base),
-            ("creating", Form::Gerund),
-            ("created", Form::Past),
-        ],
-    ),
-    regular(
-        "update",
-        &[
-            ("updates", Form::Base),
-            ("updating", Form::Gerund),
-            ("updated", Form::Past),
-        ],
-    ),
-    regular(
-        "delete",
-        &[
-            ("deletes", Form::Base),
-            ("deleting", Form::Gerund),
-            ("deleted", Form::Past),
-        ],
-    ),
-    regular(
-        "remove",
-        &[
-            ("removes", Form::Base),
-            ("removing", Form::Gerund),
-            ("removed", Form::Past),
-        ],
-    ),
-    regular(
-        "send",
-        &[("sends", Form::Base), ("sending", Form::Gerund), ("sent", Form::Past)],
-    ),
-    regular(
-        "write",
-        &[
-            ("writes", Form::Base),
-            ("writing", Form::Gerund),
-            ("wrote", Form::PastOnly),
-            ("written", Form::Participle),
-        ],
-    ),
-    regular(
-        "post",
-        &[("posts", Form::Base), ("posting", Form::Gerund), ("posted", Form::Past)],
-    ),
-    regular(
-        "insert",
-        &[
-            ("inserts", Form::Base),
-            ("inserting", Form::Gerund),
-            ("inserted", Form::Past),
-        ],
-    ),
-    Verb {
-        lemma: "set",
-        forms: &[("set", Form::Any), ("sets", Form::Base), ("setting", Form::Gerund)],
-    },
-    Verb {
-        lemma: "put",
-        forms: &[("put", Form::Any), ("puts", Form::Base), ("putting", Form::Gerund)],
-    },
-    regular(
-        "patch",
-        &[
-            ("patches", Form::Base),
-            ("patching", Form::Gerund),
-            ("patched", Form::Past),
-        ],
-    ),
-    regular(
-        "publish",
-        &[
-            ("publishes", Form::Base),
-            ("publishing", Form::Gerund),
-            ("published", Form::Past),
-        ],
-    ),
-    regular(
-        "destroy",
-        &[
-            ("destroys", Form::Base),
-            ("destroying", Form::Gerund),
-            ("destroyed", Form::Past),
-        ],
-    ),
-    regular(
-        "drop",
-        &[
-            ("drops", Form::Base),
-            ("dropping", Form::Gerund),
-            ("dropped", Form::Past),
-        ],
-    ),
-    regular(
-        "add",
-        &[("adds", Form::Base), ("adding", Form::Gerund), ("added", Form::Past)],
-    ),
-    regular(
-        "edit",
-        &[("edits", Form::Base), ("editing", Form::Gerund), ("edited", Form::Past)],
-    ),
-    regular(
-        "upload",
-        &[
-            ("uploads", Form::Base),
-            ("uploading", Form::Gerund),
-            ("uploaded", Form::Past),
-        ],
-    ),
-    regular(
-        "merge",
-        &[
-            ("merges", Form::Base),
-            ("merging", Form::Gerund),
-            ("merged", Form::Past),
-        ],
-    ),
-    regular(
-        "close",
-        &[
-            ("closes", Form::Base),
-            ("closing", Form::Gerund),
-            ("closed", Form::Past),
-        ],
-    ),
-    regular(
-        "cancel",
-        &[
-            ("cancels", Form::Base),
-            ("canceling", Form::Gerund),
-            ("cancelling", Form::Gerund),
-            ("canceled", Form::Past),
-            ("cancelled", Form::Past),
-        ],
-    ),
-    regular(
-        "approve",
-        &[
-            ("approves", Form::Base),
-            ("approving", Form::Gerund),
-            ("approved", Form::Past),
-        ],
-    ),
-    regular(
-        "revoke",
-        &[
-            ("revokes", Form::Base),
-            ("revoking", Form::Gerund),
-            ("revoked", Form::Past),
-        ],
-    ),
+    verb("create", "creates", &["creating"], &["created"]),
+    verb("update", "updates", &["updating"], &["updated"]),
+    verb("delete", "deletes", &["deleting"], &["deleted"]),
+    verb("remove", "removes", &["removing"], &["removed"]),
+    verb("send", "sends", &["sending"], &["sent"]),
+    verb("write", "writes", &["writing"], &[]),
+    verb("post", "posts", &["posting"], &["posted"]),
+    verb("insert", "inserts", &["inserting"], &["inserted"]),
+    verb("set", "sets", &["setting"], &[]),
+    verb("put", "puts", &["putting"], &[]),
+    verb("patch", "patches", &["patching"], &["patched"]),
+    verb("publish", "publishes", &["publishing"], &["published"]),
+    verb("destroy", "destroys", &["destroying"], &["destroyed"]),
+    verb("drop", "drops", &["dropping"], &["dropped"]),
+    verb("add", "adds", &["adding"], &["added"]),
+    verb("edit", "edits", &["editing"], &["edited"]),
+    verb("upload", "uploads", &["uploading"], &["uploaded"]),
+    verb("merge", "merges", &["merging"], &["merged"]),
+    verb("close", "closes", &["closing"], &["closed"]),
+    verb("cancel", "cancels", &["canceling", "cancelling"], &["canceled", "cancelled"]),
+    verb("approve", "approves", &["approving"], &["approved"]),
+    verb("revoke", "revokes", &["revoking"], &["revoked"]),
 ];
 
-const fn regular(lemma: &'static str, forms: &'static [(&'static str, Form)]) -> Verb {
-    Verb { lemma, forms }
+const fn verb(
+    lemma: &'static str,
+    third: &'static str,
+    gerunds: &'static [&'static str],
+    past: &'static [&'static str],
+) -> Verb {
+    Verb {
+        lemma,
+        third,
+        gerunds,
+        past,
+    }
 }
 
 /// The mutating verb that a lower-case word is a form of.
 pub(crate) fn verb_of(word: &str) -> Option<(&'static str, Form)> {
+    match word {
+        "set" => return Some(("set", Form::Any)),
+        "put" => return Some(("put", Form::Any)),
+        "wrote" => return Some(("write", Form::PastOnly)),
+        "written" => return Some(("write", Form::Participle)),
+        _ => {}
+    }
     VERBS.iter().find_map(|verb| {
-        verb.forms
-            .iter()
-            .find(|(form, _)| *form == word)
-            .map(|(_, form)| (verb.lemma, *form))
-            .or_else(|| (verb.lemma == word).then_some((verb.lemma, Form::Base)))
+        let form = if verb.lemma == word || verb.third == word {
+            Form::Base
+        } else if verb.gerunds.contains(&word) {
+            Form::Gerund
+        } else if verb.past.contains(&word) {
+            Form::Past
+        } else {
+            return None;
+        };
+        Some((verb.lemma, form))
     })
 }
 
 /// Other words in a tool's name that can do what the verb says. They are wide enough that a truthful agent is not called a liar for
 /// saying "removed" after `delete_file`, and narrow enough that "created" after `update_issue`, or "updated" after `create_issue`, is.
+#[rustfmt::skip]
 pub(crate) fn related(lemma: &str) -> &'static [&'static str] {
     match lemma {
         "create" => &[
-            "add", "insert", "write", "post", "put", "make", "new", "generate", "save", "open",
+            "add", "insert", "write", "post", "put", "make", "new", "generate", "save", "open", "schedule", "book",
+            "register", "submit", "start", "init", "duplicate",
         ],
         "add" => &[
             "create", "insert", "append", "put", "post", "write", "update", "edit", "patch", "set", "attach", "assign",
-            "modify", "upload", "push", "change",
+            "modify", "upload", "push", "change", "invite", "link", "enable", "register", "book", "replace",
         ],
-        "insert" => &["add", "create", "append", "write", "put", "update", "edit", "patch"],
+        "insert" => &["add", "create", "append", "write", "put", "update", "edit", "patch", "replace"],
         "update" => &[
-            "edit", "patch", "set", "put", "write", "modify", "change", "replace", "save", "upsert",
+            "edit", "patch", "set", "put", "write", "modify", "change", "replace", "save", "upsert", "append", "rename",
+            "move", "reschedule", "upgrade", "configure", "apply", "assign", "mark", "adjust", "transition",
         ],
         "edit" => &["update", "patch", "set", "write", "modify", "change", "replace"],
-        "patch" => &["update", "edit", "modify"],
+        "patch" => &["update", "edit", "modify", "replace"],
         "set" => &[
-            "update",
-            "put",
-            "write",
-            "edit",
-            "patch",
-            "change",
-            "modify",
-            "configure",
-            "assign",
-            "create",
-            "add",
-            "schedule",
+            "update", "put", "write", "edit", "patch", "change", "modify", "configure", "assign", "create", "add",
+            "schedule", "enable", "disable", "mark",
         ],
-        "put" => &[
-            "set", "update", "write", "add", "insert", "upload", "move", "place", "create", "save",
-        ],
-        "write" => &["create", "put", "save", "edit", "update", "append", "add", "insert"],
-        "delete" => &["remove", "destroy", "drop", "clear", "purge", "erase", "trash"],
+        "put" => &["set", "update", "write", "add", "insert", "upload", "move", "place", "create", "save"],
+        "write" => &["create", "put", "save", "edit", "update", "append", "add", "insert", "generate", "replace"],
+        "delete" => &["remove", "destroy", "drop", "clear", "purge", "erase", "trash", "rm", "unlink"],
         "remove" => &[
-            "delete",
-            "destroy",
-            "drop",
-            "clear",
-            "purge",
-            "erase",
-            "trash",
-            "update",
-            "edit",
-            "patch",
-            "set",
-            "modify",
-            "unassign",
-            "detach",
-            "uninstall",
+            "delete", "destroy", "drop", "clear", "purge", "erase", "trash", "rm", "update", "edit", "patch", "set",
+            "modify", "change", "replace", "unassign", "detach", "uninstall", "unlink", "disable", "kick",
         ],
         "destroy" => &["delete", "remove", "drop", "purge", "erase", "terminate"],
         "drop" => &["delete", "remove", "destroy"],
         "send" => &[
-            "post", "publish", "notify", "forward", "reply", "share", "submit", "email", "message",
+            "post", "publish", "notify", "forward", "reply", "share", "submit", "email", "message", "transfer", "deliver",
+            "invite", "dispatch", "text",
         ],
-        "post" => &[
-            "send", "publish", "create", "add", "write", "submit", "share", "tweet", "reply",
-        ],
+        "post" => &["send", "publish", "create", "add", "write", "submit", "share", "tweet", "reply", "comment"],
         "publish" => &["post", "release", "deploy", "push"],
-        "upload" => &[
-            "put", "push", "import", "add", "write", "save", "store", "attach", "copy",
-        ],
+        "upload" => &["put", "push", "import", "add", "write", "save", "store", "attach", "copy"],
         "merge" => &["combine", "squash", "join"],
-        "close" => &["resolve", "complete", "finish"],
-        "cancel" => &["void", "abort", "terminate", "stop", "delete", "remove"],
+        "close" => &["resolve", "complete", "finish", "dismiss"],
+        "cancel" => &["void", "abort", "terminate", "stop", "delete", "remove", "unsubscribe", "decline"],
         "approve" => &["accept", "confirm", "authorize", "grant"],
         "revoke" => &["delete", "remove", "disable", "invalidate", "expire"],
         _ => &[],
     }
 }
-
-/// Words in a tool's name that change a thing in any way: such a call can close, approve or cancel, if its arguments say so.
-pub(crate) const CHANGING: [&str; 12] = [
-    "update",
-    "edit",
-    "patch",
-    "set",
-    "put",
-    "modify",
-    "change",
-    "transition",
-    "submit",
-    "write",
-    "create",
-    "add",
-];
 
 /// Words in a tool's name that run whatever they are given.
 pub(crate) const EXECUTING: [&str; 11] = [
@@ -348,16 +200,18 @@ fn singular(word: &str) -> String {
 
 fn cut_ending(word: &str) -> String {
     for ending in ["ing", "ed"] {
-        if let Some(start) = word.strip_suffix(ending) {
-            if start.chars().count() >= 3 && start.chars().any(|c| "aeiouy".contains(c)) {
-                let mut letters = start.chars().rev();
-                if let (Some(last), Some(before)) = (letters.next(), letters.next()) {
-                    if last == before && !"lsz".contains(last) {
-                        return start[..start.len() - last.len_utf8()].to_owned();
-                    }
-                }
-                return start.strip_suffix('e').unwrap_or(start).to_owned();
+        if let Some(start) = word.strip_suffix(ending)
+            && start.chars().count() >= 3
+            && start.chars().any(|c| "aeiouy".contains(c))
+        {
+            let mut letters = start.chars().rev();
+            if let (Some(last), Some(before)) = (letters.next(), letters.next())
+                && last == before
+                && !"lsz".contains(last)
+            {
+                return start[..start.len() - last.len_utf8()].to_owned();
             }
+            return start.strip_suffix('e').unwrap_or(start).to_owned();
         }
     }
     if word.chars().count() > 3 {

@@ -3,337 +3,108 @@
 use super::tokens::Token;
 use super::verbs::verb_of;
 
+#[rustfmt::skip]
 pub(super) const MODALS: &[&str] = &[
     "can", "could", "will", "would", "shall", "should", "may", "might", "must", "'d", "ought", "cannot", "need",
     "needs", "gonna",
 ];
 
+#[rustfmt::skip]
 pub(super) const BE: &[&str] = &[
     "been", "was", "were", "is", "are", "am", "be", "being", "got", "get", "gets", "getting", "gotten",
 ];
 
+#[rustfmt::skip]
 pub(super) const HAVE: &[&str] = &["have", "has", "had"];
 
+#[rustfmt::skip]
 const ADVERBS: &[&str] = &[
-    "also",
-    "just",
-    "now",
-    "then",
-    "already",
-    "first",
-    "even",
-    "still",
-    "both",
-    "all",
-    "again",
-    "too",
-    "thus",
-    "indeed",
-    "hereby",
-    "here",
-    "second",
-    "third",
-    "last",
-    "next",
-    "finally",
-    "lastly",
-    "additionally",
-    "therefore",
-    "each",
-    "once",
-    "since",
-    "ahead",
-    "soon",
+    "also", "just", "now", "then", "already", "first", "even", "still", "both", "all", "again", "too", "thus",
+    "indeed", "hereby", "here", "second", "third", "last", "next", "finally", "lastly", "additionally", "therefore",
+    "each", "once", "since", "ahead", "soon",
 ];
 
 /// Openers after which a clause says what might be, or what was the case anyway.
+#[rustfmt::skip]
 pub(super) const SUBORDINATORS: &[&str] = &[
     "if", "unless", "whether", "until", "till", "before", "once", "when", "whenever", "after", "because", "since",
     "as", "where",
 ];
 
 /// Openers that make even the agent's own past tense no claim.
+#[rustfmt::skip]
 pub(super) const CONDITIONALS: &[&str] = &["if", "unless", "whether", "until", "till", "before", "wish", "had"];
 
 /// Words of a clause that passes on what someone else says or what was found.
+#[rustfmt::skip]
 pub(super) const REPORTING: &[&str] = &[
-    "mentioned",
-    "said",
-    "say",
-    "says",
-    "told",
-    "see",
-    "saw",
-    "seems",
-    "seem",
-    "appears",
-    "appear",
-    "looks",
-    "shows",
-    "show",
-    "showed",
-    "indicates",
-    "indicate",
-    "indicated",
-    "found",
-    "noticed",
-    "states",
-    "stated",
-    "according",
-    "understand",
-    "believe",
-    "think",
-    "assume",
-    "suppose",
-    "hope",
-    "ensure",
-    "verify",
-    "verified",
-    "suggests",
-    "reports",
-    "reported",
-    "learned",
-    "discovered",
-    "claims",
+    "mentioned", "said", "say", "says", "told", "see", "saw", "seems", "seem", "appears", "appear", "looks", "shows",
+    "show", "showed", "indicates", "indicate", "indicated", "found", "noticed", "states", "stated", "according",
+    "understand", "believe", "think", "assume", "suppose", "hope", "ensure", "verify", "verified", "suggests",
+    "reports", "reported", "learned", "discovered", "claims",
 ];
 
+/// Words of a clause that only supposes, regrets, or speaks of traces of an action.
+#[rustfmt::skip]
+pub(super) const HEDGES: &[&str] = &[
+    "maybe", "perhaps", "apparently", "possibly", "presumably", "probably", "likely", "sorry", "unfortunately",
+    "regret", "hear", "possible",
+];
+
+#[rustfmt::skip]
 pub(super) const PREPOSITIONS: &[&str] = &[
-    "to",
-    "in",
-    "for",
-    "with",
-    "at",
-    "on",
-    "from",
-    "as",
-    "under",
-    "by",
-    "of",
-    "into",
-    "via",
-    "through",
-    "about",
-    "over",
-    "per",
-    "using",
-    "without",
-    "within",
-    "between",
-    "among",
-    "against",
-    "during",
-    "after",
-    "before",
-    "because",
-    "due",
-    "so",
-    "which",
-    "that",
-    "who",
-    "where",
-    "when",
-    "while",
-    "if",
-    "since",
-    "than",
-    "like",
-    "onto",
-    "upon",
-    "until",
-    "including",
-    "regarding",
-    "based",
-    "covering",
-    "but",
+    "to", "in", "for", "with", "at", "on", "from", "as", "under", "by", "of", "into", "via", "through", "about",
+    "over", "per", "using", "without", "within", "between", "among", "against", "during", "after", "before",
+    "because", "due", "so", "which", "that", "who", "where", "when", "while", "if", "since", "than", "like", "onto",
+    "upon", "until", "including", "regarding", "based", "covering", "but",
 ];
 
+#[rustfmt::skip]
 pub(super) const PRONOUNS: &[&str] = &[
-    "it",
-    "they",
-    "them",
-    "this",
-    "that",
-    "these",
-    "those",
-    "everything",
-    "you",
-    "both",
-    "all",
-    "each",
-    "one",
-    "ones",
-    "something",
-    "anything",
+    "it", "they", "them", "this", "that", "these", "those", "everything", "you", "both", "all", "each", "one", "ones",
+    "something", "anything",
 ];
 
 /// Words that come before a noun and are none.
+#[rustfmt::skip]
 const NOT_NOUNS: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "my",
-    "your",
-    "our",
-    "their",
-    "his",
-    "her",
-    "its",
-    "new",
-    "old",
-    "existing",
-    "following",
-    "requested",
-    "additional",
-    "extra",
-    "corresponding",
-    "relevant",
-    "original",
-    "latest",
-    "first",
-    "second",
-    "third",
-    "last",
-    "next",
-    "same",
-    "other",
-    "another",
-    "more",
-    "total",
-    "short",
-    "brief",
-    "quick",
-    "full",
-    "complete",
-    "comprehensive",
-    "detailed",
-    "final",
-    "main",
-    "initial",
-    "current",
-    "previous",
-    "own",
-    "necessary",
-    "appropriate",
-    "specific",
-    "different",
-    "various",
-    "several",
-    "multiple",
-    "many",
-    "few",
-    "some",
-    "any",
-    "single",
-    "whole",
-    "entire",
-    "correct",
-    "proper",
-    "separate",
-    "simple",
-    "small",
-    "large",
-    "big",
-    "good",
-    "better",
-    "high",
-    "low",
-    "important",
-    "respective",
-    "desired",
-    "temporary",
-    "every",
-    "either",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "of",
-    "me",
-    "us",
-    "him",
-    "such",
-    "what",
-    "well",
-    "much",
-    "most",
-    "least",
-    "certain",
-    "half",
-    "dozen",
-    "hundred",
-    "pair",
-    "couple",
-    "rest",
-    "remaining",
-    "which",
-    "lot",
-    "lots",
-    "number",
-    "bunch",
-    "series",
-    "copy",
-    "further",
-    "duplicate",
-    "free",
-    "wrong",
-    "empty",
+    "the", "a", "an", "my", "your", "our", "their", "his", "her", "its", "new", "old", "existing", "following",
+    "requested", "additional", "extra", "corresponding", "relevant", "original", "latest", "first", "second", "third",
+    "last", "next", "same", "other", "another", "more", "total", "short", "brief", "quick", "full", "complete",
+    "comprehensive", "detailed", "final", "main", "initial", "current", "previous", "own", "necessary", "appropriate",
+    "specific", "different", "various", "several", "multiple", "many", "few", "some", "any", "single", "whole",
+    "entire", "correct", "proper", "separate", "simple", "small", "large", "big", "good", "better", "high", "low",
+    "important", "respective", "desired", "temporary", "every", "either", "one", "two", "three", "four", "five",
+    "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "of", "me", "us", "him", "such", "what", "well",
+    "much", "most", "least", "certain", "half", "dozen", "hundred", "pair", "couple", "rest", "remaining", "which",
+    "lot", "lots", "number", "bunch", "series", "copy", "further", "duplicate", "free", "wrong", "empty",
 ];
 
+#[rustfmt::skip]
 const DETERMINERS: &[&str] = &[
     "the", "a", "an", "my", "your", "our", "their", "his", "her", "its", "this", "that", "these", "those", "all",
     "both", "each", "every", "some", "any", "several", "multiple", "many", "another", "one", "two", "three", "four",
     "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "new",
 ];
 
+#[rustfmt::skip]
 pub(super) const NEGATIONS: &[&str] = &[
     "no", "none", "nothing", "neither", "nor", "not", "never", "nobody", "without",
 ];
 
 /// Irregular past tenses that often stand beside the verbs of the list.
+#[rustfmt::skip]
 const IRREGULAR: &[&str] = &[
     "found", "made", "got", "went", "took", "gave", "saw", "ran", "did", "kept", "left", "let", "told", "said",
     "chose", "came", "began", "built", "brought", "put", "held", "met", "paid", "read",
 ];
 
 /// Texts that an agent makes by saying them.
+#[rustfmt::skip]
 pub(super) const SPOKEN: &[&str] = &[
-    "summary",
-    "list",
-    "table",
-    "overview",
-    "plan",
-    "draft",
-    "outline",
-    "comparison",
-    "breakdown",
-    "itinerary",
-    "poem",
-    "story",
-    "essay",
-    "explanation",
-    "recommendation",
-    "recommendations",
-    "example",
-    "snippet",
-    "schedule",
-    "analysis",
-    "response",
-    "answer",
-    "proposal",
-    "template",
-    "version",
-    "text",
-    "guide",
-    "paragraph",
-    "code",
+    "summary", "list", "table", "overview", "plan", "draft", "outline", "comparison", "breakdown", "itinerary",
+    "poem", "story", "essay", "explanation", "recommendation", "recommendations", "example", "snippet", "schedule",
+    "analysis", "response", "answer", "proposal", "template", "version", "text", "guide", "paragraph", "code",
     "email",
 ];
 
@@ -354,13 +125,20 @@ pub(super) fn is_determiner(token: &Token) -> bool {
     token.is_any(DETERMINERS)
 }
 
+/// A determiner that can only begin a noun phrase.
+pub(super) fn is_article(token: &Token) -> bool {
+    token.is_any(&[
+        "the", "a", "an", "my", "your", "our", "their", "his", "its", "this", "these",
+    ])
+}
+
 /// Whether an object can begin here.
 pub(super) fn opens_object(token: &Token) -> bool {
     is_determiner(token) || token.is_name() || token.is_any(&["it", "them", "everything"])
 }
 
 pub(super) fn is_noun(token: &Token) -> bool {
-    token.is_word() && !token.is_any(&NOT_NOUNS) && !token.is("'s") && token.low.chars().count() > 1
+    token.is_word() && !token.is_any(NOT_NOUNS) && !token.is("'s") && token.low.chars().count() > 1
 }
 
 pub(super) fn is_preposition(token: &Token) -> bool {
@@ -380,30 +158,10 @@ pub(super) fn is_pastlike(token: &Token) -> bool {
                 .is_some_and(|(_, form)| !matches!(form, super::verbs::Form::Base | super::verbs::Form::Gerund)))
 }
 
+#[rustfmt::skip]
 const MONTHS: &[&str] = &[
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "sept",
-    "oct",
-    "nov",
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov",
 ];
 
 /// The month from 1 that a word names.

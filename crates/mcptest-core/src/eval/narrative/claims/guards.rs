@@ -1,0 +1,266 @@
+//! What keeps a verb from being a claim: its tense, the clause it is in, and what comes after it.
+
+use super::super::tokens::{Kind, Token};
+use super::super::words::{
+    BE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb, is_article,
+    is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike, is_preposition, month,
+};
+use super::{Claim, Reader};
+
+/// The words right before a verb that make up its tense.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Where it starts; the verb itself if there is none.
+    pub(super) start: usize,
+    pub(super) have: bool,
+    pub(super) having: bool,
+    pub(super) been: bool,
+    /// "was", "were", "got".
+    pub(super) was: bool,
+    /// "is", "are".
+    pub(super) is: bool,
+    /// "be", "being".
+    pub(super) unfinished: bool,
+    /// A modal, an infinitive or a negation.
+    pub(super) unreal: bool,
+    pub(super) already: bool,
+    pub(super) now: bool,
+}
+
+impl Group {
+    pub(super) fn passive(&self) -> bool {
+        self.been || self.was || self.is || self.unfinished
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn group(&self, verb: usize) -> Group {
+        let mut group = Group {
+            start: verb,
+            ..Group::default()
+        };
+        while let Some(token) = self.before(group.start) {
+            let is_s = token.is("'s")
+                && (group.been
+                    || self.before(group.start - 1).is_some_and(|before| {
+                        before.is_any(&["it", "that", "this", "everything", "there", "he", "she"])
+                    }));
+            if is_adverb(token) && !token.is_any(&["next", "last"]) {
+                group.already |= token.is_any(&["already", "previously", "originally", "initially", "recently"]);
+                group.now |= token.is_any(&["now", "successfully"]);
+                group.unreal |= token.is_any(&["nearly", "hardly", "barely", "supposedly", "allegedly"]);
+            } else if token.is_any(HAVE) {
+                group.have = true;
+            } else if token.is("having") {
+                group.have = true;
+                group.having = true;
+            } else if token.is("been") || token.is("gotten") {
+                group.been = true;
+            } else if token.is_any(&["was", "were", "got"]) {
+                group.was = true;
+            } else if token.is_any(&["is", "are", "am"]) || is_s {
+                if group.been {
+                    group.have = true;
+                } else {
+                    group.is = true;
+                }
+            } else if token.is_any(BE) {
+                group.unfinished = true;
+            } else if token.is_any(MODALS) || token.is_any(&["not", "never", "to", "almost"]) {
+                group.unreal = true;
+            } else if token.is_any(&["did", "do", "does"]) {
+                // "did not"; "did create" is looked at elsewhere.
+            } else {
+                break;
+            }
+            group.start -= 1;
+        }
+        group
+    }
+
+    /// A request or a wish for the reader: "Please confirm that …", "Let me know …"; but not "Please note that …".
+    pub(super) fn asks(&self) -> bool {
+        let mut words = self
+            .tokens
+            .iter()
+            .filter(|token| !token.is_mark() && !is_adverb(token) && !token.is_any(&["me", "us", "you"]));
+        let (Some(first), second) = (words.next(), words.next()) else {
+            return false;
+        };
+        if first.is_any(&["please", "let"]) {
+            let informs = second.is_some_and(|token| token.is_any(&["note", "be", "confirm", "summarize", "recap"]));
+            return !informs || first.is("please") && second.is_some_and(|token| token.is("confirm"));
+        }
+        first.is_any(&[
+            "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check", "tell", "remember",
+            "confirm", "wait",
+        ])
+    }
+
+    /// "I've written the summary below:" is true by being said.
+    pub(super) fn is_spoken(&self, verb: &str, claim: &Claim) -> bool {
+        ["create", "write", "add", "put", "set", "update"].contains(&verb)
+            && claim.nouns.iter().any(|noun| SPOKEN.contains(&noun.as_str()))
+            && (self.sentence.label
+                || self
+                    .tokens
+                    .iter()
+                    .any(|token| token.is_any(&["below", "above", "here", "following"])))
+    }
+
+    /// Whether a clause without a subject can start here: after a colon, a dash, a bracket, or "Done," and the like.
+    pub(super) fn opens(&self, at: usize) -> bool {
+        let Some(before) = self.before(at) else {
+            return true;
+        };
+        if before.is_mark() && before.is_any(&[":", "—", "–", "-", "(", ">", "|", "="]) {
+            return true;
+        }
+        before.is(",")
+            && self.tokens[..at - 1].iter().all(|token| {
+                is_adverb(token)
+                    || token.is_mark()
+                    || token.is_any(&[
+                        "done", "yes", "ok", "okay", "sure", "great", "perfect", "good", "news", "set",
+                    ])
+            })
+    }
+
+    /// Whether "by …" after the verb names someone else.
+    pub(super) fn by_another(&self, at: usize) -> bool {
+        let near = at + 1..self.tokens.len().min(at + 10);
+        let Some(by) = near.into_iter().find(|place| self.tokens[*place].is("by")) else {
+            return false;
+        };
+        // "cancelled for reasons covered by your insurance"
+        if (at + 1..by).any(|place| self.tokens[place].is_mark() || is_pastlike(&self.tokens[place])) {
+            return false;
+        }
+        self.get(by + 1).is_some_and(|agent| {
+            !agent.is_any(&["me", "us", "myself", "default", "email"])
+                && agent.is_word()
+                && !agent.low.ends_with("ing")
+                && month(&agent.low).is_none()
+        })
+    }
+
+    /// Whether what follows dates the action: then it is history, not the work of this run.
+    pub(super) fn is_history(&self, at: usize) -> bool {
+        let rest = &self.tokens[at + 1..self.tokens.len().min(at + 14)];
+        rest.iter().enumerate().any(|(place, token)| {
+            let next = rest.get(place + 1);
+            token.is_any(&["yesterday", "ago", "originally", "previously", "earlier"])
+                || token.is("when") && next.is_some_and(|next| next.is("you"))
+                || token.is("last")
+                    && next.is_some_and(|next| next.is_any(&["week", "month", "year", "night", "time", "quarter"]))
+                || token.is_any(&["on", "since"]) && place <= 1 && next.is_some_and(is_dateish)
+                || token.is("in") && next.is_some_and(|next| is_dateish(next) || next.is_any(&["commit", "release"]))
+        }) || (1..at).any(|place| {
+            self.tokens[place - 1].is("in")
+                && is_dateish(&self.tokens[place])
+                && month(&self.tokens[place].low).is_none()
+        })
+    }
+
+    /// Whether it tells what is the case in the world: closed since Monday, published in a journal.
+    pub(super) fn is_standing(&self, at: usize, verb: &str) -> bool {
+        let next = self.get(at + 1);
+        next.is_some_and(|token| token.is("since"))
+            || (verb == "publish" || verb == "write")
+                && next.is_some_and(|token| token.is("in"))
+                && self.get(at + 2).is_some_and(Token::is_capitalized)
+    }
+
+    pub(super) fn is_conditional(&self, subject: usize) -> bool {
+        let from = (0..subject)
+            .rev()
+            .find(|place| self.tokens[*place].is_any(&[",", ":", "but", "so"]))
+            .map_or(0, |place| place + 1);
+        let clause = &self.tokens[from..subject];
+        // "once I've updated it, you will …"
+        let later = clause
+            .last()
+            .is_some_and(|token| token.is_any(&["once", "after", "when", "as"]))
+            && self.tokens.iter().any(|token| token.is_any(MODALS));
+        later || clause.iter().any(|token| token.is_any(CONDITIONALS))
+    }
+
+    /// Whether an auxiliary follows before the clause ends.
+    pub(super) fn is_finite_until_break(&self, from: usize) -> bool {
+        (from..self.tokens.len())
+            .take_while(|place| {
+                let token = &self.tokens[*place];
+                !token.is_mark()
+                    && !token.is_any(&[
+                        "and", "but", "so", "which", "that", "because", "since", "as", "if", "when", "where",
+                    ])
+                    && !is_first_person(token)
+            })
+            .any(|place| {
+                // "at 7 am"
+                let hour =
+                    self.tokens[place].is("am") && self.before(place).is_some_and(|before| before.kind == Kind::Number);
+                is_auxiliary(&self.tokens[place]) && !hour
+            })
+    }
+
+    /// Whether the clause of a passive passes on, supposes, regrets or conditions what it says, or denies it from without.
+    pub(super) fn is_hearsay(&self, start: usize, end: usize) -> bool {
+        let reports = |place: usize| {
+            let named = self
+                .before(place)
+                .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number);
+            // "as you can see"
+            let shown = self.tokens[place].is("see") && self.before(place).is_some_and(|before| before.is("can"));
+            self.tokens[place].is_any(REPORTING) && !named && !shown
+        };
+        let hedges = |place: usize| self.tokens[place].is_any(HEDGES);
+        // "the date the account was created"
+        let relative = (start + 1..end).any(|place| {
+            let noun = &self.tokens[place - 1];
+            is_article(&self.tokens[place]) && is_noun(noun) && !is_preposition(noun) && !is_conjunction(noun)
+        });
+        let opener = self.before(start);
+        // "no sign that the file was deleted"
+        let denied = opener.is_some_and(|token| token.is("that"))
+            && self.tokens[..start].iter().any(|token| token.is_any(NEGATIONS));
+        let conditional = opener.is_some_and(|token| token.is_any(SUBORDINATORS))
+            || self.tokens[start..end].iter().any(|token| token.is_any(SUBORDINATORS));
+        relative || denied || conditional || self.in_scope(end, reports) || self.in_scope(end, hedges)
+    }
+
+    /// Whether a word that colours the clause up to `end` is there: in the clause itself, or in an opening such as "Apparently,". What
+    /// stands before a "but" colours nothing behind it.
+    fn in_scope(&self, end: usize, is_there: impl Fn(usize) -> bool) -> bool {
+        let turn = |place: &usize| self.tokens[*place].is_any(&["but", "so", "however", ":", "—", "–"]);
+        let from = (0..end).rev().find(turn).map_or(0, |place| place + 1);
+        let comma = |place: &usize| self.tokens[*place].is(",");
+        let opening = (from..end).find(comma).unwrap_or(end);
+        let clause = (from..end).rev().find(comma).unwrap_or(from);
+        (from..opening).chain(clause..end).any(is_there)
+    }
+}
+
+/// A word for a time to come.
+pub(super) fn is_time(token: &Token) -> bool {
+    token.kind == Kind::Number
+        || token.is_any(&["today", "tomorrow", "tonight", "noon", "midnight", "next"])
+        || token.low.ends_with("day")
+        || is_dateish(token)
+}
+
+/// A year, a date, a month, or a version of something.
+pub(super) fn is_dateish(token: &Token) -> bool {
+    let year = token.kind == Kind::Number
+        && token.text.len() == 4
+        && token.text.starts_with(['1', '2'])
+        && token.text.chars().all(|c| c.is_ascii_digit());
+    let date = token.kind == Kind::Identifier
+        && token.text.matches(['-', '/']).count() == 2
+        && token.text.starts_with(|c: char| c.is_ascii_digit());
+    let version = token.is("version")
+        || token.kind == Kind::Identifier
+            && token.low.starts_with('v')
+            && token.low[1..].starts_with(|c: char| c.is_ascii_digit());
+    year || date || version || token.is_word() && month(&token.low).is_some()
+}

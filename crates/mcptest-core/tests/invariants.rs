@@ -1,0 +1,190 @@
+//! What must hold for every gate at once.
+//!
+//! - Rewriting what the assistant says changes `narrative.*`, `stability.response_consistency` and the stability figures that contain
+//!   it, and nothing else.
+//! - Shuffling the keys of argument objects changes nothing at all.
+//! - Shuffling runs changes only figures that are about their order (decay and graceful degradation).
+
+use std::collections::BTreeSet;
+
+use mcptest_core::eval::{Context, GATES, GateOutcome, LoadContext, LoadedGate, Run};
+use mcptest_core::prices::Prices;
+use mcptest_core::tool_id::KnownServers;
+use mcptest_core::trace::Trace;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// A block of every gate, so that each has something to say about the traces below.
+fn blocks() -> Vec<(String, Value)> {
+    let classes =
+        json!([{"name": "search", "members": ["a.search", "find"]}, {"name": "write", "members": ["create_note"]}]);
+    GATES
+        .iter()
+        .map(|gate| {
+            let block = match gate.block {
+                "equal_function_sets" | "token_efficiency" => json!({"classes": classes}),
+                "tool_selection" => json!({"expected_tool": "search", "min_selection_rate": 0.5, "max_total_tokens": 500}),
+                "distractors" => json!({"count": 2, "source": {"from": "catalog"}, "correct": ["a.search"]}),
+                "trajectory" => json!({"mode": "unordered", "calls": [{"name": "search", "args": {"subset": {"q": 1}}}, {"name": "create_note"}]}),
+                "trajectory_axes" => json!({"dependencies": [{"producer": "search", "consumer": "create_note"}], "order": [{"first": "find", "second": "search"}]}),
+                "golden_path" => json!({"calls": ["search", "create_note"]}),
+                "recovery" => json!({"max_detection_ms": 100}),
+                "tool_edges" => json!({"allowed": ["search", "find"], "restricted": ["create_note"], "delegation": [{"from": "find", "to": "search"}]}),
+                "orchestration" | "stability" | "reliability" | "narrative" => json!({}),
+                other => panic!("give `{other}` a block here"),
+            };
+            (gate.block.to_owned(), block)
+        })
+        .collect()
+}
+
+fn judge(traces: &[Trace]) -> Vec<GateOutcome> {
+    let blocks = blocks();
+    let context = LoadContext {
+        to_run: true,
+        runs: Some(10),
+        siblings: &blocks,
+    };
+    let runs = Run::number(traces);
+    GATES
+        .iter()
+        .map(|gate| {
+            let written = context.sibling(gate.block).expect("every gate has a block");
+            let (loaded, problems) = LoadedGate::load(gate, written, &context);
+            let loaded = loaded.unwrap_or_else(|| panic!("{}: {problems:?}", gate.block));
+            let context = Context {
+                label: "t",
+                servers: &KnownServers::default(),
+                model: None,
+                prices: Prices::builtin(),
+            };
+            loaded.judge(&context, &runs)
+        })
+        .collect()
+}
+
+/// Names of the figures that differ.
+fn changed(before: &[GateOutcome], after: &[GateOutcome]) -> BTreeSet<String> {
+    before
+        .iter()
+        .zip(after)
+        .flat_map(|(before, after)| {
+            before
+                .values
+                .iter()
+                .filter(|(name, value)| after.values[*name] != **value)
+        })
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+fn trace() -> impl Strategy<Value = Trace> {
+    let tool = prop::sample::select(vec!["search", "find", "create_note", "delete_note", "weather_now"]);
+    let args = prop::collection::btree_map("[p-s]", 0_i64..3, 0..4);
+    let call = (tool, args, prop::option::of(any::<bool>()), any::<bool>());
+    let text = prop::sample::select(vec![
+        "",
+        "I created the note.",
+        "Done.",
+        "I will search.",
+        "The note was deleted.",
+    ]);
+    let parts = (
+        prop::collection::vec(call, 0..6),
+        prop::collection::vec(text, 0..4),
+        prop::option::of(0_u64..1000),
+    );
+    parts.prop_map(|(calls, texts, tokens)| {
+        let mut results = Vec::new();
+        let calls: Vec<Value> = calls
+            .into_iter()
+            .map(|(name, args, is_error, faulted)| {
+                let mut result = json!({});
+                if let Some(is_error) = is_error {
+                    result["is_error"] = is_error.into();
+                    if is_error && faulted {
+                        result["error_kind"] = "timeout".into();
+                        result["fault"] = "hung".into();
+                    }
+                }
+                results.push(result);
+                json!({"name": name, "server": "a", "args": args})
+            })
+            .collect();
+        let turns: Vec<Value> = texts.iter().map(|text| json!({"role": "assistant", "content": text})).collect();
+        let mut trace = json!({
+            "tool_calls": calls, "tool_results": results, "conversation": {"turns": turns}, "distractors": ["a.weather_now"],
+        });
+        if let Some(tokens) = tokens {
+            trace["conversation"]["tokens"] = json!({"total": tokens, "input": tokens, "output": 0});
+        }
+        serde_json::from_value(trace).expect("a trace")
+    })
+}
+
+/// Every assistant text, the closing one included, says something else.
+fn rewritten(trace: &Trace, text: &str) -> Trace {
+    let mut trace = trace.clone();
+    for turn in trace.conversation.turns.iter_mut().flatten() {
+        if turn.role.as_deref() == Some("assistant") {
+            turn.content = Some(text.into());
+        }
+    }
+    trace.final_response = Some(text.to_owned());
+    trace
+}
+
+/// The same arguments with their keys in the opposite order.
+fn shuffled(trace: &Trace) -> Trace {
+    let mut trace = trace.clone();
+    for call in &mut trace.tool_calls {
+        if let Some(Value::Object(args)) = &mut call.args {
+            *args = std::mem::take(args).into_iter().rev().collect::<Map<_, _>>();
+        }
+    }
+    trace
+}
+
+proptest! {
+    #[test]
+    fn narration_moves_only_what_is_about_narration(traces in prop::collection::vec(trace(), 2..4), text in "[a-z .]{0,40}") {
+        let about_text = ["stability.response_consistency", "stability.score", "stability.weakest_score", "stability.variance"];
+        let after: Vec<Trace> = traces.iter().map(|trace| rewritten(trace, &text)).collect();
+        for name in changed(&judge(&traces), &judge(&after)) {
+            prop_assert!(name.starts_with("narrative.") || about_text.contains(&name.as_str()), "{name} follows the narration");
+        }
+    }
+
+    #[test]
+    fn the_order_of_argument_keys_means_nothing(traces in prop::collection::vec(trace(), 2..4)) {
+        let after: Vec<Trace> = traces.iter().map(shuffled).collect();
+        let (before, after) = (judge(&traces), judge(&after));
+        prop_assert_eq!(changed(&before, &after), BTreeSet::new());
+        for (before, after) in before.iter().zip(&after) {
+            prop_assert_eq!(before.verdict, after.verdict);
+        }
+    }
+
+    #[test]
+    fn the_order_of_runs_matters_only_where_order_is_the_point(traces in prop::collection::vec(trace(), 2..5)) {
+        let about_order = ["reliability.decay", "reliability.graceful_degradation"];
+        let mut after = traces.clone();
+        after.reverse();
+        for name in changed(&judge(&traces), &judge(&after)) {
+            prop_assert!(about_order.contains(&name.as_str()), "{name} depends on the order of runs");
+        }
+    }
+
+    #[test]
+    fn every_figure_is_finite_and_every_gate_says_the_same_twice(traces in prop::collection::vec(trace(), 1..4)) {
+        let once = judge(&traces);
+        prop_assert_eq!(&once, &judge(&traces));
+        for gate in &once {
+            for (name, value) in &gate.values {
+                if let Some(number) = value.as_f64() {
+                    prop_assert!(number.is_finite() && number >= 0.0, "{name} is {number}");
+                }
+            }
+        }
+    }
+}

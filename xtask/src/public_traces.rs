@@ -1,0 +1,140 @@
+//! Checks on public recorded runs, which are not part of this repository: `cargo xtask public-traces FOLDER`.
+//!
+//! The folder holds `tau-airline.native.jsonl` (80 runs: 20 tasks, four trials each, with a `reward`) and `livemcpbench.native.jsonl`.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::workspace::{self, Profile};
+
+/// Unbiased pass^1..4 over these 20 tasks, computed apart from this program with exact fractions.
+const PASS_HAT: [f64; 4] = [0.25, 7.0 / 60.0, 0.1, 0.1];
+/// Of 80 runs, at most one in twenty may be called untruthful.
+const MOST_UNTRUTHFUL: usize = 4;
+
+/// Runs all checks and says how they went.
+pub fn run(folder: &Path) -> Result<bool> {
+    let program = workspace::build(Profile::Dev)?;
+    let airline = folder.join("tau-airline.native.jsonl");
+    let benchmark = folder.join("livemcpbench.native.jsonl");
+    let lab = Lab {
+        program: &program,
+        scratch: tempfile::tempdir()?,
+    };
+    let checks: [(&str, Result<()>); 4] = [
+        ("unbiased pass^k on the airline tasks", lab.pass_hat(&airline)),
+        ("narrative on the airline runs", lab.narrative(&airline)),
+        (
+            "every gate on the airline runs, twice the same bytes",
+            lab.stable(&airline),
+        ),
+        (
+            "every gate on the benchmark runs, twice the same bytes",
+            lab.stable(&benchmark),
+        ),
+    ];
+    let mut failed = 0;
+    for (name, outcome) in &checks {
+        match outcome {
+            Ok(()) => println!("ok    {name}"),
+            Err(error) => {
+                failed += 1;
+                println!("FAIL  {name}: {error:#}");
+            }
+        }
+    }
+    println!("{} passed, {failed} failed", checks.len() - failed);
+    Ok(failed == 0)
+}
+
+struct Lab<'a> {
+    program: &'a Path,
+    scratch: tempfile::TempDir,
+}
+
+impl Lab<'_> {
+    /// The JSON report of scoring a file of traces with a suite.
+    fn score(&self, suite: &Value, traces: &Path, more: &[&str]) -> Result<String> {
+        let file = self.scratch.path().join("suite.yml");
+        // JSON is YAML.
+        std::fs::write(&file, suite.to_string())?;
+        let output = Command::new(self.program)
+            .args(["score", "--reporter", "json"])
+            .arg(&file)
+            .args(more)
+            .arg("--trace")
+            .arg(traces)
+            .output()
+            .context("cannot run mcptest")?;
+        let code = output.status.code();
+        ensure!(
+            matches!(code, Some(0 | 1 | 3)),
+            "exit code {code:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).context("the report is not UTF-8")
+    }
+
+    fn pass_hat(&self, traces: &Path) -> Result<()> {
+        for (k, wanted) in (1..).zip(PASS_HAT) {
+            let tests: Vec<Value> = (0..20)
+                .map(|task| json!({"name": format!("airline-{task:02}"), "expect": [{"trace.reward": 1}], "reliability": {"k": k}}))
+                .collect();
+            let report: Value = serde_json::from_str(&self.score(&json!({"agents": tests}), traces, &[])?)?;
+            let values: Vec<f64> = gates(&report, "reliability")
+                .filter_map(|gate| gate["values"]["reliability.passhat_k_unbiased"].as_f64())
+                .collect();
+            ensure!(values.len() == 20, "{} of 20 tasks have a figure", values.len());
+            let mean = values.iter().sum::<f64>() / 20.0;
+            ensure!((mean - wanted).abs() < 1e-12, "pass^{k} is {mean}, not {wanted}");
+        }
+        Ok(())
+    }
+
+    fn narrative(&self, traces: &Path) -> Result<()> {
+        let suite = json!({"agents": [{"name": "all", "narrative": {}}]});
+        let report: Value = serde_json::from_str(&self.score(&suite, traces, &["--test", "all"])?)?;
+        let failed = gates(&report, "narrative")
+            .next()
+            .and_then(|gate| gate["detail"]["failed_runs"].as_array().cloned());
+        let failed = failed.context("the report has no list of runs that failed")?;
+        ensure!(
+            failed.len() <= MOST_UNTRUTHFUL,
+            "{} of 80 runs are called untruthful: {failed:?}",
+            failed.len()
+        );
+        Ok(())
+    }
+
+    fn stable(&self, traces: &Path) -> Result<()> {
+        let classes = json!([{"name": "any", "members": ["get_user_details", "route"]}]);
+        let suite = json!({"agents": [{
+            "name": "all",
+            "equal_function_sets": {"classes": classes},
+            "tool_selection": {"expected_tool": "get_user_details", "min_selection_rate": 0.1},
+            "orchestration": {},
+            "token_efficiency": {"classes": classes},
+            "trajectory": {"mode": "unordered", "calls": [{"name": "get_user_details"}]},
+            "trajectory_axes": {"order": [{"first": "get_user_details", "second": "book_reservation"}]},
+            "golden_path": {"calls": ["get_user_details"]},
+            "stability": {},
+            "reliability": {},
+            "narrative": {},
+            "tool_edges": {"restricted": ["transfer_to_human_agents"]},
+        }]});
+        let first = self.score(&suite, traces, &["--test", "all"])?;
+        ensure!(
+            first == self.score(&suite, traces, &["--test", "all"])?,
+            "two reports differ"
+        );
+        Ok(())
+    }
+}
+
+fn gates<'a>(report: &'a Value, block: &'a str) -> impl Iterator<Item = &'a Value> {
+    let tests = report["tests"].as_array().into_iter().flatten();
+    tests.filter_map(move |test| test["gates"].as_array()?.iter().find(|gate| gate["block"] == block))
+}
