@@ -436,7 +436,9 @@ impl Checker<'_> {
         }
         let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
         let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
+        let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
         self.suite.tests.push(Test::Agent(AgentTest {
+            tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
             faults,
             detection_budget_ms,
             distractors,

@@ -136,6 +136,8 @@ pub struct AgentTest {
     pub max_tokens: Option<u32>,
     /// Assertions on each run.
     pub expect: Vec<Expectation>,
+    /// Whether a run on which they do not hold is left to the `reliability:` gate.
+    pub tolerates_failed_runs: bool,
     /// Gates over all runs.
     pub gates: Vec<LoadedGate>,
     /// What `builtin/scripted` plays.
