@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
 use crate::json::pointer_join;
 
@@ -58,12 +59,11 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
             let pattern = value
                 .as_str()
                 .ok_or_else(|| one(Problem::new(at, "`regex` takes a text")))?;
-            Rule::Regex(regex::Regex::new(pattern).map_err(|error| {
-                one(Problem::new(
-                    at,
-                    format!("not a valid regular expression: {}", last_line(&error.to_string())),
+            Rule::Regex(Pattern::new(pattern).map_err(|error| {
+                one(
+                    Problem::new(at, format!("not a valid regular expression: {}", last_line(&error)))
+                        .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"),
                 )
-                .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"))
             })?)
         }
         "schema" => Rule::Schema(schema(value, at)?),

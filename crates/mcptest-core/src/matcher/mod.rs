@@ -26,6 +26,7 @@ mod apply;
 mod compile;
 mod contains;
 mod diff;
+mod pattern;
 mod schema;
 
 pub use apply::Mismatch;
@@ -57,7 +58,7 @@ enum Rule {
     Any(Matcher),
     Every(Matcher),
     None(Matcher),
-    Regex(regex::Regex),
+    Regex(pattern::Pattern),
     Schema(std::sync::Arc<jsonschema::Validator>),
     Length(Box<Matcher>),
     Type(TypeName),
