@@ -1,9 +1,8 @@
 //! Written matcher to ready matcher; everything that can be wrong is found here, before anything runs.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
+use super::json_schema::JsonSchema;
 use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
 use crate::json::pointer_join;
@@ -66,7 +65,7 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 )
             })?)
         }
-        "schema" => Rule::Schema(schema(value, at)?),
+        "schema" => Rule::Schema(JsonSchema::new(value, at)?),
         "length" => Rule::Length(Box::new(length(value, at)?)),
         "type" => Rule::Type(value.as_str().and_then(TypeName::parse).ok_or_else(|| {
             let known: Vec<_> = TypeName::ALL.iter().map(|(name, _)| *name).collect();
@@ -125,16 +124,6 @@ fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
 }
 
 /// Compiles a JSON Schema; references may not leave the document.
-pub(crate) fn schema(value: &Value, at: &str) -> Result<Arc<jsonschema::Validator>, Vec<Problem>> {
-    if !matches!(value, Value::Object(_) | Value::Bool(_)) {
-        return Err(vec![Problem::new(at, "a JSON Schema is a mapping")]);
-    }
-    jsonschema::validator_for(value).map(Arc::new).map_err(|error| {
-        // The error stands at the place in the schema that is wrong.
-        let place = format!("{at}{}", error.instance_path());
-        vec![Problem::new(place, format!("not a valid JSON Schema: {error}"))]
-    })
-}
 
 fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")

@@ -26,12 +26,13 @@ mod apply;
 mod compile;
 mod contains;
 mod diff;
+mod json_schema;
 mod pattern;
 mod schema;
 
 pub use apply::Mismatch;
-pub(crate) use compile::schema as compile_schema;
 pub use diff::{Difference, differences};
+pub(crate) use json_schema::JsonSchema;
 pub use schema::matcher_schema;
 
 use std::cmp::Ordering;
@@ -59,7 +60,7 @@ enum Rule {
     Every(Matcher),
     None(Matcher),
     Regex(pattern::Pattern),
-    Schema(std::sync::Arc<jsonschema::Validator>),
+    Schema(JsonSchema),
     Length(Box<Matcher>),
     Type(TypeName),
     Exists(bool),
