@@ -123,8 +123,6 @@ fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
     }
 }
 
-/// Compiles a JSON Schema; references may not leave the document.
-
 fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }
