@@ -23,6 +23,7 @@
 //! | [`random`] | seeded order without a global generator |
 //! | [`lint`] | rules over tool catalogs, one file each, their waivers and fixes |
 //! | [`quality`] | the description quality score and the `tool_quality:` block |
+//! | [`look_alikes`] | tools with the same name, or nearly |
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
@@ -35,6 +36,7 @@ pub mod fault;
 pub mod json;
 pub mod lexical;
 pub mod lint;
+pub mod look_alikes;
 pub mod matcher;
 pub mod mutate;
 pub mod percent;
