@@ -101,7 +101,10 @@ mod tests {
             .iter()
             .map(|(server, name)| ((*server).to_owned(), (*name).to_owned()))
             .collect();
-        find(&tools).iter().map(|group| (group.kind, group.tools.len())).collect()
+        find(&tools)
+            .iter()
+            .map(|group| (group.kind, group.tools.len()))
+            .collect()
     }
 
     #[test]
@@ -110,9 +113,16 @@ mod tests {
         assert_eq!(groups(&[("a", "x"), ("a", "x")]), [(DuplicateOnOneServer, 2)]);
         assert_eq!(groups(&[("a", "x"), ("b", "x")]), [(DuplicateAcrossServers, 2)]);
         for name in ["getUser", "get-users", "user_get", "get_user_v2", "GetUser"] {
-            assert_eq!(groups(&[("a", "get_user"), ("b", name)]), [(NearDuplicate, 2)], "{name}");
+            assert_eq!(
+                groups(&[("a", "get_user"), ("b", name)]),
+                [(NearDuplicate, 2)],
+                "{name}"
+            );
         }
-        assert_eq!(groups(&[("a", "get_user"), ("a", "set_user"), ("b", "get_users_by_id")]), []);
+        assert_eq!(
+            groups(&[("a", "get_user"), ("a", "set_user"), ("b", "get_users_by_id")]),
+            []
+        );
         assert_eq!(groups(&[("a", ""), ("b", ""), ("b", "_"), ("b", "-")]), []);
         assert_eq!(groups(&[("a", "access"), ("a", "acces")]), []);
     }

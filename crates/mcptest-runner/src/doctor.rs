@@ -81,7 +81,8 @@ async fn examine(checkup: &mut Checkup, session: &Session) {
         checkup.problems.push(Problem {
             severity: Severity::Warning,
             kind: "slow_start".to_owned(),
-            message: "the first question (server/discover) got no answer in time; it may speak a newer revision".to_owned(),
+            message: "the first question (server/discover) got no answer in time; it may speak a newer revision"
+                .to_owned(),
         });
     }
     let advertised: Vec<String> = info

@@ -20,7 +20,7 @@ const VERBS: &str = "accept access acquire activate add adjust aggregate allow a
     collect combine commit compare compile complete compose compress compute configure confirm connect consume contain control convert copy count crawl \
     create cut debug decode decompress decrease decrypt define delete deliver deploy describe detect determine diff disable discard discover display \
     dispatch download drag draw drop duplicate echo edit emit enable encode encrypt end enqueue ensure enter enumerate erase estimate evaluate examine \
-    execute exit expand explain explore export extract fetch fill filter find finish follow force forget fork format generate get give grant group grep \
+    execute exit expand explain explore export extract fetch fill filter find finish follow force forget fork format generate get give go grant group grep \
     handle help hide highlight hover identify import include increase index infer insert inspect install interact invite invoke issue join kill label \
     launch let list listen load locate lock log look lookup make manage map mark match measure merge migrate modify monitor move name navigate notify \
     observe obtain offer open optimize order parse paste patch pause perform ping pin place plan play plot poll populate post predict prepare press preview \

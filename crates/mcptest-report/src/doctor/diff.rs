@@ -101,7 +101,13 @@ fn walk_back(trace: &[Vec<usize>], mut x: usize, mut y: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     for (distance, reach) in trace.iter().enumerate().rev() {
         // `reach` holds the diagonals -distance..=distance as they were before this distance.
-        let at = |k: i64| usize::try_from(k + distance as i64).ok().and_then(|index| reach.get(index)).copied().unwrap_or(0);
+        let at = |k: i64| {
+            usize::try_from(k + distance as i64)
+                .ok()
+                .and_then(|index| reach.get(index))
+                .copied()
+                .unwrap_or(0)
+        };
         let k = x as i64 - y as i64;
         let d = distance as i64;
         if distance == 0 {
@@ -147,7 +153,16 @@ mod tests {
 
     #[test]
     fn scripts_lead_from_one_text_to_the_other() {
-        let texts = ["", "a\n", "b\n", "a\nb\n", "b\na\n", "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", "x\ny\nz\n"];
+        let texts = [
+            "",
+            "a\n",
+            "b\n",
+            "a\nb\n",
+            "b\na\n",
+            "a\nb\nc\na\nb\nb\na\n",
+            "c\nb\na\nb\na\nc\n",
+            "x\ny\nz\n",
+        ];
         for old in texts {
             for new in texts {
                 check(old, new);

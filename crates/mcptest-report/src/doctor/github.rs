@@ -9,20 +9,34 @@ use super::DoctorReport;
 
 pub(super) fn render(report: &DoctorReport) -> String {
     let mut out = String::new();
-    for finding in report.lint.iter().flat_map(|lint| &lint.findings).filter(|finding| finding.counts()) {
+    for finding in report
+        .lint
+        .iter()
+        .flat_map(|lint| &lint.findings)
+        .filter(|finding| finding.counts())
+    {
         let level = match finding.severity {
             Severity::Critical => "error",
             Severity::Warning | Severity::Pass => "warning",
         };
         let server = report.server_of(finding);
-        let file = server.and_then(|server| server.file.as_deref()).unwrap_or("mcptest.yml");
+        let file = server
+            .and_then(|server| server.file.as_deref())
+            .unwrap_or("mcptest.yml");
         let line = server.map_or(1, |server| server.line_of(&finding.tool));
         let rule = finding.rule.as_deref().unwrap_or_default();
         let title = property(&format!("{rule} {}", finding.tool));
-        let hint = finding.suggestion.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+        let hint = finding
+            .suggestion
+            .as_ref()
+            .map_or_else(String::new, |hint| format!(" ({hint})"));
         let message = data(&format!("{}: {}{hint}", finding.tool, finding.message));
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "::{level} file={},line={line},title={title}::{message}", property(file));
+        let _ = writeln!(
+            out,
+            "::{level} file={},line={line},title={title}::{message}",
+            property(file)
+        );
     }
     out
 }
@@ -33,5 +47,8 @@ fn data(text: &str) -> String {
 }
 
 fn property(text: &str) -> String {
-    one_line(text).replace('%', "%25").replace(':', "%3A").replace(',', "%2C")
+    one_line(text)
+        .replace('%', "%25")
+        .replace(':', "%3A")
+        .replace(',', "%2C")
 }

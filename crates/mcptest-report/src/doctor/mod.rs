@@ -183,7 +183,9 @@ impl Checkup {
                     return false;
                 };
                 let value = after.trim_start_matches(['"', '\'', ':', ' ']);
-                let key = before.trim_start_matches(['-', ' ', '{', '"', '\'', '[', '\t']).is_empty();
+                let key = before
+                    .trim_start_matches(['-', ' ', '{', '"', '\'', '[', '\t'])
+                    .is_empty();
                 key && (line.contains(&quoted) || value.trim_end_matches(['"', '\'', ',', ' ']) == tool)
             })
         });
@@ -230,7 +232,11 @@ impl DoctorReport {
         if self.servers.iter().any(|server| server.startable == Some(false)) {
             return ExitCode::CouldNotRun;
         }
-        let least = if deny_warnings { Severity::Warning } else { Severity::Critical };
+        let least = if deny_warnings {
+            Severity::Warning
+        } else {
+            Severity::Critical
+        };
         let problem = self
             .servers
             .iter()
@@ -356,7 +362,10 @@ mod tests {
 
     #[test]
     fn the_dearest_tool_comes_first_and_sums_hold() {
-        let report = report(json!([{"name": "a"}, {"name": "b", "description": "Get the weather of a city."}]), false);
+        let report = report(
+            json!([{"name": "a"}, {"name": "b", "description": "Get the weather of a city."}]),
+            false,
+        );
         let server = &report.servers[0];
         assert_eq!(server.tools[0].name, "b");
         assert_eq!(report.tokens, server.tools.iter().map(|tool| tool.sum).sum::<u64>());
@@ -379,7 +388,13 @@ mod tests {
     #[test]
     fn no_format_lets_hostile_text_through() {
         let report = report(hostile(), true);
-        for format in [Format::Pretty, Format::Json, Format::Sarif, Format::Github, Format::Markdown] {
+        for format in [
+            Format::Pretty,
+            Format::Json,
+            Format::Sarif,
+            Format::Github,
+            Format::Markdown,
+        ] {
             let text = render(format, &report, Style::default());
             assert!(!text.contains('\u{1b}'), "{format:?}\n{text}");
             if !matches!(format, Format::Json | Format::Sarif) {
@@ -387,13 +402,24 @@ mod tests {
             }
         }
         let github = render(Format::Github, &report, Style::default());
-        assert!(github.lines().all(|line| line.starts_with("::error file=") || line.starts_with("::warning file=")), "{github}");
-        assert!(!github.lines().any(|line| line.split_once(" file=").is_some_and(|(_, rest)| rest.matches("::").count() != 1)), "{github}");
+        assert!(
+            github
+                .lines()
+                .all(|line| line.starts_with("::error file=") || line.starts_with("::warning file=")),
+            "{github}"
+        );
+        assert!(
+            !github.lines().any(|line| line
+                .split_once(" file=")
+                .is_some_and(|(_, rest)| rest.matches("::").count() != 1)),
+            "{github}"
+        );
     }
 
     #[test]
     fn sarif_has_a_rule_and_a_place_for_every_result() {
-        let sarif: Value = serde_json::from_str(&render(Format::Sarif, &report(hostile(), true), Style::default())).unwrap();
+        let sarif: Value =
+            serde_json::from_str(&render(Format::Sarif, &report(hostile(), true), Style::default())).unwrap();
         assert_eq!(sarif["version"], "2.1.0");
         let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
         let results = sarif["runs"][0]["results"].as_array().unwrap();
@@ -411,7 +437,10 @@ mod tests {
     fn lines_of_tools_are_found_in_both_kinds_of_file() {
         let mut checkup = Checkup::new("x");
         checkup.text = Some("{\"tools\": [\n  {\n    \"name\": \"a\"\n  },\n  {\"name\": \"b\"}\n]}".to_owned());
-        assert_eq!((checkup.line_of("a"), checkup.line_of("b"), checkup.line_of("c")), (3, 5, 1));
+        assert_eq!(
+            (checkup.line_of("a"), checkup.line_of("b"), checkup.line_of("c")),
+            (3, 5, 1)
+        );
         checkup.text = Some("mock_server:\n  tools:\n    - name: a\n    - name: \"b\"\n".to_owned());
         assert_eq!((checkup.line_of("a"), checkup.line_of("b")), (3, 4));
     }

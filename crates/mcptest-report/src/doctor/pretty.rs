@@ -58,7 +58,11 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
 fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
     let name = paint(style, Paint::new().bold(), &one_line(&server.name));
     let said = server.server_info.as_ref().and_then(Value::as_object);
-    let word = |key: &str| said.and_then(|said| said.get(key)).and_then(Value::as_str).unwrap_or("");
+    let word = |key: &str| {
+        said.and_then(|said| said.get(key))
+            .and_then(Value::as_str)
+            .unwrap_or("")
+    };
     let says = one_line(format!("{} {}", word("name"), word("version")).trim());
     let _ = match (&server.file, says.is_empty()) {
         (Some(file), _) => writeln!(out, "{name}  (from {})", one_line(file)),
@@ -66,7 +70,12 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
         (None, true) => writeln!(out, "{name}"),
     };
     if let Some(error) = &server.error {
-        let _ = writeln!(out, "  does not start: {}: {}", error.kind.as_str(), indent(&lines(&error.message)));
+        let _ = writeln!(
+            out,
+            "  does not start: {}: {}",
+            error.kind.as_str(),
+            indent(&lines(&error.message))
+        );
         return;
     }
     if let Some(revision) = &server.revision {
@@ -109,7 +118,11 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
     if server.tools.is_empty() {
         return;
     }
-    let shown: Vec<String> = server.tools.iter().map(|tool| shorten(&one_line(&tool.name), WIDEST)).collect();
+    let shown: Vec<String> = server
+        .tools
+        .iter()
+        .map(|tool| shorten(&one_line(&tool.name), WIDEST))
+        .collect();
     let width = shown.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
     let _ = writeln!(
         out,
@@ -141,7 +154,10 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
         };
         let group = rest.iter().take_while(same).count().max(1);
         if tool != Some((&first.server, first.index)) {
-            let server = first.server.as_ref().map_or_else(String::new, |server| format!("{server}."));
+            let server = first
+                .server
+                .as_ref()
+                .map_or_else(String::new, |server| format!("{server}."));
             let name = one_line(&format!("{server}{}", first.tool));
             let _ = writeln!(out, "{}", paint(style, Paint::new().bold(), &name));
             tool = Some((&first.server, first.index));
@@ -162,7 +178,11 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
 }
 
 fn tools(lint: &LintReport) -> usize {
-    let mut tools: Vec<_> = lint.findings.iter().map(|finding| (&finding.server, finding.index)).collect();
+    let mut tools: Vec<_> = lint
+        .findings
+        .iter()
+        .map(|finding| (&finding.server, finding.index))
+        .collect();
     tools.sort();
     tools.dedup();
     tools.len()

@@ -21,12 +21,20 @@ pub(super) fn render(report: &DoctorReport) -> String {
         .collect();
     let mut results = Vec::new();
     for finding in report.lint.iter().flat_map(|lint| &lint.findings) {
-        let Some(index) = RULES.into_iter().position(|rule| finding.rule.as_deref() == Some(rule.id)) else {
+        let Some(index) = RULES
+            .into_iter()
+            .position(|rule| finding.rule.as_deref() == Some(rule.id))
+        else {
             continue;
         };
         let server = report.server_of(finding);
-        let file = server.and_then(|server| server.file.as_deref()).unwrap_or("mcptest.yml");
-        let hint = finding.suggestion.as_ref().map_or_else(String::new, |hint| format!(". {hint}"));
+        let file = server
+            .and_then(|server| server.file.as_deref())
+            .unwrap_or("mcptest.yml");
+        let hint = finding
+            .suggestion
+            .as_ref()
+            .map_or_else(String::new, |hint| format!(". {hint}"));
         let mut result = json!({
             "ruleId": finding.rule,
             "ruleIndex": index,
