@@ -1,6 +1,8 @@
 //! One file per command.
 
 mod completions;
+mod doctor;
+mod explain;
 mod mock;
 mod mutate;
 mod plan_runs;
@@ -10,6 +12,7 @@ mod score;
 mod validate;
 
 use mcptest_report::ExitCode;
+pub use run::warn;
 
 use crate::cli::{Cli, Command};
 use crate::output::Output;
@@ -23,6 +26,8 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
+        Command::Doctor(args) => doctor::doctor(args, &output),
+        Command::Explain(args) => explain::explain(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Completions(args) => completions::completions(args, &output),
