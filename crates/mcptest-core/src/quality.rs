@@ -10,7 +10,7 @@
 //! | `annotations` | 0, ½ or 1 | no `annotations` object | at least one hint, and all hints boolean; ½ for an object that has none or a wrong one |
 //!
 //! Lengths are in characters, outer blanks trimmed. The formulas are ours: simple enough to be worked out by hand, and monotone, so that mending what
-//! a rule of the [lint](crate::lint) complains about never lowers a score. Means are taken exactly and rounded once.
+//! a rule of the [lint] complains about never lowers a score. Means are taken exactly and rounded once.
 
 use std::collections::BTreeMap;
 

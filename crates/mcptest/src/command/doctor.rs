@@ -20,7 +20,11 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> ExitCode {
         Ok(code) => code,
         Err(words) => {
             output.error(&words);
-            ExitCode::CouldNotRun
+            if words == catalogs::INTERRUPTED {
+                ExitCode::Interrupted
+            } else {
+                ExitCode::CouldNotRun
+            }
         }
     }
 }

@@ -90,6 +90,30 @@ fn a_sloppy_server_is_told_as_it_is() {
 }
 
 #[test]
+fn an_end_in_the_middle_leaves_no_server() {
+    let dir = folder(&[("silent.sh", "echo $$ > pid; exec sleep 60")]);
+    let mut child = mcptest(dir.path())
+        .args(["doctor", "--", "sh", "silent.sh"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid_file = dir.path().join("pid");
+    let pid = loop {
+        match std::fs::read_to_string(&pid_file) {
+            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+            _ => std::thread::yield_now(),
+        }
+    };
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}
+
+#[test]
 fn quality_counts_malformed_entries_and_errors_are_no_failures() {
     let suite = r#"
 servers:
