@@ -10,7 +10,7 @@
 //! | `annotations` | 0, ½ or 1 | no `annotations` object | at least one hint, and all hints boolean; ½ for an object that has none or a wrong one |
 //!
 //! Lengths are in characters, outer blanks trimmed. The formulas are ours: simple enough to be worked out by hand, and monotone, so that mending what
-//! a rule of the [lint](crate::lint) complains about never lowers a score. Means are taken exactly and rounded once.
+//! a rule of the [lint] complains about never lowers a score. Means are taken exactly and rounded once.
 
 use std::collections::BTreeMap;
 
@@ -173,16 +173,13 @@ fn heuristics(entry: &Value) -> [Ratio; 6] {
     };
     let description = tool.description().unwrap_or("").trim();
     let length = description.chars().count() as u64;
-    let repeats = lint::lint(None, std::slice::from_ref(entry))
-        .iter()
-        .any(|finding| finding.rule.as_deref() == Some("DESC-003"));
     let parameters = match (tool.input_schema(), lint::documented_arguments(&tool)) {
         (Some(Value::Object(_)), (_, 0)) => Ratio::one(),
         (Some(Value::Object(_)), (documented, all)) => Ratio::new(documented as u64, all as u64),
         _ => nothing(),
     };
     [
-        one_if(length > 0 && !repeats),
+        one_if(length > 0 && !lint::repeats_name(&tool)),
         Ratio::new(length.min(LONG_ENOUGH), LONG_ENOUGH),
         parameters,
         if length == 0 {

@@ -8,11 +8,15 @@ use mcptest_runner::CheckupSettings;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::Server;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::CatalogArgs;
 use crate::command::warn;
 use crate::output::Output;
 use crate::suites;
+
+/// The complaint of a command that was broken off.
+pub const INTERRUPTED: &str = "interrupted";
 
 /// What was asked for, and the secrets that must not be shown.
 pub struct Catalogs {
@@ -102,12 +106,29 @@ fn check_up(servers: &[(String, Server)], args: &CatalogArgs) -> Result<Vec<Chec
         };
         tokio::select! {
             done = examine => done,
-            _ = tokio::signal::ctrl_c() => {
+            () = asked_to_end() => {
                 mcptest_runner::kill_all();
-                Err("interrupted".to_owned())
+                Err(INTERRUPTED.to_owned())
             }
         }
     })
+}
+
+/// Returns when somebody wants an end. Without signals there is nothing to wait for.
+async fn asked_to_end() {
+    let listen = |kind| signal(kind).ok();
+    let (Some(mut interrupt), Some(mut terminate), Some(mut hangup)) = (
+        listen(SignalKind::interrupt()),
+        listen(SignalKind::terminate()),
+        listen(SignalKind::hangup()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
 }
 
 /// Reads a catalog file.

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(tool: &Tool) -> Vec<Hit> {
-    if fold(description(tool)).is_empty() || fold(description(tool)) != fold(tool.name()) {
+    if !repeats(tool) {
         return Vec::new();
     }
     vec![
@@ -25,6 +25,12 @@ fn check(tool: &Tool) -> Vec<Hit> {
         )
         .at("/description"),
     ]
+}
+
+/// Whether the description is the name again.
+pub(super) fn repeats(tool: &Tool) -> bool {
+    let text = fold(description(tool));
+    !text.is_empty() && text == fold(tool.name())
 }
 
 /// Lower case, with one blank for whatever separates words.

@@ -1,5 +1,8 @@
 //! DESC-004: the description contains no common verb.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use super::{Hit, Rule, Severity, Smell, description};
 use crate::catalog::Tool;
 
@@ -45,13 +48,14 @@ fn check(tool: &Tool) -> Vec<Hit> {
     ]
 }
 
+static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| VERBS.split_whitespace().collect());
+
 fn has_verb(text: &str) -> bool {
     text.split(|character: char| !character.is_alphabetic())
         .filter(|word| !word.is_empty())
         .any(|word| {
-            forms(&word.to_lowercase())
-                .iter()
-                .any(|form| VERBS.split_whitespace().any(|verb| verb == form))
+            let forms = forms(&word.to_lowercase());
+            forms.iter().any(|form| KNOWN.contains(form.as_str()))
         })
 }
 

@@ -300,6 +300,11 @@ pub(crate) fn tells_return(tool: &Tool) -> bool {
         || ["return", "output", "result"].iter().any(|word| text.contains(word))
 }
 
+/// Whether a description only repeats the name (DESC-003).
+pub(crate) fn repeats_name(tool: &Tool) -> bool {
+    desc_003::repeats(tool)
+}
+
 /// The arguments of a tool that have a description, and all of them.
 pub(crate) fn documented_arguments(tool: &Tool) -> (usize, usize) {
     let root = tool.input_schema().unwrap_or(&Value::Null);

@@ -33,7 +33,10 @@ pub(super) fn render(report: &DoctorReport) -> String {
             let _ = writeln!(out, "- **{}**: {}", problem.severity.as_str(), cell(&problem.message));
         }
         if !server.tools.is_empty() {
-            out.push_str("\n| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n");
+            if !server.problems.is_empty() {
+                out.push('\n');
+            }
+            out.push_str("| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n");
         }
         for tool in server.tools.iter().take(MOST_ROWS) {
             let price = tool.tokens;

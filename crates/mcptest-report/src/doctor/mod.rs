@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use diff::unified_diff;
+use mcptest_core::text::one_line;
 
 use crate::ExitCode;
 use crate::reporter::Style;
@@ -292,6 +293,22 @@ impl LintReport {
     }
 }
 
+/// A catalog as indented JSON. Characters that could steer a terminal are written as escapes, which mean the same to a parser.
+#[must_use]
+pub fn catalog_json(listed: &[Value]) -> String {
+    let text = format!("{:#}\n", serde_json::json!({ "tools": listed }));
+    let mut out = String::with_capacity(text.len());
+    let mut buffer = [0; 4];
+    for character in text.chars() {
+        if character == '\n' || one_line(character.encode_utf8(&mut buffer)) == *character.encode_utf8(&mut [0; 4]) {
+            out.push(character);
+        } else {
+            out.push_str(&format!("\\u{:04x}", u32::from(character)));
+        }
+    }
+    out
+}
+
 /// Tenths of a percent, rounded down.
 fn tenths(part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(part) * 1000 / u128::from(whole.max(1))).unwrap_or(u64::MAX)
@@ -431,6 +448,17 @@ mod tests {
             assert_eq!(place["artifactLocation"]["uri"], "weather.json");
             assert!(place["region"]["startLine"].as_u64().unwrap() >= 1);
         }
+    }
+
+    #[test]
+    fn a_written_catalog_is_harmless_and_the_same() {
+        let listed = hostile().as_array().cloned().unwrap();
+        let text = catalog_json(&listed);
+        assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'));
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).unwrap(),
+            json!({ "tools": listed })
+        );
     }
 
     #[test]

@@ -43,7 +43,9 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
             .collect();
         let _ = writeln!(out, "{what}: {}", tools.join(", "));
     }
-    if let Some(lint) = &report.lint {
+    // Nothing was linted where no server started.
+    let started = report.servers.iter().any(|server| server.error.is_none());
+    if let Some(lint) = report.lint.as_ref().filter(|_| started) {
         if !report.look_alikes.is_empty() || report.servers.len() > 1 {
             out.push('\n');
         }

@@ -7,7 +7,6 @@ use mcptest_core::lint::{self, fix};
 use mcptest_report::doctor::{self, Checkup, DoctorReport, Format};
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostics, suggest};
-use serde_json::{Value, json};
 
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
@@ -21,7 +20,11 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> ExitCode {
         Ok(code) => code,
         Err(words) => {
             output.error(&words);
-            ExitCode::CouldNotRun
+            if words == catalogs::INTERRUPTED {
+                ExitCode::Interrupted
+            } else {
+                ExitCode::CouldNotRun
+            }
         }
     }
 }
@@ -112,8 +115,7 @@ fn write_fixes(checkups: &[Checkup], file: &Path, output: &Output, redactor: &Re
         return Err(redactor.text(&error.message));
     }
     let (fixed, changes) = fix::fix(&checkup.listed);
-    let pretty = |tools: &[Value]| format!("{:#}\n", json!({"tools": tools}));
-    let (old, new) = (pretty(&checkup.listed), pretty(&fixed));
+    let (old, new) = (doctor::catalog_json(&checkup.listed), doctor::catalog_json(&fixed));
     let target = file.display().to_string();
     output::write_file(&target, &new)?;
     let name = checkup.file.as_deref().unwrap_or(&checkup.name);

@@ -10,6 +10,7 @@
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `docs` | every block of the README and the pages below `docs` |
+//! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
@@ -17,6 +18,7 @@
 mod bad_suites;
 mod bounds;
 mod docs;
+mod doctor;
 mod examples;
 mod golden;
 mod mutation;
