@@ -1,12 +1,14 @@
 //! One file per command.
 
 mod completions;
+mod diff;
 mod mock;
 mod mutate;
 mod plan_runs;
 mod run;
 mod schema;
 mod score;
+mod tool_bench;
 mod validate;
 
 use mcptest_report::ExitCode;
@@ -22,6 +24,8 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Score(args) => score::score(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
+        Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
+        Command::Diff(args) => diff::diff(args, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
