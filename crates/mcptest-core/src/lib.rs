@@ -21,11 +21,15 @@
 //! | [`fault`] | injected faults: which calls they strike, and what is synthesized |
 //! | [`statistics`] | Wilson and exact intervals, computed the same on every platform |
 //! | [`random`] | seeded order without a global generator |
+//! | [`lint`] | rules over tool catalogs, one file each, their waivers and fixes |
+//! | [`quality`] | the description quality score and the `tool_quality:` block |
+//! | [`look_alikes`] | tools with the same name, or nearly |
 //! | [`lexical`] | the word-overlap tool selector |
 //! | [`tool_bench`] | whether descriptions carry the choice of a tool |
 //! | [`catalog_diff`] | what changed between two catalogs, and what that breaks |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
+//! | [`redact`] | taking secrets out of texts and values |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
@@ -35,12 +39,16 @@ pub mod expect;
 pub mod fault;
 pub mod json;
 pub mod lexical;
+pub mod lint;
+pub mod look_alikes;
 pub mod matcher;
 pub mod mutate;
 pub mod percent;
 pub mod prices;
+pub mod quality;
 pub mod random;
 mod ratio;
+pub mod redact;
 pub mod statistics;
 pub mod target;
 pub mod text;

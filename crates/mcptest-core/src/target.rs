@@ -81,6 +81,18 @@ impl Target {
         }
     }
 
+    /// The keys, for a path of nothing else.
+    #[must_use]
+    pub fn keys(&self) -> Option<Vec<&str>> {
+        self.steps
+            .iter()
+            .map(|step| match step {
+                Step::Key(key) => Some(key.as_str()),
+                Step::Index(_) | Step::Each => None,
+            })
+            .collect()
+    }
+
     /// The path as written.
     #[must_use]
     pub fn as_str(&self) -> &str {

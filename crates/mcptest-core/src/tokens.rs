@@ -27,8 +27,36 @@ pub fn count(text: &str) -> u64 {
 /// order in which the server sent them, counted apart and summed. What a tool does not have costs nothing.
 #[must_use]
 pub fn of_tool(tool: &Tool) -> u64 {
-    let schema = tool.input_schema().map_or(0, |schema| count(&schema.to_string()));
-    count(tool.name()) + tool.description().map_or(0, count) + schema
+    price(tool).sum()
+}
+
+/// The parts of a tool's price.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Price {
+    /// Of the name.
+    pub name: u64,
+    /// Of the description.
+    pub description: u64,
+    /// Of the input schema.
+    pub schema: u64,
+}
+
+impl Price {
+    /// What the tool costs.
+    #[must_use]
+    pub fn sum(self) -> u64 {
+        self.name + self.description + self.schema
+    }
+}
+
+/// What a tool costs, part by part: see [`of_tool`].
+#[must_use]
+pub fn price(tool: &Tool) -> Price {
+    Price {
+        name: count(tool.name()),
+        description: tool.description().map_or(0, count),
+        schema: tool.input_schema().map_or(0, |schema| count(&schema.to_string())),
+    }
 }
 
 /// The sum over a catalog.

@@ -97,11 +97,6 @@ impl Manifest {
         })
     }
 
-    /// The entries of `tools/list`, in its order.
-    pub fn listed_tools(&self) -> impl Iterator<Item = &Value> {
-        self.tools.iter().flatten().map(|tool| &tool.wire)
-    }
-
     /// A server with these captured tools, each listed exactly as it is, well-formed or not. A tool answers with its name and
     /// arguments; those are checked if the captured schema can be used.
     #[must_use]

@@ -3,14 +3,14 @@
 //! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided before. One file per reporter, one list of
 //! them ([`REPORTERS`]). Everything that leaves through here is redacted, and text from servers and models is made harmless for terminals.
 
+pub mod doctor;
 pub mod exit_code;
 pub mod model;
-mod redact;
 mod reporter;
 
 pub use exit_code::ExitCode;
+pub use mcptest_core::redact::Redactor;
 pub use model::Report;
-pub use redact::Redactor;
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, Style, find, render};
 

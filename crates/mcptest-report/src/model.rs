@@ -66,6 +66,8 @@ pub enum Kind {
     Agent,
     /// A tool was called directly.
     Tool,
+    /// The descriptions of a server's tools were judged.
+    ToolQuality,
 }
 
 /// One run of a test.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
 use mcptest_core::trace::Trace;
+use mcptest_core::verdict::Verdict;
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
@@ -21,6 +22,7 @@ use crate::judge::{self, Bench};
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
 use crate::tool_call::tool_call;
+use crate::tool_list::tool_list;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
@@ -140,6 +142,7 @@ async fn carry_out(
             (agent_run(test, model, run, sessions, on_event).await, None)
         }
         Test::Tool(test) => tool_call(test, sessions).await,
+        Test::ToolQuality(test) => tool_list(test, sessions).await,
     };
     trace.test = Some(suite.tests[case.test].name().to_owned());
     trace.model.clone_from(&case.model);
@@ -148,11 +151,15 @@ async fn carry_out(
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
-fn preview(test: &Test, finished: &Finished) -> mcptest_core::verdict::Verdict {
+fn preview(test: &Test, finished: &Finished) -> Verdict {
     let (expect, seen) = match test {
         Test::Agent(test) if !test.expect.is_empty() => (&test.expect, Some(finished.trace.observable())),
         Test::Agent(test) => (&test.expect, None),
         Test::Tool(test) => (&test.expect, finished.seen.clone()),
+        Test::ToolQuality(test) => {
+            let bench = judge::quality_gate(test, finished.seen.as_ref());
+            return finished.trace.error.as_ref().map_or(bench.verdict, |_| Verdict::Error);
+        }
     };
     let assertions: Vec<Assertion> = match seen {
         Some(seen) => expect
@@ -206,6 +213,11 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
                 for one in finished {
                     let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
                     tests.push(judge::tool(&bench, test, one.trace, one.seen.as_ref(), slow));
+                }
+            }
+            Test::ToolQuality(test) => {
+                for one in finished {
+                    tests.push(judge::tool_quality(&bench, test, one.trace, one.seen.as_ref()));
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! The pure step from evidence to verdicts. `run` and `score` both end here.
 
-use mcptest_core::eval::{Context, Run};
+use mcptest_core::eval::{Context, GateOutcome, Run};
 use mcptest_core::expect::Assertion;
 use mcptest_core::prices::Prices;
+use mcptest_core::quality;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{RunError, Verdict};
 use mcptest_report::model::{Kind, RunReport, TestReport};
-use mcptest_suite::suite::{AgentTest, NoEvidence, ToolTest};
+use mcptest_suite::suite::{AgentTest, NoEvidence, ToolQualityTest, ToolTest};
 use serde_json::Value;
 
 use crate::plan;
@@ -63,6 +64,7 @@ pub(crate) fn agent(
     let mut verdicts: Vec<Verdict> = runs
         .iter()
         .map(|run| run.verdict)
+        .filter(|verdict| !(test.tolerates_failed_runs && *verdict == Verdict::Fail))
         .chain(gates.iter().map(|gate| gate.verdict))
         .collect();
     if no_evidence.is_some() {
@@ -156,6 +158,52 @@ pub(crate) fn tool(
         gates: Vec::new(),
         no_evidence: None,
     }
+}
+
+/// Judges a catalog: one gate, and no run unless the catalog could not be had.
+pub(crate) fn tool_quality(
+    bench: &Bench<'_>,
+    test: &ToolQualityTest,
+    trace: Trace,
+    listed: Option<&Value>,
+) -> TestReport {
+    let error = trace.error.clone();
+    let mut runs = Vec::new();
+    let mut gates = Vec::new();
+    let verdict = if error.is_some() {
+        runs.push(RunReport {
+            index: 1,
+            name: test.name.clone(),
+            verdict: Verdict::Error,
+            trace,
+            assertions: Vec::new(),
+            error,
+        });
+        Verdict::Error
+    } else {
+        let mut gate = quality_gate(test, listed);
+        gate.verdict = bench.settle(gate.verdict);
+        let verdict = gate.verdict;
+        gates.push(gate);
+        verdict
+    };
+    TestReport {
+        name: test.name.clone(),
+        kind: Kind::ToolQuality,
+        model: None,
+        label: test.name.clone(),
+        suite: bench.suite.to_owned(),
+        verdict,
+        runs,
+        gates,
+        no_evidence: None,
+    }
+}
+
+/// The `tool_quality:` gate over what a server listed.
+pub(crate) fn quality_gate(test: &ToolQualityTest, listed: Option<&Value>) -> GateOutcome {
+    let listed = listed.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    quality::judge(&test.expect, listed)
 }
 
 impl Bench<'_> {

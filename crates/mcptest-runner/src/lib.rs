@@ -5,6 +5,7 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod doctor;
 mod event;
 mod execute;
 mod judge;
@@ -14,7 +15,9 @@ mod plan;
 mod score;
 mod sessions;
 mod tool_call;
+mod tool_list;
 
+pub use doctor::{CheckupSettings, check_up};
 pub use event::Event;
 pub use execute::{RunSettings, run};
 pub use mcptest_agent::builtin::{MODELS, check_model};

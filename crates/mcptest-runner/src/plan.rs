@@ -19,6 +19,7 @@ impl Filter {
         let (name, tags) = match test {
             Test::Agent(test) => (&test.name, &test.tags),
             Test::Tool(test) => (&test.name, &test.tags),
+            Test::ToolQuality(test) => (&test.name, &test.tags),
         };
         let named = self.names.is_empty() || self.names.iter().any(|word| name.contains(word.as_str()));
         let tagged = self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag));
@@ -72,10 +73,10 @@ pub(crate) fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
                 label: label(&test.name, Some(model), test.models.len() > 1),
                 runs: Suite::runs_of(test),
             })),
-            Test::Tool(test) => cases.push(Case {
+            Test::Tool(_) | Test::ToolQuality(_) => cases.push(Case {
                 test: index,
                 model: None,
-                label: test.name.clone(),
+                label: test.name().to_owned(),
                 runs: 1,
             }),
         }

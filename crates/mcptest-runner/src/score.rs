@@ -160,7 +160,7 @@ fn find_homes(
         return Ok(vec![Some(home); traces.len()]);
     }
     let is_direct_call = |name: &str| {
-        let mut direct = suite.tests.iter().filter(|test| matches!(test, Test::Tool(_)));
+        let mut direct = suite.tests.iter().filter(|test| !matches!(test, Test::Agent(_)));
         direct.any(|test| test.name() == name)
     };
     traces

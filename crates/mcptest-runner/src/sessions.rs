@@ -50,11 +50,11 @@ struct Shared {
 /// A connected server.
 pub(crate) struct Session {
     name: String,
-    client: Client,
+    pub(crate) client: Client,
     call_timeout: Duration,
     /// Whether that is `--timeout`, which no test's own comes before.
     timeout_is_final: bool,
-    tools: Mutex<Option<Vec<Tool>>>,
+    listed: Mutex<Option<Vec<Value>>>,
     fresh: bool,
 }
 
@@ -146,7 +146,7 @@ impl Sessions {
             client,
             call_timeout,
             timeout_is_final: self.settings.timeout.is_some(),
-            tools: Mutex::new(None),
+            listed: Mutex::new(None),
             fresh,
         })
     }
@@ -166,16 +166,21 @@ impl Sessions {
 impl Session {
     /// The server's tools, listed once per session.
     pub async fn tools(&self) -> Result<Vec<Tool>, RunError> {
-        let mut tools = self.tools.lock().await;
-        if let Some(tools) = &*tools {
-            return Ok(tools.clone());
-        }
-        let listed = self.client.list_tools().await.map_err(|error| run_error(&error))?;
-        let listed: Vec<Tool> = listed
+        let listed = self.listing().await?;
+        Ok(listed
             .iter()
             .filter_map(|tool| Tool::from_listing(Some(&self.name), tool))
-            .collect();
-        *tools = Some(listed.clone());
+            .collect())
+    }
+
+    /// What the server lists, entry by entry as sent, asked for once per session.
+    pub async fn listing(&self) -> Result<Vec<Value>, RunError> {
+        let mut known = self.listed.lock().await;
+        if let Some(listed) = &*known {
+            return Ok(listed.clone());
+        }
+        let listed = self.client.list_tools().await.map_err(|error| run_error(&error))?;
+        *known = Some(listed.clone());
         Ok(listed)
     }
 

@@ -8,14 +8,15 @@ use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::fault::Fault;
 use mcptest_core::matcher::{Matcher, Problem};
+use mcptest_core::quality;
 use mcptest_core::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::{Diagnostic, Document, NodeValue, Span, suggest};
 use serde_json::Value;
 
-use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolTestFile, WrittenDuration};
+use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolQualityFile, ToolTestFile, WrittenDuration};
 use crate::import::{Broken, Part};
 use crate::load::{LoadOptions, Purpose};
-use crate::suite::{AgentTest, NoEvidence, Server, Suite, Test, ToolTest};
+use crate::suite::{AgentTest, NoEvidence, Server, Suite, Test, ToolQualityTest, ToolTest};
 
 /// Roots of a direct tool test.
 const TOOL_ROOTS: [&str; 2] = ["result", "error"];
@@ -110,6 +111,14 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
         try_expectations(&at, expect, &TOOL_ROOTS, &mut problems);
         let assertions = expect.and_then(|expect| expect.get("assertions"));
         try_expectations(&format!("{at}/assertions"), assertions, &TOOL_ROOTS, &mut problems);
+    }
+    for (index, entry) in list_of(&root, "tool_quality").iter().enumerate() {
+        let at = format!("/tool_quality/{index}/expect");
+        let list = entry.get("expect").and_then(Value::as_array).filter(|_| !touched(&at));
+        let written: Vec<_> = list.into_iter().flatten().cloned().map(WrittenExpectation).collect();
+        if let Err(found) = quality::expectations(&written, &at) {
+            problems.extend(found.iter().map(|problem| place(document, "", problem)));
+        }
     }
     problems
 }
@@ -322,6 +331,11 @@ impl Checker<'_> {
                         self.tool_test(part, &format!("/tools/{index}"), test);
                     }
                 }
+                "tool_quality" => {
+                    for (index, test) in part.file.tool_quality.iter().enumerate() {
+                        self.quality_test(part, &format!("/tool_quality/{index}"), test);
+                    }
+                }
                 _ => {}
             }
         }
@@ -436,7 +450,9 @@ impl Checker<'_> {
         }
         let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
         let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
+        let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
         self.suite.tests.push(Test::Agent(AgentTest {
+            tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
             faults,
             detection_budget_ms,
             distractors,
@@ -487,19 +503,33 @@ impl Checker<'_> {
         }
     }
 
+    fn quality_test(&mut self, part: &Part, at: &str, file: &ToolQualityFile) {
+        self.name(part, at, &file.name);
+        self.named_server(part, at, &file.server);
+        match quality::expectations(&file.expect, &format!("{at}/expect")) {
+            Ok(expect) => self.suite.tests.push(Test::ToolQuality(ToolQualityTest {
+                name: file.name.clone(),
+                server: file.server.clone(),
+                expect,
+                tags: file.tags.clone(),
+            })),
+            Err(found) => self.add(part, "", &found),
+        }
+    }
+
+    /// A test that is not an agent's names one server.
+    fn named_server(&mut self, part: &Part, at: &str, server: &str) {
+        if self.options.purpose == Purpose::Run && !self.is_declared(server) {
+            let known = self.declared();
+            let place = format!("{at}/server");
+            self.problems
+                .push(unknown_name(part, &place, "server", server, &known, "servers"));
+        }
+    }
+
     fn tool_test(&mut self, part: &Part, at: &str, file: &ToolTestFile) {
         self.name(part, at, &file.name);
-        if self.options.purpose == Purpose::Run && !self.is_declared(&file.server) {
-            let known = self.declared();
-            self.problems.push(unknown_name(
-                part,
-                &format!("{at}/server"),
-                "server",
-                &file.server,
-                &known,
-                "servers",
-            ));
-        }
+        self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
         let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
         if file.expect.assertions.is_empty() {

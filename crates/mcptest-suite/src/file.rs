@@ -40,7 +40,6 @@ pub struct SuiteFile {
     /// Faults that a test can inject.
     pub faults: Vec<WrittenFault>,
     /// Quality bars for the tool descriptions of a server.
-    #[schemars(extend("x-mcptest-unavailable" = "the description quality gate is not built in yet", "not" = {}))]
     pub tool_quality: Vec<ToolQualityFile>,
     /// Spend and time caps.
     #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
@@ -289,12 +288,19 @@ impl JsonSchema for ToolExpect {
 #[serde(deny_unknown_fields)]
 pub struct ToolQualityFile {
     /// The name; the row of the report carries it.
+    #[schemars(length(min = 1))]
     pub name: String,
+    /// Words for the reader.
+    #[serde(default)]
+    pub description: Option<String>,
     /// The server whose catalog is judged.
     pub server: String,
-    /// Assertions over the quality figures.
+    /// Assertions over the quality figures. Default: `min_score >= 0.50`, `mean_score >= 0.70` and `critical_count <= 0`.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
+    /// Labels for choosing tests.
+    #[serde(default)]
+    pub tags: Vec<String>,
 }
 
 /// How the suite runs.

@@ -109,8 +109,7 @@ impl Reader<'_> {
         for (name, value) in put_in.from_env {
             self.secret(&name, value);
         }
-        let schema = crate::schema::suite_schema();
-        let mut wrong = mcptest_yaml::check(&document, &schema);
+        let mut wrong = mcptest_yaml::check(&document, crate::schema::shared());
         // That nothing is there has been said.
         wrong.retain(|problem| !unset.contains(&problem.span()));
         if !wrong.is_empty() || !unset.is_empty() {

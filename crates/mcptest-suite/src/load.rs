@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mcptest_core::redact::Redactor;
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;
@@ -42,11 +43,14 @@ pub struct Loaded {
 /// Every problem found, each with its place.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
     let gathered = import::gather(path, options.env);
+    // A value from the environment may stand where a name was expected, and would be told in the complaint.
+    let redactor = Redactor::new(gathered.secrets.iter().cloned());
+    let clean = |problems| sorted(problems, &gathered.order, &redactor);
     let mut problems = gathered.problems;
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
         // What can be said about expressions is said now, not after the next attempt.
         problems.extend(gathered.broken.iter().flat_map(check::expressions_of_broken));
-        return Err(sorted(problems, &gathered.order));
+        return Err(clean(problems));
     }
     let mut checked = check::check(&gathered.parts, options);
     checked.suite.name = gathered
@@ -59,9 +63,9 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
                 |name| name.to_string_lossy().into_owned(),
             )
         });
-    checked.suite.secrets = gathered.secrets;
+    checked.suite.secrets.clone_from(&gathered.secrets);
     problems.extend(checked.problems);
-    let all = sorted(problems, &gathered.order);
+    let all = clean(problems);
     if all.has_errors() {
         Err(all)
     } else {
@@ -72,8 +76,8 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
     }
 }
 
-/// By file, in the order read, then by place.
-fn sorted(mut problems: Vec<Diagnostic>, order: &[String]) -> Diagnostics {
+/// By file, in the order read, then by place; without secrets.
+fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) -> Diagnostics {
     problems.sort_by_key(|problem| {
         let (file, position) = problem.location();
         let rank = order
@@ -82,5 +86,6 @@ fn sorted(mut problems: Vec<Diagnostic>, order: &[String]) -> Diagnostics {
             .unwrap_or(usize::MAX);
         (rank, position)
     });
-    Diagnostics(problems)
+    let clean = |problem: Diagnostic| problem.map_words(|words| redactor.text(words));
+    Diagnostics(problems.into_iter().map(clean).collect())
 }

@@ -1,5 +1,7 @@
 //! The JSON Schema of suite files, for editors and for our own checks.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::file::SuiteFile;
@@ -13,6 +15,16 @@ pub fn suite_schema() -> Value {
     schema["title"] = json!("mcptest suite");
     schema["$id"] = json!("https://mcptest.sh/schema/v1.json");
     schema
+}
+
+/// The schema that files are checked against: the published one, which a test holds to be [`suite_schema`]. Reading it costs a tenth of
+/// generating it, and every invocation that loads a suite needs it.
+pub(crate) fn shared() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let published = include_str!("../../../schema/suite.schema.json");
+        serde_json::from_str(published).unwrap_or_else(|_| suite_schema())
+    });
+    &SCHEMA
 }
 
 #[cfg(test)]
@@ -31,6 +43,11 @@ mod tests {
                 "{definition}"
             );
         }
+    }
+
+    #[test]
+    fn the_published_schema_is_up_to_date() {
+        assert_eq!(shared(), &suite_schema(), "run `cargo xtask generate`");
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl Suite {
         let mentioned = self.tests.iter().flat_map(|test| match test {
             Test::Agent(test) => test.servers.clone(),
             Test::Tool(test) => vec![test.server.clone()],
+            Test::ToolQuality(test) => vec![test.server.clone()],
         });
         self.servers.keys().cloned().chain(mentioned).collect()
     }
@@ -71,7 +72,7 @@ impl Suite {
     pub fn agent_tests(&self) -> impl Iterator<Item = &AgentTest> {
         self.tests.iter().filter_map(|test| match test {
             Test::Agent(test) => Some(test),
-            Test::Tool(_) => None,
+            Test::Tool(_) | Test::ToolQuality(_) => None,
         })
     }
 }
@@ -95,6 +96,22 @@ pub struct Server {
     pub isolation: Isolation,
 }
 
+impl Server {
+    /// A server that is started by a command line, with everything else as a suite's default.
+    #[must_use]
+    pub fn command(argv: Vec<String>, cwd: PathBuf) -> Self {
+        Self {
+            argv,
+            env: Vec::new(),
+            cwd,
+            timeout: None,
+            startup_timeout: Duration::from_secs(30),
+            lifecycle: Lifecycle::default(),
+            isolation: Isolation::default(),
+        }
+    }
+}
+
 /// One test.
 #[derive(Debug)]
 pub enum Test {
@@ -102,6 +119,8 @@ pub enum Test {
     Agent(AgentTest),
     /// A direct tool call.
     Tool(ToolTest),
+    /// A bar for the descriptions of a server's tools.
+    ToolQuality(ToolQualityTest),
 }
 
 impl Test {
@@ -111,6 +130,7 @@ impl Test {
         match self {
             Self::Agent(test) => &test.name,
             Self::Tool(test) => &test.name,
+            Self::ToolQuality(test) => &test.name,
         }
     }
 }
@@ -136,6 +156,8 @@ pub struct AgentTest {
     pub max_tokens: Option<u32>,
     /// Assertions on each run.
     pub expect: Vec<Expectation>,
+    /// Whether a run on which they do not hold is left to the `reliability:` gate.
+    pub tolerates_failed_runs: bool,
     /// Gates over all runs.
     pub gates: Vec<LoadedGate>,
     /// What `builtin/scripted` plays.
@@ -169,6 +191,19 @@ pub struct ToolTest {
     pub max_duration: Option<Duration>,
     /// The time allowed for the call, if the test has its own.
     pub timeout: Option<Duration>,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+/// A bar for the descriptions of a server's tools.
+#[derive(Debug)]
+pub struct ToolQualityTest {
+    /// The name.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// Assertions over the quality figures.
+    pub expect: Vec<Expectation>,
     /// Labels.
     pub tags: Vec<String>,
 }

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
 
 fn serve(mode: &str) -> ExitCode {
     let mut pages = 0;
+    let mut probes = 0;
     let mut late: Option<Value> = None;
     let mut asking: Option<Value> = None;
     let mut answers = Vec::new();
@@ -83,6 +84,16 @@ fn serve(mode: &str) -> ExitCode {
                     return ExitCode::from(1);
                 }
                 "ignores-probe" | "silent" => {}
+                // As if the first came before it could read.
+                "slow-stateless" => {
+                    probes += 1;
+                    if probes > 1 {
+                        reply(
+                            &id,
+                            json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}),
+                        );
+                    }
+                }
                 "null-id-on-probe" => {
                     say(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#);
                 }
@@ -91,6 +102,7 @@ fn serve(mode: &str) -> ExitCode {
             },
             "initialize" => match mode {
                 "silent" => {}
+                "slow-stateless" => refuse(&id, -32022, "this connection serves 2026-07-28"),
                 "unknown-revision" => {
                     reply(&id, json!({"protocolVersion": "2031-01-01", "capabilities": {}}));
                 }

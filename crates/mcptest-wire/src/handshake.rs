@@ -85,7 +85,7 @@ impl Opening<'_> {
         let wait = MAX_PROBE_WAIT.min(self.options.connect_timeout / 3);
         let unanswered = match self.ask_discover(connection, wait).await {
             Ok(CallOutcome::Result(result)) => {
-                if supported_versions(&result).contains(&Revision::LATEST_STATELESS.as_str()) {
+                if is_stateless(&result) {
                     return Ok(discovered(connection, result));
                 }
                 false
@@ -94,15 +94,26 @@ impl Opening<'_> {
             Err(error) if died(&error) => return Err(error),
             Err(error) => error.kind == WireErrorKind::Timeout,
         };
+        let late = |error: WireError| {
+            error.note(&format!(
+                "before that it left server/discover unanswered for {}",
+                show_duration(wait)
+            ))
+        };
         match self.initialize(connection).await {
             Ok(mut info) => {
                 info.probe_unanswered = unanswered;
                 Ok(info)
             }
-            Err(error) if unanswered => Err(error.note(&format!(
-                "before that it left server/discover unanswered for {}",
-                show_duration(wait)
-            ))),
+            // A server that was only slow to start gets to the probe before it gets to `initialize`, and may take the first for
+            // its lifecycle and refuse the second. Now that it answers, it can say so.
+            Err(refusal) if unanswered && refusal.kind == WireErrorKind::Protocol => {
+                match self.ask_discover(connection, self.remaining()).await {
+                    Ok(CallOutcome::Result(result)) if is_stateless(&result) => Ok(discovered(connection, result)),
+                    _ => Err(late(refusal)),
+                }
+            }
+            Err(error) if unanswered => Err(late(error)),
             Err(error) => Err(error),
         }
     }
@@ -128,13 +139,12 @@ impl Opening<'_> {
         let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
         match self.ask_discover(connection, self.remaining()).await? {
             CallOutcome::Result(result) => {
-                let versions = supported_versions(&result);
-                if versions.contains(&Revision::LATEST_STATELESS.as_str()) {
+                if is_stateless(&result) {
                     return Ok(discovered(connection, result));
                 }
                 Err(refuse(format!(
                     "the server supports no stateless revision we know (it lists: {})",
-                    quote(&versions.join(", "), 200)
+                    quote(&supported_versions(&result).join(", "), 200)
                 )))
             }
             CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => Err(refuse(format!(
@@ -285,6 +295,11 @@ pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<
 
 fn client_info(options: &ConnectOptions) -> Value {
     json!({"name": options.client_name, "version": options.client_version})
+}
+
+/// Whether an answer to `server/discover` lists the stateless revision that we speak.
+fn is_stateless(result: &Value) -> bool {
+    supported_versions(result).contains(&Revision::LATEST_STATELESS.as_str())
 }
 
 fn supported_versions(result: &Value) -> Vec<&str> {

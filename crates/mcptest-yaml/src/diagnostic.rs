@@ -93,6 +93,15 @@ impl Diagnostic {
         self
     }
 
+    /// Changes all words that are not the file's own, such as to take secrets out of them.
+    #[must_use]
+    pub fn map_words(mut self, change: impl Fn(&str) -> String) -> Self {
+        self.message = change(&self.message);
+        self.label = self.label.as_deref().map(&change);
+        self.help = self.help.iter().map(|help| change(help)).collect();
+        self
+    }
+
     /// Turns it into a warning.
     #[must_use]
     pub fn warning(mut self) -> Self {

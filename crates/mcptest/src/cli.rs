@@ -49,6 +49,10 @@ pub enum Command {
     Diff(DiffArgs),
     /// How many runs to make, or what a number of runs is worth.
     PlanRuns(PlanRunsArgs),
+    /// Examine servers and their tool catalogs: start, protocol, token price, lint.
+    Doctor(DoctorArgs),
+    /// Explain a lint rule, with a good and a bad example.
+    Explain(ExplainArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
     /// Serve a mock MCP server over standard input and output.
@@ -294,6 +298,90 @@ pub struct PlanRunsArgs {
     /// The confidence, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     pub confidence: f64,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Where tool catalogs come from, the same for every command that looks at them.
+#[derive(Debug, Args)]
+pub struct CatalogArgs {
+    /// A file: a mock manifest, or a captured `tools/list` answer as JSON. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub tools_from: Vec<PathBuf>,
+    /// A suite whose servers are started.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// Only this server of the suite. May be given several times. Default: all of them.
+    #[arg(long, value_name = "NAME", requires = "suite")]
+    pub server: Vec<String>,
+    /// A server to start, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// The time allowed for the start of a server and for each of its answers: `5s`, `500ms`, `2m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A token is one of cl100k_base: of a tool's name, its description, and its input schema as compact JSON.
+
+Exits with 1 if something is critical: a capability that is advertised and not answered, a name twice on one server, a
+critical finding of the lint; with --deny warning also for warnings. Exits with 2 if a server does not start.
+
+Examples:
+  mcptest doctor -- npx -y @modelcontextprotocol/server-everything
+  mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
+  mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
+  mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
+  mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes, show them as a diff")]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub catalog: CatalogArgs,
+    /// The context window that shares are of, in tokens.
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub context_window: u64,
+    /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see `mcptest explain`).
+    #[arg(long)]
+    pub lint_descriptions: bool,
+    /// What else fails besides what is critical.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub deny: Option<Deny>,
+    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub waivers: Option<PathBuf>,
+    /// Write the catalog with all safe fixes to a file, and show them as a diff. Takes one catalog.
+    #[arg(long, value_name = "FILE")]
+    pub fix: Option<PathBuf>,
+    /// How to tell. `sarif` and `github` show the findings of the lint and nothing else.
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Pretty, value_name = "FORMAT")]
+    pub format: DoctorFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    Warning,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    Pretty,
+    Json,
+    Sarif,
+    Github,
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest explain              all rules, a line each
+  mcptest explain DESC-009")]
+pub struct ExplainArgs {
+    /// The rule's id.
+    #[arg(value_name = "RULE")]
+    pub rule: Option<String>,
     /// How to tell.
     #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
     pub format: Format,

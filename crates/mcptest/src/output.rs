@@ -55,6 +55,11 @@ impl Output {
         self.err
     }
 
+    /// Whether results may have colour.
+    pub fn result_style(&self) -> Style {
+        self.out
+    }
+
     /// Whether a moving display makes sense: a person is watching.
     pub fn is_watched(&self) -> bool {
         std::io::stderr().is_terminal() && std::env::var_os("CI").is_none()

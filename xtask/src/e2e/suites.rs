@@ -66,6 +66,7 @@ fn passes(lab: &Lab, suite: &str, tests: usize) -> Result<Value> {
 fn catalog_is_whole(lab: &Lab) -> Result<()> {
     let finished = lab.run(&["run", "tests/e2e/fastmcp.yml", "--filter=page", "--reporter=json"])?;
     let report = report(&finished)?;
+    expect(&report, "/verdict", "pass")?;
     for test in [0, 1] {
         let pointer = format!("/tests/{test}/runs/0/trace/catalog");
         let catalog = report.pointer(&pointer).and_then(Value::as_array);

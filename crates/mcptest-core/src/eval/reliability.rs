@@ -38,6 +38,9 @@
 //!     - reliability.decay[3]: { ">=": 90 }
 //! ```
 //!
+//! A run whose `expect:` does not hold fails the test, whatever the figures are. With `tolerate_failed_runs: true` it is an outcome to
+//! count and no more: then the figures decide, which is what a floor below 100 is for.
+//!
 //! # Example
 //! ```
 //! use mcptest_core::eval::reliability::{pass_hat_k_unbiased, summarize};
@@ -76,6 +79,9 @@ pub struct Reliability {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub k: Option<u64>,
+    /// Whether a run whose `expect:` does not hold is only an outcome to count here. Default: it fails the test as well.
+    #[serde(default)]
+    pub tolerate_failed_runs: bool,
     /// Assertions on `reliability.*`. Default: `reliability.passhat_k` is at least 50.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::contains::{contains, lower};
 use super::diff::{Difference, differences};
-use super::{Comparison, Matcher, Rule, TypeName};
+use super::{Comparison, JsonSchema, Matcher, Rule, TypeName};
 use crate::json;
 use crate::text::shorten;
 
@@ -91,7 +91,7 @@ impl Rule {
                     with_article(actual)
                 ))),
             },
-            Self::Schema(validator) => schema(validator, actual),
+            Self::Schema(wanted) => schema(wanted, actual),
             Self::Length(matcher) => length(matcher, actual),
             Self::Type(wanted) => require(wanted.fits(actual), &|| format!("this is {}", with_article(actual))),
             Self::Compare(Comparison::NotEqual, wanted) => {
@@ -185,7 +185,10 @@ fn every(matcher: &Matcher, actual: &Value) -> Result<(), Mismatch> {
     Ok(())
 }
 
-fn schema(validator: &jsonschema::Validator, actual: &Value) -> Result<(), Mismatch> {
+fn schema(schema: &JsonSchema, actual: &Value) -> Result<(), Mismatch> {
+    let validator = schema
+        .validator()
+        .map_err(|error| Mismatch::because(format!("the schema does not work: {error}")))?;
     let mut errors = validator.iter_errors(actual).take(5).peekable();
     if errors.peek().is_none() {
         return Ok(());

@@ -1,9 +1,9 @@
 //! Written matcher to ready matcher; everything that can be wrong is found here, before anything runs.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
+use super::json_schema::JsonSchema;
+use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
 use crate::json::pointer_join;
 
@@ -58,15 +58,14 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
             let pattern = value
                 .as_str()
                 .ok_or_else(|| one(Problem::new(at, "`regex` takes a text")))?;
-            Rule::Regex(regex::Regex::new(pattern).map_err(|error| {
-                one(Problem::new(
-                    at,
-                    format!("not a valid regular expression: {}", last_line(&error.to_string())),
+            Rule::Regex(Pattern::new(pattern).map_err(|error| {
+                one(
+                    Problem::new(at, format!("not a valid regular expression: {}", last_line(&error)))
+                        .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"),
                 )
-                .help("the syntax is that of Rust's `regex` crate: no look-around, no back-references"))
             })?)
         }
-        "schema" => Rule::Schema(schema(value, at)?),
+        "schema" => Rule::Schema(JsonSchema::new(value, at)?),
         "length" => Rule::Length(Box::new(length(value, at)?)),
         "type" => Rule::Type(value.as_str().and_then(TypeName::parse).ok_or_else(|| {
             let known: Vec<_> = TypeName::ALL.iter().map(|(name, _)| *name).collect();
@@ -122,18 +121,6 @@ fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
             "`length` takes a count or comparisons, such as `{\">=\": 1}`",
         )]),
     }
-}
-
-/// Compiles a JSON Schema; references may not leave the document.
-pub(crate) fn schema(value: &Value, at: &str) -> Result<Arc<jsonschema::Validator>, Vec<Problem>> {
-    if !matches!(value, Value::Object(_) | Value::Bool(_)) {
-        return Err(vec![Problem::new(at, "a JSON Schema is a mapping")]);
-    }
-    jsonschema::validator_for(value).map(Arc::new).map_err(|error| {
-        // The error stands at the place in the schema that is wrong.
-        let place = format!("{at}{}", error.instance_path());
-        vec![Problem::new(place, format!("not a valid JSON Schema: {error}"))]
-    })
 }
 
 fn last_line(text: &str) -> &str {

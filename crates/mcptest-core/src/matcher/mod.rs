@@ -26,11 +26,13 @@ mod apply;
 mod compile;
 mod contains;
 mod diff;
+mod json_schema;
+mod pattern;
 mod schema;
 
 pub use apply::Mismatch;
-pub(crate) use compile::schema as compile_schema;
 pub use diff::{Difference, differences};
+pub(crate) use json_schema::JsonSchema;
 pub use schema::matcher_schema;
 
 use std::cmp::Ordering;
@@ -57,8 +59,8 @@ enum Rule {
     Any(Matcher),
     Every(Matcher),
     None(Matcher),
-    Regex(regex::Regex),
-    Schema(std::sync::Arc<jsonschema::Validator>),
+    Regex(pattern::Pattern),
+    Schema(JsonSchema),
     Length(Box<Matcher>),
     Type(TypeName),
     Exists(bool),

@@ -13,6 +13,8 @@
 //! | interval | Wilson's, z = 1.96 |
 //! | drop | baseline accuracy − accuracy after the edit; below 0 if the edit helped |
 //! | tokens removed | whitespace-separated words of names and descriptions, before − after |
+//! | TDQS | the mean and the worst of the tools' [quality scores](crate::quality) |
+//! | smells introduced | named smells of the [lint](crate::lint) that there are more of after the edit |
 //! | confusion | how often which tool was picked where which was intended, with the words that decided |
 //!
 //! # Intended tool
@@ -28,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 pub use mutation::{GENERIC, Mutation, MutationKind};
-pub use quality::{CatalogQuality, NotMeasured, Quality, ToolQuality, smells_introduced};
+pub use quality::{CatalogQuality, NotMeasured, Quality, Tdqs, ToolQuality, smells_introduced};
 pub use spec::{BenchSpec, InlineCatalog, IntentSpec, KindSpec, MutationSpec, Problem, spec_schema};
 
 use crate::catalog::Tool;
@@ -567,6 +569,22 @@ mod tests {
             ]
         );
         assert_eq!(report.max_drop, None);
+    }
+
+    #[test]
+    fn the_measure_is_that_of_the_lint() {
+        let report = bench(weather(), &Tdqs);
+        let whole: Vec<Value> = weather()["catalog"]["tools"].as_array().unwrap().clone();
+        let expected = crate::quality::assess(&whole);
+        let quality = report.baseline.quality.unwrap();
+        assert_eq!(Some(quality.tdqs_min), expected.min_score);
+        assert!((quality.tdqs_mean - expected.mean_score.unwrap()).abs() < 1e-12);
+        assert_eq!(quality.smells.values().sum::<u64>(), expected.smell_total);
+        // Without a description the tool is underspecified.
+        let introduced = report.mutations[0].smells_introduced.as_ref().unwrap();
+        assert_eq!(introduced.get("underspecified"), Some(&1));
+        assert!(report.mutations[0].score.quality.as_ref().unwrap().tdqs_min < quality.tdqs_min);
+        assert!(report.mutations[3].smells_introduced.as_ref().unwrap().is_empty());
     }
 
     #[test]

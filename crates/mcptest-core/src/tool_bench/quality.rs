@@ -1,10 +1,13 @@
-//! The seam to the description lint: what a tool's texts are worth, whoever measures it.
+//! What a tool's texts are worth: the [quality score](crate::quality) and the smells of the [lint](crate::lint), one tool at a time, so that an
+//! edit of one tool is measured by that tool alone.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::catalog::Tool;
+use crate::ratio::{Ratio, mean};
 
 /// Measures the descriptions of tools. The benchmark and the catalog diff take any measure; without one they leave its figures out.
 pub trait CatalogQuality {
@@ -19,6 +22,21 @@ pub struct ToolQuality {
     pub score: f64,
     /// The named smells with how often they were found.
     pub smells: BTreeMap<String, u64>,
+}
+
+/// The quality score and the smells of the description lint.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tdqs;
+
+impl CatalogQuality for Tdqs {
+    fn assess(&self, tool: &Tool) -> Option<ToolQuality> {
+        let quality = crate::quality::assess(&[Value::Object(tool.raw().clone())]);
+        let found = quality.smells.into_iter().filter(|(_, count)| *count > 0);
+        Some(ToolQuality {
+            score: quality.mean_score?,
+            smells: found.map(|(smell, count)| (smell.to_owned(), count)).collect(),
+        })
+    }
 }
 
 /// No measure: no figures.
@@ -47,23 +65,26 @@ impl Quality {
     #[must_use]
     pub fn of(tools: &[Option<ToolQuality>]) -> Option<Self> {
         let mut smells = BTreeMap::new();
-        let mut sum = 0.0;
+        let mut scores = Vec::new();
         let mut least = f64::INFINITY;
         for tool in tools {
             let tool = tool.as_ref()?;
-            sum += tool.score;
+            scores.push(Ratio::new((tool.score * BINARY_PLACES as f64) as u64, BINARY_PLACES));
             least = least.min(tool.score);
             for (smell, count) in &tool.smells {
                 *smells.entry(smell.clone()).or_insert(0) += count;
             }
         }
-        (!tools.is_empty()).then(|| Self {
-            tdqs_mean: sum / tools.len() as f64,
+        mean(&scores).map(|tdqs_mean| Self {
+            tdqs_mean,
             tdqs_min: least,
             smells,
         })
     }
 }
+
+/// Scores are doubles from 0 to 1, in which this many parts of one are exact: so their mean is rounded once.
+const BINARY_PLACES: u64 = 1 << 60;
 
 /// The smells that there are more of than before.
 #[must_use]

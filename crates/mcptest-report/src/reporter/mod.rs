@@ -4,7 +4,7 @@ pub(crate) mod json;
 pub(crate) mod pretty;
 
 use crate::model::Report;
-use crate::redact::Redactor;
+use mcptest_core::redact::Redactor;
 
 /// How a reporter may write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

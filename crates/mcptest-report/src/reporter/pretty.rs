@@ -59,7 +59,8 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
             write_assertion(out, assertion, style);
         }
     }
-    if test.runs.is_empty() {
+    // A quality bar is one row: its gate's.
+    if test.runs.is_empty() && test.kind != Kind::ToolQuality {
         line(out, &row(test.verdict, &test.label, style));
     }
     for gate in &test.gates {
@@ -77,7 +78,7 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
 /// What a row tells besides its name.
 fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
     let text = match kind {
-        Kind::Tool => return String::new(),
+        Kind::Tool | Kind::ToolQuality => return String::new(),
         Kind::Agent => {
             let calls = run.trace.tool_calls.len();
             let plural = if calls == 1 { "" } else { "s" };
@@ -91,7 +92,11 @@ fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
 }
 
 fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: Style) {
-    let row = row(gate.verdict, &format!("{}: {}", test.label, gate.block), style);
+    let name = match test.kind {
+        Kind::ToolQuality => test.label.clone(),
+        Kind::Agent | Kind::Tool => format!("{}: {}", test.label, gate.block),
+    };
+    let row = row(gate.verdict, &name, style);
     line(out, &format!("{row}  {}", one_line(&gate.summary)));
     if let Some(why) = &gate.no_evidence {
         block(out, &format!("no evidence: {}", one_line(why)));

@@ -147,6 +147,22 @@ fn ignoring_the_probe_means_initialize_on_the_same_process() {
 }
 
 #[test]
+fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
+    run(async {
+        let options = ConnectOptions {
+            connect_timeout: Duration::from_secs(3),
+            ..options(Lifecycle::Auto)
+        };
+        let client = Client::connect_stdio("bad", &bad_server("slow-stateless"), &options)
+            .await
+            .unwrap();
+        assert_eq!(client.server().revision, Revision::V2026_07_28);
+        assert!(!client.server().probe_unanswered);
+        client.shutdown().await;
+    });
+}
+
+#[test]
 fn refusing_the_probe_means_initialize() {
     for mode in ["good", "null-id-on-probe", "old-list"] {
         run(async {

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use mcptest_core::catalog_diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
 use mcptest_core::text::{one_line, shorten};
-use mcptest_core::tool_bench::NotMeasured;
+use mcptest_core::tool_bench::Tdqs;
 use mcptest_report::ExitCode;
 use mcptest_yaml::Diagnostics;
 use serde_json::{Value, json};
 
-use super::run::warn;
+use super::warn;
 use crate::catalogs;
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::output::Output;
@@ -29,7 +29,7 @@ pub fn diff(args: &DiffArgs, output: &Output) -> ExitCode {
     };
     warn(&old.warnings, output);
     warn(&new.warnings, output);
-    let found = catalog_diff::diff(&old.tools, &new.tools, &NotMeasured);
+    let found = catalog_diff::diff(&old.tools, &new.tools, &Tdqs);
     output.result(&match args.format {
         DiffFormat::Pretty => pretty(&found),
         DiffFormat::Markdown => markdown(&found),

@@ -2,6 +2,8 @@
 
 mod completions;
 mod diff;
+mod doctor;
+mod explain;
 mod mock;
 mod mutate;
 mod plan_runs;
@@ -12,6 +14,7 @@ mod tool_bench;
 mod validate;
 
 use mcptest_report::ExitCode;
+pub use run::warn;
 
 use crate::cli::{Cli, Command};
 use crate::output::Output;
@@ -27,6 +30,8 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
         Command::Diff(args) => diff::diff(args, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
+        Command::Doctor(args) => doctor::doctor(args, &output),
+        Command::Explain(args) => explain::explain(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Completions(args) => completions::completions(args, &output),

@@ -8,13 +8,13 @@ use mcptest_core::catalog::Tool;
 use mcptest_core::percent;
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::tool_bench::{
-    self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, NotMeasured, Problem, Quality, Score,
+    self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score, Tdqs,
 };
 use mcptest_report::ExitCode;
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, Severity, suggest};
 use serde_json::{Value, json};
 
-use super::run::warn;
+use super::warn;
 use crate::catalogs;
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 use crate::output::Output;
@@ -39,7 +39,7 @@ fn run(args: &ToolBenchRunArgs, output: &Output) -> ExitCode {
     if args.all_mutations {
         mutations.extend(tool_bench::all_mutations(&bench.tools, &mutations));
     }
-    let report = tool_bench::run(&bench.tools, &bench.spec.intents, &mutations, &NotMeasured);
+    let report = tool_bench::run(&bench.tools, &bench.spec.intents, &mutations, &Tdqs);
     let reached = args.min_drop.map(|least| report.reaches(least));
     if args.json || args.format == Format::Json {
         output.result(&format!("{:#}\n", machine(&report, args, reached)));

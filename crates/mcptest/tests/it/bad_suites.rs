@@ -164,3 +164,23 @@ fn a_secret_from_the_environment_is_not_shown() {
         );
     }
 }
+
+#[test]
+fn a_secret_in_a_complaint_about_the_suite_is_not_shown() {
+    let dir = folder(&[(
+        "s.yml",
+        "agents: [{name: a, model: '${MY_API_KEY}', servers: [s], prompt: p, runs: '${MY_API_KEY}'}]\n",
+    )]);
+    let output = mcptest(dir.path())
+        .args(["validate", "s.yml"])
+        .env("MY_API_KEY", "sk-very-secret-1")
+        .output()
+        .unwrap();
+    let ran = ran(&output);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("[redacted]") && !ran.stderr.contains("very-secret"),
+        "{}",
+        ran.stderr
+    );
+}

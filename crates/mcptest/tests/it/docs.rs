@@ -372,11 +372,26 @@ fn generated_parts_are_up_to_date() {
     assert!(parts > 5, "{parts} parts");
 }
 
-/// `exit codes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// `exit codes`, `lint rules`, `quality targets`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL.map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
         return table(&["code", "meaning"], &rows);
+    }
+    if title == "lint rules" {
+        let rules = mcptest_core::lint::RULES;
+        let rows = rules.map(|rule| {
+            vec![
+                rule.id.to_owned(),
+                rule.severity.as_str().to_owned(),
+                rule.title.to_owned(),
+            ]
+        });
+        return table(&["rule", "severity", "fires when"], &rows);
+    }
+    if title == "quality targets" {
+        let rows = mcptest_core::quality::TARGETS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
+        return table(&["target", "meaning"], &rows);
     }
     let (what, path) = title
         .split_once(" of ")

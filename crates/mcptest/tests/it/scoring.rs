@@ -265,3 +265,24 @@ fn a_report_through_a_link_leaves_the_link() {
     let written = std::fs::read_to_string(dir.path().join("old.json")).unwrap();
     assert!(written.contains("schema_version"), "{written}");
 }
+
+#[test]
+fn a_failed_run_fails_the_test_unless_reliability_is_to_decide() {
+    let suite = |tolerate: bool| {
+        format!(
+            "agents: [{{name: a, expect: [{{tool_names: {{contains: x}}}}], reliability: {{tolerate_failed_runs: {tolerate}, expect: [{{reliability.passhat_k: {{\">=\": 30}}}}]}}}}]"
+        )
+    };
+    let good = r#"{"tool_calls": [{"name": "x"}]}"#;
+    let traces = format!("{good}{good}{good}{{\"tool_calls\": []}}");
+    let strict = score_with(&suite(false), &traces, &[]);
+    assert_eq!(strict.code, 1, "{}", strict.stderr);
+    assert_eq!(strict.json()["tests"][0]["gates"][0]["verdict"], "pass");
+    let tolerant = score_with(&suite(true), &traces, &[]);
+    assert_eq!(tolerant.code, 0);
+    assert_eq!(
+        tolerant.json()["tests"][0]["gates"][0]["values"]["reliability.decay"],
+        json!([100, 100, 100, 31])
+    );
+    assert_eq!(tolerant.json()["tests"][0]["runs"][3]["verdict"], "fail");
+}

@@ -1,7 +1,6 @@
 //! What the arguments of an expected call must look like.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use serde_json::{Map, Value};
 use super::pattern::{Extent, Pattern};
 use crate::catalog::Tool;
 use crate::json::{pointer_join, type_name};
-use crate::matcher::{Difference, Matcher, Problem, compile_schema, matcher_schema};
+use crate::matcher::{Difference, JsonSchema as CheckedSchema, Matcher, Problem, matcher_schema};
 use crate::text::{one_line, shorten};
 use crate::trace::ToolCall;
 
@@ -97,7 +96,7 @@ enum Shape {
     /// `any` and `ignore`.
     Anything,
     Pattern(Pattern, Extent),
-    Schema(Arc<jsonschema::Validator>, Value),
+    Schema(CheckedSchema),
     Match(Vec<(String, Matcher)>),
 }
 
@@ -130,8 +129,8 @@ impl ExpectedArgs {
                         "subset" | "partial" => {
                             shapes.push(Shape::Pattern(Pattern::compile(value, &place, problems), Extent::Part))
                         }
-                        "schema" => match compile_schema(value, &place) {
-                            Ok(validator) => shapes.push(Shape::Schema(validator, value.clone())),
+                        "schema" => match CheckedSchema::new(value, &place) {
+                            Ok(schema) => shapes.push(Shape::Schema(schema)),
                             Err(more) => {
                                 problems.extend(more);
                                 shapes.push(Shape::Anything);
@@ -195,7 +194,7 @@ impl ExpectedArgs {
                 }
                 Err(ArgsMismatch::of(pattern.differences(&recorded, *extent)))
             }
-            Shape::Schema(validator, schema) => check_schema(validator, schema, &recorded),
+            Shape::Schema(schema) => check_schema(schema, &recorded),
             Shape::Match(matchers) => self.check_match(matchers, &recorded),
         }
     }
@@ -312,7 +311,12 @@ fn matchers(written: &Value, at: &str, problems: &mut Vec<Problem>) -> Shape {
     Shape::Match(compiled)
 }
 
-fn check_schema(validator: &jsonschema::Validator, schema: &Value, recorded: &Value) -> Result<(), ArgsMismatch> {
+fn check_schema(schema: &CheckedSchema, recorded: &Value) -> Result<(), ArgsMismatch> {
+    let validator = schema.validator().map_err(|error| ArgsMismatch {
+        reason: format!("the schema does not work: {error}"),
+        diff: Vec::new(),
+    })?;
+    let schema = schema.written();
     let mut reasons = Vec::new();
     let mut diff = Vec::new();
     for error in validator.iter_errors(recorded).take(10) {

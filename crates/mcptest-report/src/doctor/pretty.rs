@@ -1,0 +1,232 @@
+//! `pretty`: for people.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style as Paint};
+use mcptest_core::lint::{Finding, Severity};
+use mcptest_core::look_alikes::Likeness;
+use mcptest_core::text::{lines, one_line, shorten};
+use serde_json::Value;
+
+use super::{Checkup, DoctorReport, LintReport, percent};
+use crate::reporter::Style;
+
+/// Longest name of a tool that is shown in full.
+const WIDEST: usize = 48;
+
+// Writing to a String cannot fail.
+pub(super) fn render(report: &DoctorReport, style: Style) -> String {
+    let mut out = String::new();
+    for server in &report.servers {
+        write_server(&mut out, server, report.context_window, style);
+        out.push('\n');
+    }
+    if report.servers.len() > 1 {
+        let _ = writeln!(
+            out,
+            "all together: {} tokens, {} of a context window of {}",
+            report.tokens,
+            percent(report.tokens, report.context_window),
+            report.context_window
+        );
+    }
+    for group in &report.look_alikes {
+        let what = match group.kind {
+            Likeness::DuplicateOnOneServer => "the same name twice on one server",
+            Likeness::DuplicateAcrossServers => "the same name on several servers",
+            Likeness::NearDuplicate => "nearly the same name",
+        };
+        let tools: Vec<String> = group
+            .tools
+            .iter()
+            .map(|(server, name)| one_line(&format!("{server}.{name}")))
+            .collect();
+        let _ = writeln!(out, "{what}: {}", tools.join(", "));
+    }
+    if let Some(lint) = &report.lint {
+        if !report.look_alikes.is_empty() || report.servers.len() > 1 {
+            out.push('\n');
+        }
+        write_lint(&mut out, lint, style);
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+    out
+}
+
+fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
+    let name = paint(style, Paint::new().bold(), &one_line(&server.name));
+    let said = server.server_info.as_ref().and_then(Value::as_object);
+    let word = |key: &str| {
+        said.and_then(|said| said.get(key))
+            .and_then(Value::as_str)
+            .unwrap_or("")
+    };
+    let says = one_line(format!("{} {}", word("name"), word("version")).trim());
+    let _ = match (&server.file, says.is_empty()) {
+        (Some(file), _) => writeln!(out, "{name}  (from {})", one_line(file)),
+        (None, false) => writeln!(out, "{name}  ({says})"),
+        (None, true) => writeln!(out, "{name}"),
+    };
+    if let Some(error) = &server.error {
+        let _ = writeln!(
+            out,
+            "  does not start: {}: {}",
+            error.kind.as_str(),
+            indent(&lines(&error.message))
+        );
+        return;
+    }
+    if let Some(revision) = &server.revision {
+        let _ = writeln!(out, "  speaks        {}", one_line(revision));
+    }
+    if let Some(timing) = server.timing {
+        let _ = writeln!(
+            out,
+            "  times         {} ms to the first answer, {} ms for the list of tools",
+            timing.handshake_ms, timing.list_ms
+        );
+    }
+    if !server.capabilities.is_empty() {
+        let list: Vec<String> = server
+            .capabilities
+            .iter()
+            .map(|capability| {
+                let mark = match (capability.answered, capability.entries) {
+                    (Some(false), _) => " (not answered)".to_owned(),
+                    (Some(true), Some(entries)) => format!(" ({entries})"),
+                    _ => String::new(),
+                };
+                format!("{}{mark}", one_line(&capability.name))
+            })
+            .collect();
+        let _ = writeln!(out, "  advertises    {}", list.join(", "));
+    }
+    for problem in &server.problems {
+        let badge = severity(problem.severity, style);
+        let _ = writeln!(out, "  {badge}  {}", indent(&lines(&problem.message)));
+    }
+    let plural = if server.tools.len() == 1 { "tool" } else { "tools" };
+    let _ = writeln!(
+        out,
+        "  {} {plural}, {} tokens, {} of a context window of {window}",
+        server.tools.len(),
+        server.tokens,
+        percent(server.tokens, window)
+    );
+    if server.tools.is_empty() {
+        return;
+    }
+    let shown: Vec<String> = server
+        .tools
+        .iter()
+        .map(|tool| shorten(&one_line(&tool.name), WIDEST))
+        .collect();
+    let width = shown.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
+    let _ = writeln!(
+        out,
+        "    {:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>7}",
+        "tool", "name", "description", "schema", "sum", "share"
+    );
+    for (name, tool) in shown.iter().zip(&server.tools) {
+        let price = tool.tokens;
+        let _ = writeln!(
+            out,
+            "    {name:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>7}",
+            price.name,
+            price.description,
+            price.schema,
+            tool.sum,
+            percent(tool.sum, window)
+        );
+    }
+}
+
+fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
+    let mut tool = None;
+    let mut rest = lint.findings.as_slice();
+    while let Some(first) = rest.first() {
+        // What one rule has to say about one tool stands together.
+        let same = |other: &&Finding| {
+            (other.index, &other.server, &other.rule, &other.waived)
+                == (first.index, &first.server, &first.rule, &first.waived)
+        };
+        let group = rest.iter().take_while(same).count().max(1);
+        if tool != Some((&first.server, first.index)) {
+            let server = first
+                .server
+                .as_ref()
+                .map_or_else(String::new, |server| format!("{server}."));
+            let name = one_line(&format!("{server}{}", first.tool));
+            let _ = writeln!(out, "{}", paint(style, Paint::new().bold(), &name));
+            tool = Some((&first.server, first.index));
+        }
+        write_group(out, &rest[..group], style);
+        rest = &rest[group..];
+    }
+    let _ = writeln!(
+        out,
+        "\n{} critical, {} {}, {} waived; {} of {} tools clean",
+        lint.critical,
+        lint.warnings,
+        if lint.warnings == 1 { "warning" } else { "warnings" },
+        lint.waived,
+        lint.clean,
+        tools(lint)
+    );
+}
+
+fn tools(lint: &LintReport) -> usize {
+    let mut tools: Vec<_> = lint
+        .findings
+        .iter()
+        .map(|finding| (&finding.server, finding.index))
+        .collect();
+    tools.sort();
+    tools.dedup();
+    tools.len()
+}
+
+/// Findings of one rule on one tool: the first is told, the others are counted.
+fn write_group(out: &mut String, group: &[Finding], style: Style) {
+    let Some(first) = group.first() else { return };
+    let rule = first.rule.as_deref().unwrap_or("");
+    let badge = match &first.waived {
+        Some(_) => "waived  ".to_owned(),
+        None => severity(first.severity, style),
+    };
+    let more = match group.len() {
+        1 => String::new(),
+        several => format!(" (and {} more)", several - 1),
+    };
+    let message = shorten(&one_line(&first.message), 200);
+    let _ = writeln!(out, "  {badge}  {rule:<8}  {message}{more}");
+    if let Some(reason) = &first.waived {
+        let _ = writeln!(out, "                      because {}", shorten(&one_line(reason), 200));
+    } else if let Some(hint) = &first.suggestion {
+        let _ = writeln!(out, "                      {}", shorten(&one_line(hint), 200));
+    }
+}
+
+fn severity(severity: Severity, style: Style) -> String {
+    let (word, colour) = match severity {
+        Severity::Critical => ("CRITICAL", AnsiColor::Red),
+        Severity::Warning => ("warning ", AnsiColor::Yellow),
+        Severity::Pass => ("pass    ", AnsiColor::Green),
+    };
+    paint(style, Paint::new().fg_color(Some(colour.into())).bold(), word)
+}
+
+fn paint(style: Style, paint: Paint, text: &str) -> String {
+    if style.colour {
+        format!("{paint}{text}{paint:#}")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Later lines stand under the first.
+fn indent(text: &str) -> String {
+    text.trim_end().replace('\n', "\n            ")
+}

@@ -1,0 +1,149 @@
+//! A check-up of one server: does it start, what does it speak, does it answer what it advertises.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use mcptest_core::lint::Severity;
+use mcptest_report::doctor::{Capability, Checkup, CheckupTiming, Problem};
+use mcptest_suite::suite::Server;
+use serde_json::Value;
+
+use crate::sessions::{Session, SessionSettings, Sessions};
+
+/// What an invocation adds.
+#[derive(Debug, Clone)]
+pub struct CheckupSettings {
+    /// The time allowed for the start and for every answer, before the server's own.
+    pub timeout: Option<Duration>,
+    /// What `mcptest` as a server's program means.
+    pub this_program: PathBuf,
+}
+
+/// Violations that are told one by one.
+const MOST_SHOWN: usize = 10;
+
+/// Starts a server, asks for everything it advertises, and ends it.
+pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> Checkup {
+    let servers = BTreeMap::from([(name.to_owned(), server.clone())]);
+    let sessions = Sessions::new(
+        &servers,
+        SessionSettings {
+            timeout: settings.timeout,
+            suite_timeout: Duration::from_secs(30),
+            this_program: settings.this_program.clone(),
+        },
+    );
+    let mut checkup = Checkup::new(name);
+    let began = Instant::now();
+    match sessions.open(name).await {
+        Ok(session) => {
+            checkup.startable = Some(true);
+            let handshake_ms = millis(began);
+            let began = Instant::now();
+            let listed = session.listing().await;
+            checkup.timing = Some(CheckupTiming {
+                handshake_ms,
+                list_ms: millis(began),
+            });
+            examine(&mut checkup, &session).await;
+            match listed {
+                Ok(listed) => checkup.set_tools(listed),
+                Err(error) if advertises(&session, "tools") => checkup.problems.push(Problem {
+                    severity: Severity::Critical,
+                    kind: "capability_not_answered".to_owned(),
+                    message: format!("`tools` is advertised, and tools/list fails: {}", error.message),
+                }),
+                // A server without tools need not answer.
+                Err(_) => {}
+            }
+            session.release().await;
+        }
+        Err(error) => {
+            checkup.startable = Some(false);
+            checkup.error = Some(error);
+        }
+    }
+    sessions.shutdown().await;
+    checkup
+}
+
+fn advertises(session: &Session, capability: &str) -> bool {
+    session.client.server().capabilities.get(capability).is_some()
+}
+
+async fn examine(checkup: &mut Checkup, session: &Session) {
+    let client = &session.client;
+    let info = client.server();
+    checkup.revision = Some(info.revision.as_str().to_owned());
+    checkup.server_info = info.server_info.clone();
+    if info.probe_unanswered {
+        checkup.problems.push(Problem {
+            severity: Severity::Warning,
+            kind: "slow_start".to_owned(),
+            message: "the first question (server/discover) got no answer in time; it may speak a newer revision"
+                .to_owned(),
+        });
+    }
+    let advertised: Vec<String> = info
+        .capabilities
+        .as_object()
+        .map(|map| map.keys().cloned().collect())
+        .unwrap_or_default();
+    for name in advertised {
+        let (method, answer) = match name.as_str() {
+            "resources" => ("resources/list", Some(client.list_resources().await)),
+            "prompts" => ("prompts/list", Some(client.list_prompts().await)),
+            "tools" => ("tools/list", None),
+            _ => ("", None),
+        };
+        let mut entries = None;
+        let mut answered = None;
+        match answer {
+            Some(Ok(listed)) => {
+                entries = Some(listed.len());
+                answered = Some(true);
+            }
+            Some(Err(error)) => {
+                answered = Some(false);
+                checkup.problems.push(Problem {
+                    severity: Severity::Critical,
+                    kind: "capability_not_answered".to_owned(),
+                    message: format!("`{name}` is advertised, and {method} fails: {error}"),
+                });
+            }
+            None => {}
+        }
+        checkup.capabilities.push(Capability {
+            name,
+            answered,
+            entries,
+        });
+    }
+    noise(checkup, session);
+}
+
+/// Whatever stood on standard output and was no proper message.
+fn noise(checkup: &mut Checkup, session: &Session) {
+    let violations = session.client.violations();
+    let total = session.client.violation_count();
+    for violation in violations.iter().take(MOST_SHOWN) {
+        let kind = serde_json::to_value(violation.kind).ok();
+        checkup.problems.push(Problem {
+            severity: Severity::Warning,
+            kind: kind.as_ref().and_then(Value::as_str).unwrap_or("violation").to_owned(),
+            message: violation.to_string(),
+        });
+    }
+    if total > MOST_SHOWN as u64 {
+        checkup.problems.push(Problem {
+            severity: Severity::Warning,
+            kind: "more_violations".to_owned(),
+            message: format!("{} breaches of the protocol in all", total),
+        });
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,129 @@
+//! `mcptest doctor`.
+
+use std::path::Path;
+
+use mcptest_core::lint::waivers::{self, Waiver, WaiverFile};
+use mcptest_core::lint::{self, fix};
+use mcptest_report::doctor::{self, Checkup, DoctorReport, Format};
+use mcptest_report::{ExitCode, Redactor};
+use mcptest_yaml::{Diagnostics, suggest};
+use serde_json::{Value, json};
+
+use crate::catalogs;
+use crate::cli::{Deny, DoctorArgs, DoctorFormat};
+use crate::output::{self, Output};
+
+/// Looked for where no waivers are named.
+const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
+
+pub fn doctor(args: &DoctorArgs, output: &Output) -> ExitCode {
+    match try_doctor(args, output) {
+        Ok(code) => code,
+        Err(words) => {
+            output.error(&words);
+            ExitCode::CouldNotRun
+        }
+    }
+}
+
+fn try_doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, String> {
+    let format = match args.format {
+        DoctorFormat::Pretty => Format::Pretty,
+        DoctorFormat::Json => Format::Json,
+        DoctorFormat::Sarif => Format::Sarif,
+        DoctorFormat::Github => Format::Github,
+        DoctorFormat::Markdown => Format::Markdown,
+    };
+    let lint = args.lint_descriptions || format.is_lint_only();
+    let waivers = if lint {
+        read_waivers(args.waivers.as_deref())?
+    } else {
+        Vec::new()
+    };
+    let found = catalogs::gather(&args.catalog, output)?;
+    let redactor = Redactor::new(found.secrets);
+    if let Some(file) = &args.fix {
+        return write_fixes(&found.checkups, file, output, &redactor);
+    }
+    let mut report = DoctorReport::conclude(found.checkups, args.context_window, lint);
+    if let Some(lint) = &mut report.lint {
+        for unused in waivers::apply(&waivers, &mut lint.findings) {
+            let tool = unused.tool.as_deref().unwrap_or("every tool");
+            output.talk(&format!(
+                "note: the waiver of {} for {tool} covers nothing",
+                unused.rule
+            ));
+        }
+        lint.recount();
+    }
+    let text = doctor::render(format, &report, output.result_style());
+    output.result(&redactor.text(&text));
+    // In the formats that only have findings, a server that does not start would go unseen.
+    for server in report.servers.iter().filter(|_| format.is_lint_only()) {
+        if let Some(error) = &server.error {
+            output.error(&redactor.text(&error.message));
+        }
+    }
+    Ok(report.exit_code(args.deny == Some(Deny::Warning)))
+}
+
+fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
+    let path = match named {
+        Some(path) => path,
+        None if Path::new(DEFAULT_WAIVERS).is_file() => Path::new(DEFAULT_WAIVERS),
+        None => return Ok(Vec::new()),
+    };
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
+        _ => format!("cannot read `{name}`: {error}"),
+    })?;
+    let refuse = |problems: Diagnostics| format!("the waivers cannot be used\n{}", problems.render(false).trim_end());
+    let (file, document) = mcptest_yaml::from_bytes::<WaiverFile>(&name, &bytes).map_err(refuse)?;
+    let mut problems = Vec::new();
+    for (index, waiver) in file.waivers.iter().enumerate() {
+        if lint::find(&waiver.rule).is_none() {
+            let place = format!("/waivers/{index}/rule");
+            let diagnostic = document.diagnostic_at(&place, format!("unknown rule `{}`", waiver.rule));
+            problems.push(match suggest(&waiver.rule, lint::RULES.iter().map(|rule| rule.id)) {
+                Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+                None => diagnostic.help("`mcptest explain` lists the rules"),
+            });
+        }
+        if waiver.reason.trim().is_empty() {
+            let place = format!("/waivers/{index}/reason");
+            problems.push(document.diagnostic_at(&place, "a waiver needs a reason"));
+        }
+    }
+    if problems.is_empty() {
+        Ok(file.waivers)
+    } else {
+        Err(refuse(Diagnostics(problems)))
+    }
+}
+
+/// The patched catalog goes to the file, the difference to standard output. Both sides of the difference are indented alike, whatever the
+/// original's layout.
+fn write_fixes(checkups: &[Checkup], file: &Path, output: &Output, redactor: &Redactor) -> Result<ExitCode, String> {
+    let [checkup] = checkups else {
+        return Err(format!("`--fix` takes one catalog, and {} are named", checkups.len()));
+    };
+    if let Some(error) = &checkup.error {
+        return Err(redactor.text(&error.message));
+    }
+    let (fixed, changes) = fix::fix(&checkup.listed);
+    let pretty = |tools: &[Value]| format!("{:#}\n", json!({"tools": tools}));
+    let (old, new) = (pretty(&checkup.listed), pretty(&fixed));
+    let target = file.display().to_string();
+    output::write_file(&target, &new)?;
+    let name = checkup.file.as_deref().unwrap_or(&checkup.name);
+    let names = [name, &target].map(mcptest_core::text::one_line);
+    output.result(&redactor.text(&doctor::unified_diff(&names[0], &names[1], &old, &new)));
+    let changed = match changes.len() {
+        0 => "nothing to fix".to_owned(),
+        1 => "1 fix".to_owned(),
+        several => format!("{several} fixes"),
+    };
+    output.talk(&format!("{changed}, written to {}", names[1]));
+    Ok(ExitCode::Passed)
+}

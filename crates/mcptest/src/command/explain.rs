@@ -1,0 +1,96 @@
+//! `mcptest explain`.
+
+use std::fmt::Write as _;
+
+use mcptest_core::lint::{self, RULES, Rule};
+use mcptest_report::ExitCode;
+use mcptest_yaml::suggest;
+use serde_json::{Value, json};
+
+use crate::cli::{ExplainArgs, Format};
+use crate::output::Output;
+
+pub fn explain(args: &ExplainArgs, output: &Output) -> ExitCode {
+    let Some(id) = &args.rule else {
+        output.result(&match args.format {
+            Format::Json => format!("{:#}\n", Value::from(RULES.map(as_json).to_vec())),
+            Format::Pretty => list(),
+        });
+        return ExitCode::Passed;
+    };
+    let Some(rule) = lint::find(id) else {
+        let near = suggest(&id.to_uppercase(), RULES.iter().map(|rule| rule.id));
+        let hint = near.map_or_else(
+            || "`mcptest explain` lists the rules".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        output.error(&format!(
+            "there is no rule `{}`; {hint}",
+            mcptest_core::text::one_line(id)
+        ));
+        return ExitCode::CouldNotRun;
+    };
+    output.result(&match args.format {
+        Format::Json => format!("{:#}\n", as_json(rule)),
+        Format::Pretty => page(rule),
+    });
+    ExitCode::Passed
+}
+
+fn list() -> String {
+    // Writing to a String cannot fail.
+    let mut out = String::new();
+    for rule in RULES {
+        let _ = writeln!(out, "{:<8}  {:<8}  {}", rule.id, rule.severity.as_str(), rule.title);
+    }
+    out
+}
+
+fn page(rule: &Rule) -> String {
+    let smell = rule
+        .smell
+        .map_or_else(String::new, |smell| format!(", counted as smells.{}", smell.as_str()));
+    let example = |text: &str| {
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        format!("{value:#}").replace('\n', "\n  ")
+    };
+    format!(
+        "{} ({}{smell})\n{}\n\n{}\n\nbad\n  {}\n\ngood\n  {}\n",
+        rule.id,
+        rule.severity.as_str(),
+        rule.title,
+        wrapped(rule.why),
+        example(rule.bad),
+        example(rule.good),
+    )
+}
+
+/// Lines of at most 100 characters.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() && line.chars().count() + word.chars().count() + 1 > 100 {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+fn as_json(rule: &Rule) -> Value {
+    let example = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    json!({
+        "id": rule.id,
+        "severity": rule.severity,
+        "title": rule.title,
+        "why": rule.why,
+        "smell": rule.smell,
+        "bad": example(rule.bad),
+        "good": example(rule.good)
+    })
+}
