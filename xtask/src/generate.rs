@@ -64,6 +64,7 @@ fn schemas() -> Vec<Generated> {
         ("schema/suite.schema.json", mcptest_suite::suite_schema()),
         ("schema/report.schema.json", mcptest_report::report_schema()),
         ("schema/mock.schema.json", mcptest_mock::manifest_schema()),
+        ("schema/tool-bench.schema.json", mcptest_core::tool_bench::spec_schema()),
         ("schema/trace.schema.json", schemars::schema_for!(Trace).to_value()),
     ]
     .into_iter()
@@ -83,6 +84,10 @@ fn command_line(program: &Path) -> Result<String> {
     for command in commands(&overview) {
         let text = help(program, &[command])?;
         page.push_str(&format!("\n## mcptest {command}\n\n```text\n{text}```\n"));
+        for inner in commands(&text) {
+            let text = help(program, &[command, inner])?;
+            page.push_str(&format!("\n## mcptest {command} {inner}\n\n```text\n{text}```\n"));
+        }
     }
     Ok(page)
 }

@@ -4,7 +4,9 @@
 //! case, without stop words. The tool that shares most of them with the request is picked; at equal overlap the one with fewer
 //! content words (it is more about the request), then the first in the catalog. Without any shared word nothing is picked.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Words too common to tell tools apart.
 const STOP_WORDS: [&str; 62] = [
@@ -27,23 +29,30 @@ pub fn content_words(text: &str) -> BTreeSet<String> {
 /// All words of a text in order, in lower case.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
+    word_spans(text)
+        .into_iter()
+        .map(|span| text[span].chars().flat_map(char::to_lowercase).collect())
+        .collect()
+}
+
+/// Where the words of a text stand, in bytes.
+#[must_use]
+pub fn word_spans(text: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let mut start: Option<usize> = None;
     let mut previous: Option<char> = None;
-    for character in text.chars() {
+    for (at, character) in text.char_indices() {
         let breaks_case = previous.is_some_and(|p| p.is_lowercase() || p.is_ascii_digit()) && character.is_uppercase();
-        if (!character.is_alphanumeric() || breaks_case) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
+        if !character.is_alphanumeric() || breaks_case {
+            spans.extend(start.take().map(|start| start..at));
         }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
+        if character.is_alphanumeric() && start.is_none() {
+            start = Some(at);
         }
         previous = Some(character);
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
+    spans.extend(start.map(|start| start..text.len()));
+    spans
 }
 
 /// One tool's standing against a request.
@@ -53,6 +62,23 @@ pub struct Pick {
     pub index: usize,
     /// The words that tool and request share.
     pub shared: BTreeSet<String>,
+}
+
+/// How a tool ranks for a request: more shared words first, then fewer words of its own.
+pub type Rank = (usize, Reverse<usize>);
+
+/// The content words by which a tool is found.
+#[must_use]
+pub fn tool_words(name: &str, description: &str) -> BTreeSet<String> {
+    content_words(&format!("{name} {description}"))
+}
+
+/// How a tool with these content words ranks for a request with those; nothing if they share none. The highest rank is picked, and the
+/// first of equals.
+#[must_use]
+pub fn rank(own: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Option<Rank> {
+    let shared = wanted.iter().filter(|word| own.contains(*word)).count();
+    (shared > 0).then_some((shared, Reverse(own.len())))
 }
 
 /// Picks a tool. The catalog is given as (name, description).
@@ -66,19 +92,20 @@ pub struct Pick {
 #[must_use]
 pub fn select<'a>(request: &str, tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Pick> {
     let wanted = content_words(request);
-    let mut best: Option<(usize, std::cmp::Reverse<usize>, Pick)> = None;
+    let mut best: Option<(Rank, usize, BTreeSet<String>)> = None;
     for (index, (name, description)) in tools.into_iter().enumerate() {
-        let own = content_words(&format!("{name} {description}"));
-        let shared: BTreeSet<String> = own.intersection(&wanted).cloned().collect();
-        if shared.is_empty() {
+        let own = tool_words(name, description);
+        let Some(rank) = rank(&own, &wanted) else {
             continue;
-        }
-        let rank = (shared.len(), std::cmp::Reverse(own.len()));
-        if best.as_ref().is_none_or(|(count, size, _)| rank > (*count, *size)) {
-            best = Some((rank.0, rank.1, Pick { index, shared }));
+        };
+        if best.as_ref().is_none_or(|(highest, ..)| rank > *highest) {
+            best = Some((rank, index, own));
         }
     }
-    best.map(|(_, _, pick)| pick)
+    best.map(|(_, index, own)| Pick {
+        index,
+        shared: own.intersection(&wanted).cloned().collect(),
+    })
 }
 
 #[cfg(test)]

@@ -25,12 +25,15 @@
 //! | [`quality`] | the description quality score and the `tool_quality:` block |
 //! | [`look_alikes`] | tools with the same name, or nearly |
 //! | [`lexical`] | the word-overlap tool selector |
+//! | [`tool_bench`] | whether descriptions carry the choice of a tool |
+//! | [`catalog_diff`] | what changed between two catalogs, and what that breaks |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`redact`] | taking secrets out of texts and values |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
+pub mod catalog_diff;
 pub mod eval;
 pub mod expect;
 pub mod fault;
@@ -50,6 +53,7 @@ pub mod statistics;
 pub mod target;
 pub mod text;
 pub mod tokens;
+pub mod tool_bench;
 pub mod tool_id;
 pub mod trace;
 pub mod verdict;

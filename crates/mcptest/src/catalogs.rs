@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use mcptest_core::catalog::Tool;
+use mcptest_core::json::type_name;
 use mcptest_mock::MockServer;
 use mcptest_report::doctor::Checkup;
 use mcptest_runner::CheckupSettings;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::Server;
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -157,6 +160,51 @@ pub fn from_file(path: &Path) -> Result<Checkup, String> {
     checkup.text = String::from_utf8(bytes).ok();
     checkup.set_tools(listed);
     Ok(checkup)
+}
+
+/// The tools of a file, and what is in their list but is no tool.
+pub struct Catalog {
+    pub tools: Vec<Tool>,
+    pub warnings: Diagnostics,
+}
+
+/// Reads the tools of a file, for commands that look at tools only.
+///
+/// # Errors
+/// A file that cannot be read, or holds no catalog, with the place where that is known.
+pub fn read(path: &Path) -> Result<Catalog, Diagnostics> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
+    })?;
+    let listed = match captured(&bytes) {
+        Some(listed) => listed,
+        None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),
+    };
+    let mut catalog = Catalog {
+        tools: Vec::new(),
+        warnings: Diagnostics::default(),
+    };
+    for (index, listed) in listed.iter().enumerate() {
+        match Tool::from_listing(None, listed) {
+            Some(tool) => catalog.tools.push(tool),
+            None => catalog.warnings.0.push(
+                Diagnostic::new(
+                    Severity::Warning,
+                    format!(
+                        "entry {index} of the tools is left out: it is no tool, but JSON of type {}",
+                        type_name(listed)
+                    ),
+                )
+                .in_file(&name, None),
+            ),
+        }
+    }
+    Ok(catalog)
 }
 
 /// A captured answer in any form in which people keep it: the result, the whole reply, or the bare list. Entries stay as they are.

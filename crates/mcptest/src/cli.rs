@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcptest_core::percent::Rate;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -42,6 +43,10 @@ pub enum Command {
     Mutate(MutateArgs),
     /// Check suites without running them.
     Validate(ValidateArgs),
+    /// Whether tool descriptions carry the choice of a tool: a benchmark without a model.
+    ToolBench(ToolBenchArgs),
+    /// What changed between two catalogs, and what of it breaks callers.
+    Diff(DiffArgs),
     /// How many runs to make, or what a number of runs is worth.
     PlanRuns(PlanRunsArgs),
     /// Examine servers and their tool catalogs: start, protocol, token price, lint.
@@ -198,6 +203,80 @@ pub enum Format {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  mcptest tool-bench run bench.yml
+  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks")]
+pub struct ToolBenchArgs {
+    #[command(subcommand)]
+    pub command: ToolBenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ToolBenchCommand {
+    /// Pick a tool for every intent, then edit descriptions one at a time and pick again.
+    Run(ToolBenchRunArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A spec has a catalog (`catalog` or `catalog_path`), `intents` (each a `query` with the `gold` tools that would be right)
+and `mutations` (each a `tool` and a `kind`: blank, genericize, truncate with `chars`, drop_keyword with `word`).
+The picks are made by shared words, not by a model: the same spec always gives the same figures.
+
+Examples:
+  mcptest tool-bench run bench.yml
+  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks
+  mcptest tool-bench run bench.yml --all-mutations    try every edit of every description
+  mcptest tool-bench run bench.yml --json")]
+pub struct ToolBenchRunArgs {
+    /// The spec.
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not carry the choice.
+    #[arg(long, value_name = "FRACTION", value_parser = rate)]
+    pub min_drop: Option<Rate>,
+    /// Beside the spec's mutations, try every single one: each description blanked, made generic, cut in half, and without each of its words.
+    #[arg(long)]
+    pub all_mutations: bool,
+    /// The same as `--format json`.
+    #[arg(long)]
+    pub json: bool,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A catalog file is a captured `tools/list` answer as JSON, or a mock manifest. Callers write arguments and read results:
+an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if anything
+breaks callers.
+
+Examples:
+  mcptest diff released.json current.json
+  mcptest diff released.json current.json --format markdown    for a pull request
+  mcptest diff released.json current.json --format json")]
+pub struct DiffArgs {
+    /// The catalog before.
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The catalog after.
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
+    pub format: DiffFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Pretty,
+    Json,
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
 The question is how well a pass rate is known after so many runs. Wald is the textbook figure; Wilson and exact
 (Clopper-Pearson) are trustworthy near 0 and 1 too.
 
@@ -328,6 +407,8 @@ pub enum SchemaOf {
     Mock,
     /// The JSON report.
     Report,
+    /// Specs of `mcptest tool-bench`.
+    ToolBench,
     /// A recorded trace.
     Trace,
 }
@@ -356,6 +437,13 @@ pub struct CompletionsArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     mcptest_suite::parse_duration(text)
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .and_then(Rate::from_f64)
+        .ok_or_else(|| "expected a fraction from 0 to 1, for example 0.2".to_owned())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Sorted by name. Mock manifests often stand beside suites; they are told apart by their first key.
+/// Sorted by name. Mock manifests and benchmark specs often stand beside suites; they are told apart by their keys.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let fail = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
         let is_yaml = path
             .extension()
             .is_some_and(|extension| extension == "yml" || extension == "yaml");
-        if is_yaml && path.is_file() && !is_manifest(&path) {
+        if is_yaml && path.is_file() && !is_something_else(&path) {
             found.push(path);
         }
     }
@@ -53,8 +53,9 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-fn is_manifest(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("mock_server:")))
+fn is_something_else(path: &Path) -> bool {
+    let tells = |line: &str| line.starts_with("mock_server:") || line.starts_with("intents:");
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(tells))
 }
 
 /// Loads one suite with this process's environment and models.

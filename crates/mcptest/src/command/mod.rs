@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod completions;
+mod diff;
 mod doctor;
 mod explain;
 mod mock;
@@ -9,6 +10,7 @@ mod plan_runs;
 mod run;
 mod schema;
 mod score;
+mod tool_bench;
 mod validate;
 
 use mcptest_report::ExitCode;
@@ -25,6 +27,8 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Score(args) => score::score(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
+        Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
+        Command::Diff(args) => diff::diff(args, &output),
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Doctor(args) => doctor::doctor(args, &output),
         Command::Explain(args) => explain::explain(args, &output),

@@ -4,7 +4,7 @@
 //!
 //! - a `console` block is run: `$ mcptest …` in the workspace's root, with `< FILE` for standard input and `# exit N` for a code other than 0. Below
 //!   it stands the output, standard error first. `[..]` in a line is any text, and a line `...` any lines;
-//! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, the fields of an agent test, or entries of
+//! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a benchmark spec, the fields of an agent test, or entries of
 //!   `tools:`. A `yaml,bad` block must be refused;
 //! - a `json` block is parsed, and read as a trace if it has `tool_calls`; a `jsonl` block is read as traces;
 //! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of the name;
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
+use mcptest_core::tool_bench::{BenchSpec, spec_schema};
 use mcptest_report::ExitCode;
 use mcptest_suite::{LoadOptions, Purpose};
 use mcptest_yaml::{Document, Limits};
@@ -217,6 +218,7 @@ fn wildcards_stand_for_text_and_lines() {
 enum Shown {
     Suite(Value),
     Manifest(Value),
+    Bench(Value),
 }
 
 /// Blocks show whole files, or parts of a suite: entries of `tools:`, fields of an agent test.
@@ -225,6 +227,7 @@ fn whole(block: Value, schema: &Value) -> Shown {
     match block {
         Value::Array(_) => Shown::Suite(json!({"tools": block})),
         Value::Object(map) if map.contains_key("mock_server") => Shown::Manifest(Value::Object(map)),
+        Value::Object(map) if map.contains_key("intents") => Shown::Bench(Value::Object(map)),
         Value::Object(mut map) => {
             let test = &schema["$defs"]["Test"];
             let is_field = |(key, value): (&String, &Value)| {
@@ -252,6 +255,10 @@ fn problems_of(text: &str) -> Vec<String> {
         Shown::Manifest(value) => {
             let loaded = mcptest_mock::load("block.yml", text.as_bytes()).map(|_| ());
             (value, mcptest_mock::manifest_schema(), loaded)
+        }
+        Shown::Bench(value) => {
+            let loaded = mcptest_yaml::decode::<BenchSpec>(&document).map(|_| ());
+            (value, spec_schema(), loaded)
         }
         Shown::Suite(value) => {
             let loaded = load_suite(&value);

@@ -2,8 +2,13 @@
 
 use crate::support::{files, root, run};
 
+/// Mock manifests and benchmark specs stand beside suites.
 fn is_suite(text: &str) -> bool {
-    !text.lines().any(|line| line.starts_with("mock_server:"))
+    !text.lines().any(|line| line.starts_with("mock_server:")) && !is_bench(text)
+}
+
+fn is_bench(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("intents:"))
 }
 
 #[test]
@@ -35,10 +40,15 @@ fn each_runs_with_its_expected_verdict() {
 fn the_published_schemas_accept_each() {
     let suite = jsonschema::validator_for(&mcptest_suite::suite_schema()).unwrap();
     let manifest = jsonschema::validator_for(&mcptest_mock::manifest_schema()).unwrap();
+    let bench = jsonschema::validator_for(&mcptest_core::tool_bench::spec_schema()).unwrap();
     for path in files(&root().join("examples"), "yml") {
         let text = std::fs::read_to_string(&path).unwrap();
         let document = mcptest_yaml::Document::parse("x", text.as_bytes(), &mcptest_yaml::Limits::default()).unwrap();
-        let validator = if is_suite(&text) { &suite } else { &manifest };
+        let validator = match (is_suite(&text), is_bench(&text)) {
+            (true, _) => &suite,
+            (false, true) => &bench,
+            (false, false) => &manifest,
+        };
         let errors: Vec<String> = validator
             .iter_errors(&document.root().to_json())
             .map(|error| error.to_string())
