@@ -12,6 +12,8 @@ pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters are wrong.
 pub const INVALID_PARAMS: i32 = -32602;
+/// The server is at fault.
+pub const INTERNAL_ERROR: i32 = -32603;
 /// The resource does not exist (before 2026-07-28).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The protocol version in `_meta` is not one the server speaks (2026-07-28).
@@ -53,6 +55,10 @@ impl RpcError {
         Self::new(INVALID_PARAMS, message)
     }
 
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(INTERNAL_ERROR, message)
+    }
+
     pub(crate) fn method_not_found(method: &str) -> Self {
         Self::new(METHOD_NOT_FOUND, format!("Method not found: {}", clip(method)))
     }
@@ -75,7 +81,12 @@ pub(crate) enum Incoming<'a> {
         method: &'a str,
         params: Option<&'a Map<String, Value>>,
     },
-    /// A notification, or a reply to a request that the mock never made: neither is ever answered.
+    /// A notification: never answered.
+    Notification {
+        method: &'a str,
+        params: Option<&'a Map<String, Value>>,
+    },
+    /// A reply to a request that the mock never made.
     Silent,
     /// Not a valid message; the id is there if it could be read.
     Invalid { id: Option<&'a Value>, error: RpcError },
@@ -101,7 +112,8 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         None => return invalid(id, "Invalid request: no method"),
     };
     if sent_id.is_none() {
-        return Incoming::Silent;
+        let params = message.get("params").and_then(Value::as_object);
+        return Incoming::Notification { method, params };
     }
     let Some(id) = id else {
         return invalid(None, "Invalid request: the id is neither a string nor an integer");
@@ -235,9 +247,16 @@ mod tests {
     fn only_requests_with_a_usable_id_are_requests() {
         let request = json!({"jsonrpc": "2.0", "id": "a", "method": "ping"});
         assert!(matches!(classify(&request), Incoming::Request { method: "ping", .. }));
-        for silent in [
+        for notification in [
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-            json!({"method": "anything"}),
+            json!({"method": "anything", "params": 7}),
+        ] {
+            assert!(
+                matches!(classify(&notification), Incoming::Notification { .. }),
+                "{notification}"
+            );
+        }
+        for silent in [
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
         ] {

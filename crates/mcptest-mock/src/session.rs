@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
+use crate::later::Event;
+use crate::manifest::LogLevel;
 use crate::revision::Revision;
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -12,6 +14,9 @@ const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     pub(crate) revision: Option<Revision>,
+    /// The least grave log messages that the client wants; all if it never said.
+    pub(crate) log_level: Option<LogLevel>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl Session {
@@ -19,6 +24,11 @@ impl Session {
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
         self.revision
+    }
+
+    /// What the transport has to do beside sending the replies: answers that come later, and cancellations.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
     }
 }
 
