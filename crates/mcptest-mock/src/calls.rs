@@ -1,12 +1,14 @@
 //! The requests with arguments of their own: `tools/call` and `prompts/get`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Answer, Before, Case, Prompt, Response};
+use crate::ask::ask;
+use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
 use crate::fault::{Fault, FaultState, Strike};
+use crate::headers::parameter_headers;
 use crate::jsonrpc::{RpcError, clip, write_json};
 use crate::later::Schedule;
 use crate::listed::{Listed, Outcome, members};
@@ -19,14 +21,19 @@ use crate::validate::{ArgumentCheck, ArgumentProblem};
 pub(crate) struct Tool {
     arguments: ArgumentCheck,
     cases: Vec<(Case, AtomicUsize)>,
+    ask: Vec<Vec<Ask>>,
     fault: Option<FaultState>,
+    /// The arguments that headers repeat.
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 impl Tool {
-    pub(crate) fn new(input_schema: Option<Value>, cases: Vec<Case>, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(input_schema: Option<Value>, cases: Vec<Case>, ask: Vec<Vec<Ask>>, fault: Option<Fault>) -> Self {
         Self {
+            headers: input_schema.as_ref().map(parameter_headers).unwrap_or_default(),
             arguments: ArgumentCheck::new(input_schema),
             cases: cases.into_iter().map(|case| (case, AtomicUsize::new(0))).collect(),
+            ask,
             fault: fault.map(FaultState::new),
         }
     }
@@ -69,6 +76,10 @@ pub(crate) struct Caller<'a> {
     pub(crate) revision: Revision,
     /// The least grave log messages to send; nothing if none are wanted.
     pub(crate) log_level: Option<LogLevel>,
+    /// What the client can do.
+    pub(crate) capabilities: Option<&'a Value>,
+    /// How much clients were asked so far.
+    pub(crate) asks: &'a AtomicU64,
     /// The fault of all tools without one of their own.
     pub(crate) fault: &'a FaultState,
 }
@@ -108,6 +119,9 @@ pub(crate) fn call_tool<'a>(
     let problems = tool.arguments.problems(arguments);
     if !problems.is_empty() {
         return bad_arguments(name, &problems, caller.revision);
+    }
+    if let Some(outcome) = ask(&tool.ask, name, caller, params, arguments, schedule)? {
+        return Ok(outcome);
     }
     let Some(response) = tool.response(arguments) else {
         return Err(RpcError::internal("Internal error: the tool has no answer"));
@@ -182,6 +196,7 @@ fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revisio
 
 pub(crate) fn get_prompt<'a>(
     prompts: &'a Listed<Prompt>,
+    caller: &Caller<'_>,
     params: &Map<String, Value>,
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name")?;
@@ -201,6 +216,12 @@ pub(crate) fn get_prompt<'a>(
     }
     if let Some(name) = prompt.required.iter().find(|name| !given.contains_key(*name)) {
         return Err(RpcError::invalid_params(format!("Missing required argument: {name}")));
+    }
+    if caller.revision.is_stateless() {
+        let mut schedule = Schedule::default();
+        if let Some(outcome) = ask(&prompt.ask, name, caller, params, arguments, &mut schedule)? {
+            return Ok(outcome);
+        }
     }
     let mut members = Vec::new();
     prompt.response.render(arguments, &mut members);

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::content::{block_problems, is_base64};
 use crate::fault::Fault;
 use crate::manifest::{
-    BeforeSpec, BlockSpec, LogLevel, PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, ServerSpec, ToolSpec,
+    AskSpec, BeforeSpec, BlockSpec, LogLevel, PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, ServerSpec,
+    ToolSpec,
 };
-use crate::template::{Builder, Mode, Template, TemplateError};
+use crate::template::{Builder, Mode, Template, TemplateError, escape_token};
 use crate::validate::schema_problem;
 
 /// The version of a server that does not tell one.
@@ -40,6 +41,7 @@ pub(crate) struct Tool {
     pub(crate) input_schema: Option<Value>,
     /// Which answers it has for which arguments. The first that fits wins.
     pub(crate) cases: Vec<Case>,
+    pub(crate) ask: Vec<Vec<Ask>>,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -50,6 +52,15 @@ impl Tool {
         let mut before = responses.flat_map(|response| &response.before);
         before.any(|before| matches!(before, Before::Log(..)))
     }
+}
+
+/// A request to the client.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) key: String,
+    pub(crate) capability: &'static str,
+    /// `"method":…,"params":…`
+    pub(crate) members: Template,
 }
 
 /// Answers for certain arguments, given one after the other.
@@ -114,6 +125,7 @@ pub(crate) struct Prompt {
     pub(crate) wire: Value,
     pub(crate) required: Vec<String>,
     pub(crate) complete: BTreeMap<String, Vec<String>>,
+    pub(crate) ask: Vec<Vec<Ask>>,
     /// The members of the result.
     pub(crate) response: Template,
 }
@@ -181,6 +193,7 @@ impl Manifest {
             Tool {
                 input_schema: wire.get("inputSchema").cloned(),
                 cases: vec![echo(name.as_deref().unwrap_or_default())],
+                ask: Vec::new(),
                 fault: None,
                 name,
                 wire,
@@ -295,6 +308,7 @@ impl Compiler {
             name: Some(spec.name.clone()),
             input_schema: Some(input_schema),
             cases,
+            ask: self.ask(&spec.ask, at),
             fault: self.fault(spec.fault.as_deref(), at),
         }
     }
@@ -338,6 +352,32 @@ impl Compiler {
             }
         });
         cases
+    }
+
+    fn ask(&mut self, rounds: &[BTreeMap<String, AskSpec>], at: &str) -> Vec<Vec<Ask>> {
+        let mut compiled = Vec::new();
+        for (index, round) in rounds.iter().enumerate() {
+            let at = format!("{at}/ask/{index}");
+            if round.is_empty() {
+                self.problem(&at, "a round asks for something: give it a name and a request");
+            }
+            let asks = round.iter().map(|(key, ask)| {
+                let mut builder = Builder::default();
+                builder.raw(br#""method":"#);
+                builder.plain(&ask.method.as_str().into());
+                builder.raw(br#","params":"#);
+                let params = Value::Object(ask.params.clone());
+                builder.value(&params, Mode::Typed, &format!("{at}/{}/params", escape_token(key)));
+                Ask {
+                    key: key.clone(),
+                    capability: ask.method.capability(),
+                    members: self.finish(builder),
+                }
+            });
+            let asks = asks.collect();
+            compiled.push(asks);
+        }
+        compiled
     }
 
     fn fault(&mut self, text: Option<&str>, at: &str) -> Option<Fault> {
@@ -626,6 +666,7 @@ impl Compiler {
                 .iter()
                 .filter_map(|argument| Some((argument.name.clone(), argument.complete.clone()?)))
                 .collect(),
+            ask: self.ask(&spec.ask, at),
             response: self.finish(builder),
         }
     }

@@ -16,6 +16,10 @@ pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
 /// The resource does not exist (before 2026-07-28).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
+/// A header is missing or says something else than the body (2026-07-28, HTTP).
+pub const HEADER_MISMATCH: i32 = -32020;
+/// The client has not declared a capability that the request needs (2026-07-28).
+pub const MISSING_CAPABILITY: i32 = -32021;
 /// The protocol version in `_meta` is not one the server speaks (2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
@@ -31,6 +35,8 @@ pub struct RpcError {
     pub message: String,
     /// More, for programs.
     pub data: Option<Value>,
+    /// Whether it is about what surrounds the request, not about what it asks for.
+    pub(crate) envelope: bool,
 }
 
 impl RpcError {
@@ -39,7 +45,13 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            envelope: false,
         }
+    }
+
+    pub(crate) fn about_the_envelope(mut self) -> Self {
+        self.envelope = true;
+        self
     }
 
     pub(crate) fn with_data(mut self, data: Value) -> Self {
@@ -86,8 +98,8 @@ pub(crate) enum Incoming<'a> {
         method: &'a str,
         params: Option<&'a Map<String, Value>>,
     },
-    /// A reply to a request that the mock never made.
-    Silent,
+    /// A reply, whether or not the mock made the request.
+    Response { id: Option<&'a Value> },
     /// Not a valid message; the id is there if it could be read.
     Invalid { id: Option<&'a Value>, error: RpcError },
 }
@@ -107,7 +119,7 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         Some(Value::String(method)) => method,
         Some(_) => return invalid(id, "Invalid request: method is not a string"),
         None if message.contains_key("result") || message.contains_key("error") => {
-            return Incoming::Silent;
+            return Incoming::Response { id };
         }
         None => return invalid(id, "Invalid request: no method"),
     };
@@ -260,7 +272,7 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
         ] {
-            assert!(matches!(classify(&silent), Incoming::Silent), "{silent}");
+            assert!(matches!(classify(&silent), Incoming::Response { .. }), "{silent}");
         }
         for (message, has_id) in [
             (json!(1), false),

@@ -11,6 +11,8 @@ pub struct Deferred {
     pub id: Value,
     /// Whether a cancellation stops it.
     pub honours_cancel: bool,
+    /// The id of a request to the client that must be answered before the next step.
+    pub waiting: Option<Value>,
     /// What to send, in order. With nothing here the request is never answered.
     pub steps: Vec<Step>,
 }
@@ -22,6 +24,8 @@ pub struct Step {
     pub wait: Duration,
     /// The message, without a line end.
     pub frame: Vec<u8>,
+    /// If it is a request to the client: its id. The next step waits for the reply.
+    pub ask: Option<Value>,
 }
 
 /// Something that a transport has to act on after it has handed over a message.
@@ -32,6 +36,8 @@ pub enum Event {
     Later(Deferred),
     /// The client has cancelled the request with this id.
     Cancelled(Value),
+    /// The client has answered the request with this id.
+    Answered(Value),
 }
 
 /// What `tools/call` decides about its answer beside the answer itself.
@@ -55,7 +61,16 @@ impl Schedule {
         self.before.push(Step {
             wait: std::mem::take(&mut self.wait),
             frame,
+            ask: None,
         });
+    }
+
+    /// Adds a request to the client.
+    pub(crate) fn ask(&mut self, frame: Vec<u8>, id: Value) {
+        self.send(frame);
+        if let Some(step) = self.before.last_mut() {
+            step.ask = Some(id);
+        }
     }
 
     pub(crate) fn deferred(mut self, id: Value, reply: impl FnOnce() -> Vec<u8>) -> Deferred {
@@ -68,6 +83,7 @@ impl Schedule {
         Deferred {
             id,
             honours_cancel: !self.ignores_cancel,
+            waiting: None,
             steps: self.before,
         }
     }

@@ -21,13 +21,18 @@
 //! | `server.rs`, `calls.rs`, `listed.rs` | the protocol: dispatch, calls, lists |
 //! | `record.rs` | what clients sent, as JSON Lines |
 //! | `preset.rs` | the bundled catalogs |
+//! | `ask.rs` | what is asked of the client before an answer |
+//! | `http.rs`, `headers.rs` | the streamable HTTP transport, and what its headers must say |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
 
+mod ask;
 mod calls;
 mod compile;
 mod content;
 mod expression;
 mod fault;
+mod headers;
+mod http;
 mod jsonrpc;
 mod later;
 mod listed;
@@ -46,12 +51,14 @@ mod validate;
 
 pub use compile::{Manifest, Problem};
 pub use fault::Fault;
+pub use http::{HTTP_PATH, serve_http};
 pub use jsonrpc::{Replies, Reply, RpcError};
 pub use later::{Deferred, Event, Step};
 pub use load::load;
 pub use manifest::{
-    BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec,
-    ResourceTemplateSpec, ResponseSpec, Role, RpcErrorSpec, ServerSpec, ToolSpec, manifest_schema,
+    AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec, PromptMessageSpec,
+    PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, Role, RpcErrorSpec, ServerSpec, ToolSpec,
+    manifest_schema,
 };
 pub use preset::Preset;
 pub use revision::Revision;

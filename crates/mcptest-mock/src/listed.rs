@@ -16,24 +16,39 @@ pub(crate) struct Listed<T> {
     pub(crate) by_name: HashMap<String, T>,
 }
 
-/// The members of a result and whether clients may cache it.
+/// The members of a result and what kind of result it is.
 pub(crate) struct Outcome<'a> {
     pub(crate) members: Cow<'a, [u8]>,
-    pub(crate) cacheable: bool,
+    pub(crate) kind: Kind,
+}
+
+/// What revision 2026-07-28 says about a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Complete,
+    Cacheable,
+    InputRequired,
 }
 
 impl<'a> Outcome<'a> {
     pub(crate) fn fresh(members: Vec<u8>) -> Self {
         Self {
             members: Cow::Owned(members),
-            cacheable: false,
+            kind: Kind::Complete,
+        }
+    }
+
+    pub(crate) fn input_required(members: Vec<u8>) -> Self {
+        Self {
+            members: Cow::Owned(members),
+            kind: Kind::InputRequired,
         }
     }
 
     pub(crate) fn cacheable(members: impl Into<Cow<'a, [u8]>>) -> Self {
         Self {
             members: members.into(),
-            cacheable: true,
+            kind: Kind::Cacheable,
         }
     }
 }

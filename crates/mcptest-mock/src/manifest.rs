@@ -77,6 +77,9 @@ pub struct ToolSpec {
     /// Answers under the same `when` are given one after the other, call by call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
+    /// What is asked of the client before the answer, round by round. Each round has requests by name.
+    #[serde(default)]
+    pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// What goes wrong with calls of this tool, written as the server's `fault`.
     #[schemars(regex(pattern = PATTERN))]
     pub fault: Option<String>,
@@ -120,6 +123,49 @@ struct ResponseBody {
     before: Vec<BeforeSpec>,
     /// In `responses`: the arguments for which this is the answer. Members that are not named here may have any value.
     when: Option<Map<String, Value>>,
+}
+
+/// A request to the client.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskSpec {
+    /// What is asked for.
+    pub method: AskMethod,
+    /// The parameters. Their texts may use the arguments.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+}
+
+/// What a server can ask a client for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum AskMethod {
+    /// A form for the user.
+    #[serde(rename = "elicitation/create")]
+    Elicitation,
+    /// An answer of the client's model.
+    #[serde(rename = "sampling/createMessage")]
+    Sampling,
+    /// The folders that the client opens up.
+    #[serde(rename = "roots/list")]
+    Roots,
+}
+
+impl AskMethod {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    pub(crate) const fn capability(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
 }
 
 /// A JSON-RPC error. Its texts may use the arguments.
@@ -265,6 +311,9 @@ pub struct PromptSpec {
     /// The arguments it takes.
     #[serde(default)]
     pub arguments: Vec<PromptArgumentSpec>,
+    /// What is asked of the client first, in revision 2026-07-28, round by round. Each round has requests by name.
+    #[serde(default)]
+    pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// The messages it gives. Their texts may use the arguments: `${args.topic}`.
     pub messages: Vec<PromptMessageSpec>,
 }

@@ -1,5 +1,7 @@
 //! The protocol: a pure state machine from messages to replies. It knows no transport, no clock and no randomness.
 
+use std::sync::atomic::AtomicU64;
+
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};
@@ -7,12 +9,12 @@ use crate::compile::{Manifest, Prompt, ResourceTemplate, Tool as CompiledTool};
 use crate::fault::FaultState;
 use crate::jsonrpc::{Incoming, PARSE_ERROR, Replies, Reply, ResultBody, RpcError, classify, clip, write_json};
 use crate::later::{Event, Schedule};
-use crate::listed::{Listed, Outcome, members};
+use crate::listed::{Kind, Listed, Outcome, members};
 use crate::manifest::LogLevel;
 use crate::record::Recorder;
 use crate::resources::{complete, read_by_pattern};
 use crate::revision::Revision;
-use crate::session::{Session, request_revision};
+use crate::session::{META_CAPABILITIES, Session, request_revision};
 
 /// How many messages a batch may hold.
 const MAX_BATCH: usize = 1000;
@@ -25,10 +27,13 @@ const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub struct MockServer {
     info: Value,
     capabilities: Value,
+    /// The same without what 2026-07-28 delivers by streams that the mock does not have.
+    stateless_capabilities: Value,
     instructions: Option<String>,
     /// What 2026-07-28 adds to every result, and to results that may be cached.
     stateless_head: Vec<u8>,
     cacheable_head: Vec<u8>,
+    input_required_head: Vec<u8>,
     tools: Option<Listed<Tool>>,
     resources: Option<Listed<Vec<u8>>>,
     /// There exactly if `resources` is.
@@ -39,6 +44,7 @@ pub struct MockServer {
     logs: bool,
     completes: bool,
     subscribe: bool,
+    asks: AtomicU64,
     recorder: Option<Recorder>,
 }
 
@@ -53,7 +59,7 @@ impl MockServer {
         let page_size = manifest.page_size;
         let tools = manifest.tools.map(|tools| {
             let tools = tools.into_iter().map(|tool| {
-                let served = Tool::new(tool.input_schema, tool.cases, tool.fault);
+                let served = Tool::new(tool.input_schema, tool.cases, tool.ask, tool.fault);
                 (tool.wire, tool.name, served)
             });
             Listed::new("tools", tools.collect(), page_size)
@@ -92,16 +98,19 @@ impl MockServer {
                 capabilities.insert(name.to_owned(), json!({}));
             }
         }
+        let stateless_capabilities = capabilities.clone().into();
         if manifest.subscribe {
             capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
         }
         let meta = json!({META_SERVER_INFO: info});
         Self {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
+            input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
             // Stale at once: a client under test shall ask as often as it would ask any server.
             cacheable_head: head(&json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta})),
             info,
             capabilities: capabilities.into(),
+            stateless_capabilities,
             instructions: manifest.instructions,
             tools,
             resources,
@@ -112,7 +121,21 @@ impl MockServer {
             logs,
             completes,
             subscribe: manifest.subscribe,
+            asks: AtomicU64::new(0),
             recorder: None,
+        }
+    }
+
+    /// The arguments of a tool that headers repeat over HTTP, each with the end of the header's name.
+    pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<(String, String)> {
+        let tool = self.tools.as_ref().and_then(|tools| tools.by_name.get(tool));
+        tool.map(|tool| tool.headers.clone()).unwrap_or_default()
+    }
+
+    /// Records what is not JSON.
+    pub(crate) fn record_unreadable(&self, bytes: &[u8]) {
+        if let Some(recorder) = &self.recorder {
+            recorder.unreadable(bytes);
         }
     }
 
@@ -156,9 +179,7 @@ impl MockServer {
         let written = match serde_json::from_slice::<Value>(line) {
             Ok(message) => self.handle(session, &message).write_to(out),
             Err(error) => {
-                if let Some(recorder) = &self.recorder {
-                    recorder.unreadable(line);
-                }
+                self.record_unreadable(line);
                 let error = RpcError::new(PARSE_ERROR, format!("Parse error: {error}"));
                 Replies::One(Reply::error(None, error)).write_to(out)
             }
@@ -172,10 +193,13 @@ impl MockServer {
             if later.steps.is_empty() {
                 return true;
             }
+            let first_ask = later.steps.iter().position(|step| step.ask.is_some());
             let now = later.steps.iter().take_while(|step| step.wait.is_zero()).count();
+            let now = now.min(first_ask.map_or(now, |ask| ask + 1));
             for step in later.steps.drain(..now) {
                 out.extend_from_slice(&step.frame);
                 out.push(b'\n');
+                later.waiting = step.ask;
             }
             !later.steps.is_empty()
         });
@@ -226,7 +250,10 @@ impl MockServer {
 
     fn handle_one(&self, session: &mut Session, message: &Value) -> Option<Reply<'_>> {
         match classify(message) {
-            Incoming::Silent => None,
+            Incoming::Response { id } => {
+                session.events.extend(id.cloned().map(Event::Answered));
+                None
+            }
             Incoming::Notification { method, params } => {
                 let id = params.and_then(|params| params.get("requestId"));
                 if let ("notifications/cancelled", Some(id)) = (method, id) {
@@ -273,10 +300,11 @@ impl MockServer {
             None => Outcome::fresh(Vec::new()),
         };
         let stateless = method == "server/discover" || revision.is_some_and(Revision::is_stateless);
-        let head: &[u8] = match (stateless, outcome.cacheable) {
-            (true, true) => &self.cacheable_head,
-            (true, false) => &self.stateless_head,
-            (false, _) => &[],
+        let head: &[u8] = match outcome.kind {
+            _ if !stateless => &[],
+            Kind::Complete => &self.stateless_head,
+            Kind::Cacheable => &self.cacheable_head,
+            Kind::InputRequired => &self.input_required_head,
         };
         Ok(ResultBody {
             head,
@@ -294,6 +322,7 @@ impl MockServer {
             .filter(|revision| !revision.is_stateless())
             .unwrap_or(Revision::NEWEST_WITH_INITIALIZE);
         session.revision = Some(revision);
+        session.capabilities = params.get("capabilities").cloned();
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities,
@@ -320,18 +349,7 @@ impl MockServer {
             "tools/list" => self.tools.as_ref().ok_or_else(unknown)?.page(params),
             "tools/call" => {
                 let tools = self.tools.as_ref().ok_or_else(unknown)?;
-                let log_level = if revision.is_stateless() {
-                    // Asked for in each request.
-                    let level = params.get("_meta").and_then(|meta| meta.get(META_LOG_LEVEL));
-                    level.and_then(Value::as_str).and_then(LogLevel::parse)
-                } else {
-                    Some(session.log_level.unwrap_or(LogLevel::Debug))
-                };
-                let caller = Caller {
-                    revision,
-                    log_level,
-                    fault: &self.fault,
-                };
+                let caller = self.caller(session, revision, params);
                 call_tool(tools, &caller, params, schedule)
             }
             "resources/list" => self.resources.as_ref().ok_or_else(unknown)?.page(params),
@@ -354,8 +372,30 @@ impl MockServer {
                 self.read(revision, text_param(params, "uri")?)
             }
             "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
-            "prompts/get" => get_prompt(self.prompts.as_ref().ok_or_else(unknown)?, params),
+            "prompts/get" => {
+                let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
+                get_prompt(prompts, &self.caller(session, revision, params), params)
+            }
             _ => Err(unknown()),
+        }
+    }
+
+    /// Who asks: in a session what it agreed on, else what the request itself says.
+    fn caller<'a>(&'a self, session: &'a Session, revision: Revision, params: &'a Map<String, Value>) -> Caller<'a> {
+        let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+        let (log_level, capabilities) = if revision.is_stateless() {
+            let level = meta(META_LOG_LEVEL).and_then(Value::as_str).and_then(LogLevel::parse);
+            (level, meta(META_CAPABILITIES))
+        } else {
+            let level = session.log_level.unwrap_or(LogLevel::Debug);
+            (Some(level), session.capabilities.as_ref())
+        };
+        Caller {
+            revision,
+            log_level,
+            capabilities,
+            asks: &self.asks,
+            fault: &self.fault,
         }
     }
 
@@ -376,7 +416,7 @@ impl MockServer {
     fn discover(&self) -> Outcome<'_> {
         let mut result = json!({
             "supportedVersions": Revision::ALL.map(Revision::as_str),
-            "capabilities": self.capabilities,
+            "capabilities": self.stateless_capabilities,
         });
         if let Some(instructions) = &self.instructions {
             result["instructions"] = instructions.clone().into();

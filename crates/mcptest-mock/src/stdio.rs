@@ -160,7 +160,7 @@ impl<'a> Lines<'a> {
                     self.late |= !later.steps.is_empty();
                     !later.steps.is_empty()
                 }
-                Event::Cancelled(_) => self.late,
+                Event::Cancelled(_) | Event::Answered(_) => self.late,
             };
             if matters {
                 late(event);

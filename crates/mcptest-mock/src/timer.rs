@@ -30,6 +30,7 @@ pub(crate) fn run(events: &Receiver<Event>, output: &Mutex<impl Write>) -> io::R
         match event {
             Ok(Event::Later(later)) => jobs.add(later, Instant::now()),
             Ok(Event::Cancelled(id)) => jobs.cancel(&id),
+            Ok(Event::Answered(id)) => jobs.answered(&id, Instant::now()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -57,10 +58,12 @@ impl Jobs {
         };
         let at = now + first.wait;
         later.steps.reverse();
-        if self.due.is_empty() {
+        if self.jobs.iter().all(Option::is_none) {
             self.jobs.clear();
         }
-        self.due.push(Reverse((at, self.jobs.len())));
+        if later.waiting.is_none() {
+            self.due.push(Reverse((at, self.jobs.len())));
+        }
         self.jobs.push(Some(later));
     }
 
@@ -76,6 +79,19 @@ impl Jobs {
             .retain(|Reverse((_, job))| jobs.get(*job).is_some_and(Option::is_some));
     }
 
+    /// Goes on with whatever waited for this reply.
+    fn answered(&mut self, id: &Value, now: Instant) {
+        for (index, job) in self.jobs.iter_mut().enumerate() {
+            let Some(job) = job.as_mut().filter(|job| job.waiting.as_ref() == Some(id)) else {
+                continue;
+            };
+            job.waiting = None;
+            if let Some(next) = job.steps.last() {
+                self.due.push(Reverse((now + next.wait, index)));
+            }
+        }
+    }
+
     fn next_due(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
@@ -89,8 +105,10 @@ impl Jobs {
             if let Some(step) = job.steps.pop() {
                 text.extend_from_slice(&step.frame);
                 text.push(b'\n');
+                job.waiting = step.ask;
             }
             match job.steps.last() {
+                Some(_) if job.waiting.is_some() => {}
                 Some(next) => self.due.push(Reverse((at + next.wait, index))),
                 None => *slot = None,
             }

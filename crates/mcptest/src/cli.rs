@@ -46,7 +46,7 @@ pub enum Command {
     PlanRuns(PlanRunsArgs),
     /// Print a JSON Schema.
     Schema(SchemaArgs),
-    /// Serve a mock MCP server over standard input and output.
+    /// Serve a mock MCP server over standard input and output, or HTTP.
     Mock(MockArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
@@ -250,7 +250,8 @@ Examples:
   mcptest mock --tools-from servers/weather.yml     the manifest with responses
   mcptest mock --tools-from captured-tools.json     a saved answer to tools/list; calls are echoed
   mcptest mock --preset tidy --fault recover-after:2
-  mcptest mock --preset hostile --record sent.jsonl")]
+  mcptest mock --preset hostile --record sent.jsonl
+  mcptest mock --tools-from servers/weather.yml --http 0")]
 pub struct MockArgs {
     /// A manifest (`mock_server:`), or a captured `tools/list` answer as JSON.
     #[arg(long, value_name = "FILE", required_unless_present = "preset")]
@@ -262,6 +263,10 @@ pub struct MockArgs {
     /// `reply-after-cancel:<ms>`.
     #[arg(long, value_name = "KIND")]
     pub fault: Option<mcptest_mock::Fault>,
+    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, in place of standard input and output. With 0 a free port is taken; the
+    /// address is told on stderr.
+    #[arg(long, value_name = "PORT")]
+    pub http: Option<u16>,
     /// Write every message that clients send to this file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,

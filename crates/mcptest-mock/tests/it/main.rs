@@ -4,6 +4,7 @@
 //! - `golden`: frames in, frames out, for every revision
 //! - `captured`: catalogs of real servers are served as they were captured
 //! - `faults`: late answers, answers that never come, cancellation
+//! - `http`: sessions, streams, refusals, headers
 //! - `presets`: the bundled catalogs
 //! - `stdio`: lines, bounds and ends of streams
 //! - `properties`: what holds for any input
@@ -12,6 +13,7 @@
 mod captured;
 mod faults;
 mod golden;
+mod http;
 mod load;
 mod official_client;
 mod presets;

@@ -1,6 +1,8 @@
 //! `mcptest mock`.
 
 use std::io::BufReader;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use mcptest_mock::{MockServer, Preset};
 use mcptest_report::ExitCode;
@@ -16,11 +18,32 @@ pub fn mock(args: &MockArgs, output: &Output) -> ExitCode {
         Ok(server) => server,
         Err(code) => return code,
     };
+    if let Some(port) = args.http {
+        return http(server, port, output);
+    }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
     match mcptest_mock::serve_stdio(&server, input, std::io::stdout()) {
         Ok(()) => ExitCode::Passed,
         Err(error) => {
             output.error(&format!("the connection broke: {error}"));
+            ExitCode::CouldNotRun
+        }
+    }
+}
+
+/// Serves until the process is ended.
+fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
+    let serve = async {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        output.talk(&format!("listening on http://{address}{}", mcptest_mock::HTTP_PATH));
+        mcptest_mock::serve_http(Arc::new(server), listener).await
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime.and_then(|runtime| runtime.block_on(serve)) {
+        Ok(()) => ExitCode::Passed,
+        Err(error) => {
+            output.error(&format!("cannot serve on port {port}: {error}"));
             ExitCode::CouldNotRun
         }
     }
