@@ -393,15 +393,12 @@ fn stateless(headers: &HeaderMap) -> bool {
 
 /// The stateless revision says some errors in the status, too.
 fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
-    let error = match replies {
-        Replies::One(reply) => reply.as_error(),
-        _ => None,
+    let Replies::One(reply) = replies else {
+        return StatusCode::OK;
     };
-    match error {
-        Some(error) if reply_has_no_id(replies) => {
-            let _ = error;
-            StatusCode::BAD_REQUEST
-        }
+    match reply.as_error() {
+        // Not even a request.
+        Some(_) if reply.id().is_none() => StatusCode::BAD_REQUEST,
         Some(error) if stateless => match error.code {
             METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION => StatusCode::BAD_REQUEST,
@@ -410,10 +407,6 @@ fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
         },
         _ => StatusCode::OK,
     }
-}
-
-fn reply_has_no_id(replies: &Replies<'_>) -> bool {
-    matches!(replies, Replies::One(reply) if reply.id().is_none())
 }
 
 /// One server-sent event.

@@ -190,7 +190,7 @@ impl MockServer {
         // Parts of answers that are due at once need no clock.
         session.events.retain_mut(|event| {
             let Event::Later(later) = event else { return true };
-            if later.steps.is_empty() {
+            if later.steps.is_empty() || later.waiting.is_some() {
                 return true;
             }
             let first_ask = later.steps.iter().position(|step| step.ask.is_some());

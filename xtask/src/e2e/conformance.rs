@@ -113,6 +113,7 @@ fn expected(revision: &str) -> Result<BTreeSet<String>> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let words = lines.filter_map(|line| line.split_whitespace().collect::<Vec<_>>().try_into().ok());
     Ok(words
-        .filter_map(|[of, scenario]: [&str; 2]| (of == revision).then(|| scenario.to_owned()))
+        .filter(|[of, _]: &[&str; 2]| *of == revision)
+        .map(|[_, scenario]| scenario.to_owned())
         .collect())
 }

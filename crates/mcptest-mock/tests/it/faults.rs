@@ -205,3 +205,36 @@ fn everything_that_was_sent_is_recorded() {
         (&4.into(), &"notifications/cancelled".into())
     );
 }
+
+#[test]
+fn questions_are_asked_one_by_one_over_stdio() {
+    let (send, input) = mpsc::channel();
+    let (told, output) = mpsc::channel();
+    let server = MockServer::new(load_data("behaviour.yml"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve_stdio(&server, BufReader::new(Pipe(input, Vec::new())), Tell(told)).expect("served"));
+        let next = || output.recv_timeout(Duration::from_secs(30)).expect("a line");
+        let line = |text: &str| send.send(format!("{text}\n").into_bytes()).expect("sent");
+        let answer = |id: &str| line(&format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{}}}}"#));
+        line(&INITIALIZE.replace(
+            "\"capabilities\":{}",
+            "\"capabilities\":{\"elicitation\":{},\"roots\":{},\"sampling\":{}}",
+        ));
+        assert!(next().contains("\"id\":0"));
+        line(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asks"}}"#);
+        // By name within a round, round by round; a stray answer changes nothing.
+        for (id, method) in [
+            ("ask-1", "roots/list"),
+            ("ask-2", "elicitation/create"),
+            ("ask-3", "sampling/createMessage"),
+        ] {
+            let asked = next();
+            assert!(asked.contains(id) && asked.contains(method), "{asked}");
+            answer("ask-9");
+            answer(id);
+        }
+        let last = next();
+        assert!(last.contains("\"id\":1") && last.contains("thanks"), "{last}");
+        drop(send);
+    });
+}

@@ -65,3 +65,8 @@ fn batch() {
 fn behaviour() {
     check_with("behaviour.yml", "behaviour.frames");
 }
+
+#[test]
+fn ask() {
+    check_with("behaviour.yml", "ask.frames");
+}
