@@ -48,6 +48,8 @@ struct Jobs {
     /// When each is due, and in which order they came.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     jobs: Vec<Option<Deferred>>,
+    /// Places in `jobs` that can be used again.
+    free: Vec<usize>,
 }
 
 impl Jobs {
@@ -58,19 +60,21 @@ impl Jobs {
         };
         let at = now + first.wait;
         later.steps.reverse();
-        if self.jobs.iter().all(Option::is_none) {
-            self.jobs.clear();
-        }
+        let index = self.free.pop().unwrap_or(self.jobs.len());
         if later.waiting.is_none() {
-            self.due.push(Reverse((at, self.jobs.len())));
+            self.due.push(Reverse((at, index)));
         }
-        self.jobs.push(Some(later));
+        match self.jobs.get_mut(index) {
+            Some(place) => *place = Some(later),
+            None => self.jobs.push(Some(later)),
+        }
     }
 
     fn cancel(&mut self, id: &Value) {
-        for job in &mut self.jobs {
+        for (index, job) in self.jobs.iter_mut().enumerate() {
             if job.as_ref().is_some_and(|job| job.honours_cancel && job.id == *id) {
                 *job = None;
+                self.free.push(index);
             }
         }
         // What is cancelled is not waited for.
@@ -110,7 +114,10 @@ impl Jobs {
             match job.steps.last() {
                 Some(_) if job.waiting.is_some() => {}
                 Some(next) => self.due.push(Reverse((at + next.wait, index))),
-                None => *slot = None,
+                None => {
+                    *slot = None;
+                    self.free.push(index);
+                }
             }
         }
         if text.is_empty() {
