@@ -254,7 +254,7 @@ Examples:
   mcptest mock --tools-from servers/weather.yml --http 0")]
 pub struct MockArgs {
     /// A manifest (`mock_server:`), or a captured `tools/list` answer as JSON.
-    #[arg(long, value_name = "FILE", required_unless_present = "preset")]
+    #[arg(long, value_name = "FILE")]
     pub tools_from: Option<PathBuf>,
     /// A bundled catalog in place of a file.
     #[arg(long, value_name = "NAME", conflicts_with = "tools_from")]
