@@ -1,4 +1,4 @@
-//! Serves a manifest or a captured catalog on stdio: `mock FILE`. The tests need a server process; people use `mcptest mock`.
+//! Serves a manifest or a captured catalog on stdio: `mock FILE [FAULT]`. The tests need a server process; people use `mcptest mock`.
 
 use std::error::Error;
 use std::io::{self, BufReader, Write};
@@ -17,9 +17,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: mock FILE")?;
-    let server = MockServer::new(load(&path, &std::fs::read(&path)?)?);
+    let path = std::env::args().nth(1).ok_or("usage: mock FILE [FAULT]")?;
+    let mut manifest = load(&path, &std::fs::read(&path)?)?;
+    if let Some(fault) = std::env::args().nth(2) {
+        manifest = manifest.with_fault(fault.parse()?);
+    }
+    let server = MockServer::new(manifest);
     let input = BufReader::with_capacity(64 << 10, io::stdin().lock());
-    serve_stdio(&server, input, io::stdout().lock())?;
+    serve_stdio(&server, input, io::stdout())?;
     Ok(())
 }

@@ -1,37 +1,111 @@
 //! The requests with arguments of their own: `tools/call` and `prompts/get`.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
-use crate::compile::Prompt;
-use crate::jsonrpc::{RpcError, clip};
+use crate::ask::ask;
+use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
+use crate::fault::{Fault, FaultState, Strike};
+use crate::headers::parameter_headers;
+use crate::jsonrpc::{RpcError, clip, write_json};
+use crate::later::Schedule;
 use crate::listed::{Listed, Outcome, members};
+use crate::manifest::LogLevel;
 use crate::revision::Revision;
-use crate::template::Template;
 use crate::validate::{ArgumentCheck, ArgumentProblem};
 
 /// A tool that can be called.
 #[derive(Debug)]
 pub(crate) struct Tool {
     arguments: ArgumentCheck,
-    response: Template,
+    cases: Vec<(Case, AtomicUsize)>,
+    ask: Vec<Vec<Ask>>,
+    fault: Option<FaultState>,
+    /// The arguments that headers repeat.
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 impl Tool {
-    pub(crate) fn new(input_schema: Option<Value>, response: Template) -> Self {
+    pub(crate) fn new(input_schema: Option<Value>, cases: Vec<Case>, ask: Vec<Vec<Ask>>, fault: Option<Fault>) -> Self {
         Self {
+            headers: input_schema.as_ref().map(parameter_headers).unwrap_or_default(),
             arguments: ArgumentCheck::new(input_schema),
-            response,
+            cases: cases.into_iter().map(|case| (case, AtomicUsize::new(0))).collect(),
+            ask,
+            fault: fault.map(FaultState::new),
         }
     }
+
+    /// The answer for these arguments: the next one of the first case that fits.
+    fn response(&self, arguments: &Value) -> Option<&Response> {
+        let (case, calls) = self.cases.iter().find(|(case, _)| match &case.when {
+            None => true,
+            Some(when) => when
+                .iter()
+                .all(|(key, wanted)| arguments.get(key).is_some_and(|given| fits(wanted, given))),
+        })?;
+        let last = case.responses.len() - 1;
+        // A single answer needs no counting.
+        let index = if last == 0 {
+            0
+        } else {
+            calls.fetch_add(1, Ordering::Relaxed).min(last)
+        };
+        case.responses.get(index)
+    }
+}
+
+/// Whether a given argument is what a `when` asks for: objects may have more members, lists are compared item by item, numbers by value.
+fn fits(wanted: &Value, given: &Value) -> bool {
+    match (wanted, given) {
+        (Value::Object(wanted), Value::Object(given)) => wanted
+            .iter()
+            .all(|(key, wanted)| given.get(key).is_some_and(|given| fits(wanted, given))),
+        (Value::Array(wanted), Value::Array(given)) => {
+            wanted.len() == given.len() && wanted.iter().zip(given).all(|(wanted, given)| fits(wanted, given))
+        }
+        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
+        _ => wanted == given,
+    }
+}
+
+/// Who calls, as far as the answer depends on it.
+pub(crate) struct Caller<'a> {
+    pub(crate) revision: Revision,
+    /// The least grave log messages to send; nothing if none are wanted.
+    pub(crate) log_level: Option<LogLevel>,
+    /// What the client can do.
+    pub(crate) capabilities: Option<&'a Value>,
+    /// How much clients were asked so far.
+    pub(crate) asks: &'a AtomicU64,
+    /// The fault of all tools without one of their own.
+    pub(crate) fault: &'a FaultState,
 }
 
 pub(crate) fn call_tool<'a>(
     tools: &'a Listed<Tool>,
-    revision: Revision,
+    caller: &Caller<'_>,
     params: &Map<String, Value>,
+    schedule: &mut Schedule,
 ) -> Result<Outcome<'a>, RpcError> {
-    let name = text_param(params, "name")?;
-    let Some(tool) = tools.by_name.get(name) else {
+    let name = text_param(params, "name");
+    let tool = name.as_ref().ok().and_then(|name| tools.by_name.get(*name));
+    let fault = tool.and_then(|tool| tool.fault.as_ref()).unwrap_or(caller.fault);
+    match fault.strike() {
+        Strike::Healthy => {}
+        Strike::Never => {
+            schedule.never = true;
+            return Ok(Outcome::fresh(Vec::new()));
+        }
+        Strike::Late { ms, honours_cancel } => {
+            schedule.wait = Duration::from_millis(ms);
+            schedule.ignores_cancel = !honours_cancel;
+        }
+    }
+    let name = name?;
+    let Some(tool) = tool else {
         return Err(RpcError::invalid_params(format!("Unknown tool: {}", clip(name))));
     };
     let nothing = Value::Object(Map::new());
@@ -44,11 +118,68 @@ pub(crate) fn call_tool<'a>(
     };
     let problems = tool.arguments.problems(arguments);
     if !problems.is_empty() {
-        return bad_arguments(name, &problems, revision);
+        return bad_arguments(name, &problems, caller.revision);
     }
-    let mut members = Vec::new();
-    tool.response.render(arguments, &mut members);
-    Ok(Outcome::fresh(members))
+    if let Some(outcome) = ask(&tool.ask, name, caller, params, arguments, schedule)? {
+        return Ok(outcome);
+    }
+    let Some(response) = tool.response(arguments) else {
+        return Err(RpcError::internal("Internal error: the tool has no answer"));
+    };
+    for before in &response.before {
+        send_before(before, caller, params, arguments, schedule);
+    }
+    let mut text = Vec::new();
+    match &response.answer {
+        Answer::Result(template) => {
+            template.render(arguments, &mut text);
+            Ok(Outcome::fresh(text))
+        }
+        Answer::Error(code, template) => {
+            template.render(arguments, &mut text);
+            let body: Value = serde_json::from_slice(&text).unwrap_or_default();
+            let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
+            let error = RpcError::new(*code, message);
+            Err(match body.get("data") {
+                Some(data) => error.with_data(data.clone()),
+                None => error,
+            })
+        }
+    }
+}
+
+fn send_before(
+    before: &Before,
+    caller: &Caller<'_>,
+    params: &Map<String, Value>,
+    arguments: &Value,
+    schedule: &mut Schedule,
+) {
+    let mut frame = br#"{"jsonrpc":"2.0","method":"notifications/"#.to_vec();
+    match before {
+        Before::Wait(ms) => {
+            schedule.wait += Duration::from_millis(*ms);
+            return;
+        }
+        Before::Progress(template) => {
+            let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
+            let Some(token) = token.filter(|token| token.is_string() || token.is_number()) else {
+                return;
+            };
+            frame.extend_from_slice(br#"progress","params":{"progressToken":"#);
+            write_json(&mut frame, token);
+            template.render(arguments, &mut frame);
+        }
+        Before::Log(level, template) => {
+            if caller.log_level.is_none_or(|wanted| *level < wanted) {
+                return;
+            }
+            frame.extend_from_slice(br#"message","params":{"#);
+            template.render(arguments, &mut frame);
+        }
+    }
+    frame.extend_from_slice(b"}}");
+    schedule.send(frame);
 }
 
 fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revision) -> Result<Outcome<'a>, RpcError> {
@@ -65,6 +196,7 @@ fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revisio
 
 pub(crate) fn get_prompt<'a>(
     prompts: &'a Listed<Prompt>,
+    caller: &Caller<'_>,
     params: &Map<String, Value>,
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name")?;
@@ -85,6 +217,12 @@ pub(crate) fn get_prompt<'a>(
     if let Some(name) = prompt.required.iter().find(|name| !given.contains_key(*name)) {
         return Err(RpcError::invalid_params(format!("Missing required argument: {name}")));
     }
+    if caller.revision.is_stateless() {
+        let mut schedule = Schedule::default();
+        if let Some(outcome) = ask(&prompt.ask, name, caller, params, arguments, &mut schedule)? {
+            return Ok(outcome);
+        }
+    }
     let mut members = Vec::new();
     prompt.response.render(arguments, &mut members);
     Ok(Outcome::fresh(members))
@@ -95,4 +233,22 @@ pub(crate) fn text_param<'a>(params: &'a Map<String, Value>, name: &str) -> Resu
         .get(name)
         .and_then(Value::as_str)
         .ok_or_else(|| RpcError::invalid_params(format!("Invalid params: {name} is not a string")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_when_fits_what_has_at_least_its_members() {
+        let fit = |wanted: Value, given: Value| fits(&wanted, &given);
+        assert!(fit(json!({"a": {"b": 1}}), json!({"a": {"b": 1.0, "c": 2}, "d": 3})));
+        assert!(!fit(json!({"a": 1}), json!({"b": 1})));
+        assert!(fit(json!([1, {"x": "y"}]), json!([1, {"x": "y", "z": 0}])));
+        assert!(!fit(json!([1]), json!([1, 2])));
+        assert!(fit(json!(null), json!(null)));
+        assert!(!fit(json!("1"), json!(1)));
+        // Beyond what a float can tell apart.
+        assert!(!fit(json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64)));
+    }
 }

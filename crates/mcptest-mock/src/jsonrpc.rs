@@ -12,8 +12,14 @@ pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters are wrong.
 pub const INVALID_PARAMS: i32 = -32602;
+/// The server is at fault.
+pub const INTERNAL_ERROR: i32 = -32603;
 /// The resource does not exist (before 2026-07-28).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
+/// A header is missing or says something else than the body (2026-07-28, HTTP).
+pub const HEADER_MISMATCH: i32 = -32020;
+/// The client has not declared a capability that the request needs (2026-07-28).
+pub const MISSING_CAPABILITY: i32 = -32021;
 /// The protocol version in `_meta` is not one the server speaks (2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
@@ -29,6 +35,8 @@ pub struct RpcError {
     pub message: String,
     /// More, for programs.
     pub data: Option<Value>,
+    /// Whether it is about what surrounds the request, not about what it asks for.
+    pub(crate) envelope: bool,
 }
 
 impl RpcError {
@@ -37,7 +45,13 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            envelope: false,
         }
+    }
+
+    pub(crate) fn about_the_envelope(mut self) -> Self {
+        self.envelope = true;
+        self
     }
 
     pub(crate) fn with_data(mut self, data: Value) -> Self {
@@ -51,6 +65,10 @@ impl RpcError {
 
     pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(INTERNAL_ERROR, message)
     }
 
     pub(crate) fn method_not_found(method: &str) -> Self {
@@ -75,8 +93,13 @@ pub(crate) enum Incoming<'a> {
         method: &'a str,
         params: Option<&'a Map<String, Value>>,
     },
-    /// A notification, or a reply to a request that the mock never made: neither is ever answered.
-    Silent,
+    /// A notification: never answered.
+    Notification {
+        method: &'a str,
+        params: Option<&'a Map<String, Value>>,
+    },
+    /// A reply, whether or not the mock made the request.
+    Response { id: Option<&'a Value> },
     /// Not a valid message; the id is there if it could be read.
     Invalid { id: Option<&'a Value>, error: RpcError },
 }
@@ -96,12 +119,13 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         Some(Value::String(method)) => method,
         Some(_) => return invalid(id, "Invalid request: method is not a string"),
         None if message.contains_key("result") || message.contains_key("error") => {
-            return Incoming::Silent;
+            return Incoming::Response { id };
         }
         None => return invalid(id, "Invalid request: no method"),
     };
     if sent_id.is_none() {
-        return Incoming::Silent;
+        let params = message.get("params").and_then(Value::as_object);
+        return Incoming::Notification { method, params };
     }
     let Some(id) = id else {
         return invalid(None, "Invalid request: the id is neither a string nor an integer");
@@ -235,13 +259,20 @@ mod tests {
     fn only_requests_with_a_usable_id_are_requests() {
         let request = json!({"jsonrpc": "2.0", "id": "a", "method": "ping"});
         assert!(matches!(classify(&request), Incoming::Request { method: "ping", .. }));
-        for silent in [
+        for notification in [
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-            json!({"method": "anything"}),
+            json!({"method": "anything", "params": 7}),
+        ] {
+            assert!(
+                matches!(classify(&notification), Incoming::Notification { .. }),
+                "{notification}"
+            );
+        }
+        for silent in [
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
         ] {
-            assert!(matches!(classify(&silent), Incoming::Silent), "{silent}");
+            assert!(matches!(classify(&silent), Incoming::Response { .. }), "{silent}");
         }
         for (message, has_id) in [
             (json!(1), false),

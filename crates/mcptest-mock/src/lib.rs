@@ -12,34 +12,55 @@
 //! | `content.rs` | what MCP demands of content |
 //! | `template.rs`, `expression.rs` | `${args.name}` in answers, and its syntax |
 //! | `validate.rs` | arguments against input schemas |
+//! | `fault.rs` | what goes wrong with calls on purpose |
+//! | `later.rs` | answers that come late, in parts, or never |
+//! | `resources.rs` | resources by pattern, completions |
 //! | `revision.rs` | the revisions of MCP and how they differ |
 //! | `jsonrpc.rs` | messages in, replies out |
 //! | `session.rs` | a connection, and which revision rules a request on it |
 //! | `server.rs`, `calls.rs`, `listed.rs` | the protocol: dispatch, calls, lists |
-//! | `stdio.rs` | the stdio transport |
+//! | `record.rs` | what clients sent, as JSON Lines |
+//! | `preset.rs` | the bundled catalogs |
+//! | `ask.rs` | what is asked of the client before an answer |
+//! | `http.rs`, `headers.rs` | the streamable HTTP transport, and what its headers must say |
+//! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
 
+mod ask;
 mod calls;
 mod compile;
 mod content;
 mod expression;
+mod fault;
+mod headers;
+mod http;
 mod jsonrpc;
+mod later;
 mod listed;
 mod load;
 mod manifest;
+mod preset;
+mod record;
+mod resources;
 mod revision;
 mod server;
 mod session;
 mod stdio;
 mod template;
+mod timer;
 mod validate;
 
 pub use compile::{Manifest, Problem};
+pub use fault::Fault;
+pub use http::{HTTP_PATH, serve_http};
 pub use jsonrpc::{Replies, Reply, RpcError};
+pub use later::{Deferred, Event, Step};
 pub use load::load;
 pub use manifest::{
-    BlockSpec, ManifestFile, PromptArgumentSpec, PromptMessageSpec, PromptSpec, ResourceSpec, ResponseSpec, Role,
-    ServerSpec, ToolSpec, manifest_schema,
+    AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec, PromptMessageSpec,
+    PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, Role, RpcErrorSpec, ServerSpec, ToolSpec,
+    manifest_schema,
 };
+pub use preset::Preset;
 pub use revision::Revision;
 pub use server::MockServer;
 pub use session::Session;

@@ -10,44 +10,66 @@ use crate::jsonrpc::{RpcError, write_json};
 /// Things that can be listed and asked for by name.
 #[derive(Debug)]
 pub(crate) struct Listed<T> {
-    /// The members of the list result, written once.
-    pub(crate) list: Vec<u8>,
+    /// The members of the list results, page by page, written once.
+    pages: Vec<Vec<u8>>,
     pub(crate) length: usize,
     pub(crate) by_name: HashMap<String, T>,
 }
 
-/// The members of a result and whether clients may cache it.
+/// The members of a result and what kind of result it is.
 pub(crate) struct Outcome<'a> {
     pub(crate) members: Cow<'a, [u8]>,
-    pub(crate) cacheable: bool,
+    pub(crate) kind: Kind,
+}
+
+/// What revision 2026-07-28 says about a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Complete,
+    Cacheable,
+    InputRequired,
 }
 
 impl<'a> Outcome<'a> {
     pub(crate) fn fresh(members: Vec<u8>) -> Self {
         Self {
             members: Cow::Owned(members),
-            cacheable: false,
+            kind: Kind::Complete,
+        }
+    }
+
+    pub(crate) fn input_required(members: Vec<u8>) -> Self {
+        Self {
+            members: Cow::Owned(members),
+            kind: Kind::InputRequired,
         }
     }
 
     pub(crate) fn cacheable(members: impl Into<Cow<'a, [u8]>>) -> Self {
         Self {
             members: members.into(),
-            cacheable: true,
+            kind: Kind::Cacheable,
         }
     }
 }
 
 impl<T> Listed<T> {
     /// The first of several with the same name is the one that answers.
-    pub(crate) fn new(key: &str, entries: Vec<(Value, Option<String>, T)>) -> Self {
-        let mut list = Vec::new();
-        write_json(&mut list, key);
-        list.extend_from_slice(b":[");
+    pub(crate) fn new(key: &str, entries: Vec<(Value, Option<String>, T)>, page_size: Option<usize>) -> Self {
+        let mut start = Vec::new();
+        write_json(&mut start, key);
+        start.extend_from_slice(b":[");
         let length = entries.len();
+        let page_size = page_size.unwrap_or(length).max(1);
+        let mut pages = Vec::new();
+        let mut list = start.clone();
         let mut by_name = HashMap::with_capacity(length);
         for (index, (wire, name, item)) in entries.into_iter().enumerate() {
-            if index > 0 {
+            if index > 0 && index % page_size == 0 {
+                list.extend_from_slice(br#"],"nextCursor":"#);
+                write_json(&mut list, &cursor(pages.len() + 1));
+                pages.push(std::mem::replace(&mut list, start.clone()));
+            } else if index > 0 {
                 list.push(b',');
             }
             write_json(&mut list, &wire);
@@ -56,16 +78,28 @@ impl<T> Listed<T> {
             }
         }
         list.push(b']');
-        Self { list, length, by_name }
+        pages.push(list);
+        Self { pages, length, by_name }
     }
 
     pub(crate) fn page<'a>(&'a self, params: &Map<String, Value>) -> Result<Outcome<'a>, RpcError> {
-        // There is one page, so no cursor was ever given out.
-        match params.get("cursor") {
-            None | Some(Value::Null) => Ok(Outcome::cacheable(self.list.as_slice())),
-            Some(_) => Err(RpcError::invalid_params("Invalid cursor")),
+        let page = match params.get("cursor") {
+            None | Some(Value::Null) => self.pages.first(),
+            // The first page has no cursor, so none of its own is ever given out.
+            Some(given) => (1..).zip(self.pages.iter().skip(1)).find_map(|(index, page)| {
+                let known = given.as_str() == Some(cursor(index).as_str());
+                known.then_some(page)
+            }),
+        };
+        match page {
+            Some(page) => Ok(Outcome::cacheable(page.as_slice())),
+            None => Err(RpcError::invalid_params("Invalid cursor")),
         }
     }
+}
+
+fn cursor(page: usize) -> String {
+    format!("page-{page}")
 }
 
 /// The members of an object, without the braces.

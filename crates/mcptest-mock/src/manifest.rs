@@ -1,5 +1,6 @@
 //! The mock manifest as it is written: one type per block, and the doc comments are the texts of its JSON Schema.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,6 +8,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use crate::fault::PATTERN;
 
 /// A mock manifest: the server that `mcptest mock --tools-from FILE` plays.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -20,6 +23,7 @@ pub struct ManifestFile {
 /// The server to play. It advertises only what is declared here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = server_aliases)]
 pub struct ServerSpec {
     /// The name the server introduces itself with.
     pub name: String,
@@ -27,12 +31,22 @@ pub struct ServerSpec {
     pub version: Option<String>,
     /// Guidance for the model, sent to the client at the start.
     pub instructions: Option<String>,
+    /// What goes wrong with calls of every tool that has no `fault` of its own: `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or
+    /// `reply-after-cancel:<ms>`.
+    #[schemars(regex(pattern = PATTERN))]
+    pub fault: Option<String>,
+    /// How many entries a page of a list has. Left out, lists come whole.
+    #[schemars(range(min = 1))]
+    pub page_size: Option<u32>,
     /// The tools, in the order in which they are listed.
     #[serde(default)]
     pub tools: Vec<ToolSpec>,
     /// The resources, in the order in which they are listed.
     #[serde(default)]
     pub resources: Vec<ResourceSpec>,
+    /// The resource templates, in the order in which they are listed.
+    #[serde(default, alias = "resourceTemplates")]
+    pub resource_templates: Vec<ResourceTemplateSpec>,
     /// The prompts, in the order in which they are listed.
     #[serde(default)]
     pub prompts: Vec<PromptSpec>,
@@ -59,6 +73,16 @@ pub struct ToolSpec {
     pub annotations: Option<Value>,
     /// What the tool answers. Left out, it answers with its own name and the arguments as text.
     pub response: Option<ResponseSpec>,
+    /// Several answers. Those with a `when` that fits the arguments come first, the first such `when` in the list wins; then those without `when`.
+    /// Answers under the same `when` are given one after the other, call by call, and the last one repeats.
+    #[serde(default)]
+    pub responses: Vec<ResponseSpec>,
+    /// What is asked of the client before the answer, round by round. Each round has requests by name.
+    #[serde(default)]
+    pub ask: Vec<BTreeMap<String, AskSpec>>,
+    /// What goes wrong with calls of this tool, written as the server's `fault`.
+    #[schemars(regex(pattern = PATTERN))]
+    pub fault: Option<String>,
 }
 
 /// What a tool answers. Every text in it may use the arguments of the call: `${args.query}`, `${args.filter.tags[0]}`. A text that is
@@ -71,6 +95,12 @@ pub struct ResponseSpec {
     pub structured_content: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
+    /// A protocol error in place of a result.
+    pub rpc_error: Option<RpcErrorSpec>,
+    /// What is sent before the answer.
+    pub before: Vec<BeforeSpec>,
+    /// The arguments for which this is the answer.
+    pub when: Option<Map<String, Value>>,
 }
 
 /// A whole result.
@@ -86,6 +116,131 @@ struct ResponseBody {
     /// Whether the call failed.
     #[serde(default, alias = "isError")]
     is_error: bool,
+    /// A JSON-RPC error in place of a result.
+    rpc_error: Option<RpcErrorSpec>,
+    /// What is sent before the answer, in order: progress, log messages, pauses.
+    #[serde(default)]
+    before: Vec<BeforeSpec>,
+    /// In `responses`: the arguments for which this is the answer. Members that are not named here may have any value.
+    when: Option<Map<String, Value>>,
+}
+
+/// A request to the client.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskSpec {
+    /// What is asked for.
+    pub method: AskMethod,
+    /// The parameters. Their texts may use the arguments.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+}
+
+/// What a server can ask a client for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum AskMethod {
+    /// A form for the user.
+    #[serde(rename = "elicitation/create")]
+    Elicitation,
+    /// An answer of the client's model.
+    #[serde(rename = "sampling/createMessage")]
+    Sampling,
+    /// The folders that the client opens up.
+    #[serde(rename = "roots/list")]
+    Roots,
+}
+
+impl AskMethod {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    pub(crate) const fn capability(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// A JSON-RPC error. Its texts may use the arguments.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RpcErrorSpec {
+    /// The code, for example -32603.
+    pub code: i32,
+    /// What went wrong.
+    pub message: String,
+    /// More, for programs.
+    pub data: Option<Value>,
+}
+
+/// Something sent before an answer: exactly one of `progress`, `log` and `wait_ms`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeforeSpec {
+    /// How far the work is. Sent only to a client that asked for progress.
+    pub progress: Option<serde_json::Number>,
+    /// With `progress`: how far it goes.
+    pub total: Option<serde_json::Number>,
+    /// With `progress`: what is being done. It may use the arguments.
+    pub message: Option<String>,
+    /// A log message: a text or any other value. Its texts may use the arguments. Sent only to a client that wants its level.
+    pub log: Option<Value>,
+    /// With `log`: its level, `info` if left out.
+    pub level: Option<LogLevel>,
+    /// With `log`: who logs.
+    pub logger: Option<String>,
+    /// A pause in milliseconds.
+    #[schemars(range(max = 3_600_000))]
+    pub wait_ms: Option<u64>,
+}
+
+/// How grave a log message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// For finding mistakes.
+    Debug,
+    /// Ordinary.
+    #[default]
+    Info,
+    /// Ordinary but worth seeing.
+    Notice,
+    /// Something may go wrong.
+    Warning,
+    /// Something went wrong.
+    Error,
+    /// A part failed.
+    Critical,
+    /// Somebody has to act at once.
+    Alert,
+    /// Nothing works.
+    Emergency,
+}
+
+impl LogLevel {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
 }
 
 /// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is a text block.
@@ -112,6 +267,35 @@ pub struct ResourceSpec {
     pub text: Option<String>,
     /// The content in base64, if it is binary.
     pub blob: Option<String>,
+    /// Whether clients may subscribe to it. It never changes.
+    #[serde(default)]
+    pub subscribe: bool,
+}
+
+/// A family of resources whose addresses follow a pattern, with the content of each: either `text` or `blob`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = template_aliases)]
+pub struct ResourceTemplateSpec {
+    /// The pattern: text with `{name}` for each part that varies. A part has no slash in it.
+    #[serde(alias = "uriTemplate")]
+    pub uri_template: String,
+    /// The name; the pattern if left out.
+    pub name: Option<String>,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What the resources hold, for the model.
+    pub description: Option<String>,
+    /// The media type, for example `text/plain`.
+    #[serde(alias = "mimeType")]
+    pub mime_type: Option<String>,
+    /// The content, if it is text. It may use the parts of the address: `${args.name}`.
+    pub text: Option<String>,
+    /// The content in base64, if it is binary.
+    pub blob: Option<String>,
+    /// What `completion/complete` offers for each part.
+    #[serde(default)]
+    pub complete: BTreeMap<String, Vec<String>>,
 }
 
 /// A prompt and its messages.
@@ -127,6 +311,9 @@ pub struct PromptSpec {
     /// The arguments it takes.
     #[serde(default)]
     pub arguments: Vec<PromptArgumentSpec>,
+    /// What is asked of the client first, in revision 2026-07-28, round by round. Each round has requests by name.
+    #[serde(default)]
+    pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// The messages it gives. Their texts may use the arguments: `${args.topic}`.
     pub messages: Vec<PromptMessageSpec>,
 }
@@ -142,6 +329,8 @@ pub struct PromptArgumentSpec {
     /// Whether the prompt cannot be given without it.
     #[serde(default)]
     pub required: bool,
+    /// What `completion/complete` offers for it.
+    pub complete: Option<Vec<String>>,
 }
 
 /// A message of a prompt.
@@ -180,13 +369,23 @@ pub fn manifest_schema() -> Value {
 }
 
 /// The wire spellings that are accepted beside ours: (ours, the other).
-pub(crate) const ALIASES: [(&str, &str); 5] = [
+pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("input_schema", "inputSchema"),
     ("output_schema", "outputSchema"),
     ("structured_content", "structuredContent"),
     ("is_error", "isError"),
     ("mime_type", "mimeType"),
+    ("uri_template", "uriTemplate"),
+    ("resource_templates", "resourceTemplates"),
 ];
+
+fn server_aliases(schema: &mut Schema) {
+    add_aliases(schema, &ALIASES[6..]);
+}
+
+fn template_aliases(schema: &mut Schema) {
+    add_aliases(schema, &ALIASES[4..6]);
+}
 
 fn tool_aliases(schema: &mut Schema) {
     add_aliases(schema, &ALIASES[..2]);
@@ -197,7 +396,7 @@ fn response_aliases(schema: &mut Schema) {
 }
 
 fn resource_aliases(schema: &mut Schema) {
-    add_aliases(schema, &ALIASES[4..]);
+    add_aliases(schema, &ALIASES[4..5]);
 }
 
 /// Derived schemas do not know serde's aliases.
@@ -248,6 +447,9 @@ impl<'de> Deserialize<'de> for ResponseSpec {
                     content: body.content,
                     structured_content: body.structured_content,
                     is_error: body.is_error,
+                    rpc_error: body.rpc_error,
+                    before: body.before,
+                    when: body.when,
                 })
             }
         }

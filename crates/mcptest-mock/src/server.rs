@@ -1,17 +1,25 @@
 //! The protocol: a pure state machine from messages to replies. It knows no transport, no clock and no randomness.
 
+use std::sync::atomic::AtomicU64;
+
 use serde_json::{Map, Value, json};
 
-use crate::calls::{Tool, call_tool, get_prompt, text_param};
-use crate::compile::{Manifest, Prompt};
+use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};
+use crate::compile::{Manifest, Prompt, ResourceTemplate, Tool as CompiledTool};
+use crate::fault::FaultState;
 use crate::jsonrpc::{Incoming, PARSE_ERROR, Replies, Reply, ResultBody, RpcError, classify, clip, write_json};
-use crate::listed::{Listed, Outcome, members};
+use crate::later::{Event, Schedule};
+use crate::listed::{Kind, Listed, Outcome, members};
+use crate::manifest::LogLevel;
+use crate::record::Recorder;
+use crate::resources::{complete, read_by_pattern};
 use crate::revision::Revision;
-use crate::session::{Session, request_revision};
+use crate::session::{META_CAPABILITIES, Session, request_revision};
 
 /// How many messages a batch may hold.
 const MAX_BATCH: usize = 1000;
 
+const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The mock server. One serves any number of sessions.
@@ -19,13 +27,25 @@ const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub struct MockServer {
     info: Value,
     capabilities: Value,
+    /// The same without what 2026-07-28 delivers by streams that the mock does not have.
+    stateless_capabilities: Value,
     instructions: Option<String>,
     /// What 2026-07-28 adds to every result, and to results that may be cached.
     stateless_head: Vec<u8>,
     cacheable_head: Vec<u8>,
+    input_required_head: Vec<u8>,
     tools: Option<Listed<Tool>>,
     resources: Option<Listed<Vec<u8>>>,
+    /// There exactly if `resources` is.
+    patterns: Option<Listed<()>>,
+    templates: Vec<ResourceTemplate>,
     prompts: Option<Listed<Prompt>>,
+    fault: FaultState,
+    logs: bool,
+    completes: bool,
+    subscribe: bool,
+    asks: AtomicU64,
+    recorder: Option<Recorder>,
 }
 
 impl MockServer {
@@ -33,51 +53,98 @@ impl MockServer {
     #[must_use]
     pub fn new(manifest: Manifest) -> Self {
         let info = json!({"name": manifest.name, "version": manifest.version});
+        let logs = manifest.tools.iter().flatten().any(CompiledTool::logs);
+        let completes = !manifest.prompts.iter().all(|prompt| prompt.complete.is_empty())
+            || !manifest.resource_templates.iter().all(|one| one.complete.is_empty());
+        let page_size = manifest.page_size;
         let tools = manifest.tools.map(|tools| {
             let tools = tools.into_iter().map(|tool| {
-                let served = Tool::new(tool.input_schema, tool.response);
+                let served = Tool::new(tool.input_schema, tool.cases, tool.ask, tool.fault);
                 (tool.wire, tool.name, served)
             });
-            Listed::new("tools", tools.collect())
+            Listed::new("tools", tools.collect(), page_size)
         });
-        let resources = (!manifest.resources.is_empty()).then(|| {
+        let has_resources = !manifest.resources.is_empty() || !manifest.resource_templates.is_empty();
+        let resources = has_resources.then(|| {
             let resources = manifest.resources.into_iter().map(|resource| {
                 let mut contents = br#""contents":["#.to_vec();
                 write_json(&mut contents, &resource.contents);
                 contents.push(b']');
                 (resource.wire, Some(resource.uri), contents)
             });
-            Listed::new("resources", resources.collect())
+            Listed::new("resources", resources.collect(), page_size)
+        });
+        let patterns = has_resources.then(|| {
+            let patterns = manifest.resource_templates.iter();
+            let patterns = patterns.map(|template| (template.wire.clone(), None, ()));
+            Listed::new("resourceTemplates", patterns.collect(), page_size)
         });
         let prompts = (!manifest.prompts.is_empty()).then(|| {
             let prompts = manifest
                 .prompts
                 .into_iter()
                 .map(|prompt| (prompt.wire.clone(), Some(prompt.name.clone()), prompt));
-            Listed::new("prompts", prompts.collect())
+            Listed::new("prompts", prompts.collect(), page_size)
         });
         let mut capabilities = Map::new();
         for (name, declared) in [
             ("tools", tools.is_some()),
             ("resources", resources.is_some()),
             ("prompts", prompts.is_some()),
+            ("logging", logs),
+            ("completions", completes),
         ] {
             if declared {
                 capabilities.insert(name.to_owned(), json!({}));
             }
         }
+        let stateless_capabilities = capabilities.clone().into();
+        if manifest.subscribe {
+            capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
+        }
         let meta = json!({META_SERVER_INFO: info});
         Self {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
+            input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
             // Stale at once: a client under test shall ask as often as it would ask any server.
             cacheable_head: head(&json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta})),
             info,
             capabilities: capabilities.into(),
+            stateless_capabilities,
             instructions: manifest.instructions,
             tools,
             resources,
+            patterns,
+            templates: manifest.resource_templates,
             prompts,
+            fault: FaultState::new(manifest.fault),
+            logs,
+            completes,
+            subscribe: manifest.subscribe,
+            asks: AtomicU64::new(0),
+            recorder: None,
         }
+    }
+
+    /// The arguments of a tool that headers repeat over HTTP, each with the end of the header's name.
+    pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<(String, String)> {
+        let tool = self.tools.as_ref().and_then(|tools| tools.by_name.get(tool));
+        tool.map(|tool| tool.headers.clone()).unwrap_or_default()
+    }
+
+    /// Records what is not JSON.
+    pub(crate) fn record_unreadable(&self, bytes: &[u8]) {
+        if let Some(recorder) = &self.recorder {
+            recorder.unreadable(bytes);
+        }
+    }
+
+    /// Writes everything that clients send to `out`, one JSON object per line: `{"seq": 1, "message": …}`, and `unreadable` in place
+    /// of `message` for what is not JSON.
+    #[must_use]
+    pub fn recording(mut self, out: Box<dyn std::io::Write + Send>) -> Self {
+        self.recorder = Some(Recorder::new(out));
+        self
     }
 
     /// A new connection.
@@ -112,6 +179,7 @@ impl MockServer {
         let written = match serde_json::from_slice::<Value>(line) {
             Ok(message) => self.handle(session, &message).write_to(out),
             Err(error) => {
+                self.record_unreadable(line);
                 let error = RpcError::new(PARSE_ERROR, format!("Parse error: {error}"));
                 Replies::One(Reply::error(None, error)).write_to(out)
             }
@@ -119,11 +187,30 @@ impl MockServer {
         if written {
             out.push(b'\n');
         }
+        // Parts of answers that are due at once need no clock.
+        session.events.retain_mut(|event| {
+            let Event::Later(later) = event else { return true };
+            if later.steps.is_empty() || later.waiting.is_some() {
+                return true;
+            }
+            let first_ask = later.steps.iter().position(|step| step.ask.is_some());
+            let now = later.steps.iter().take_while(|step| step.wait.is_zero()).count();
+            let now = now.min(first_ask.map_or(now, |ask| ask + 1));
+            for step in later.steps.drain(..now) {
+                out.extend_from_slice(&step.frame);
+                out.push(b'\n');
+                later.waiting = step.ask;
+            }
+            !later.steps.is_empty()
+        });
     }
 
     /// Answers one message, or a batch of them.
     #[must_use]
     pub fn handle(&self, session: &mut Session, message: &Value) -> Replies<'_> {
+        if let Some(recorder) = &self.recorder {
+            recorder.message(message);
+        }
         let refuse = |text| Replies::One(Reply::error(None, RpcError::invalid_request(text)));
         let Value::Array(batch) = message else {
             return match self.handle_one(session, message) {
@@ -163,16 +250,37 @@ impl MockServer {
 
     fn handle_one(&self, session: &mut Session, message: &Value) -> Option<Reply<'_>> {
         match classify(message) {
-            Incoming::Silent => None,
+            Incoming::Response { id } => {
+                session.events.extend(id.cloned().map(Event::Answered));
+                None
+            }
+            Incoming::Notification { method, params } => {
+                let id = params.and_then(|params| params.get("requestId"));
+                if let ("notifications/cancelled", Some(id)) = (method, id) {
+                    session.events.push(Event::Cancelled(id.clone()));
+                }
+                None
+            }
             Incoming::Invalid { id, error } => Some(Reply::error(id.cloned(), error)),
             Incoming::Request { id, method, params } => {
                 let nothing = Map::new();
                 let params = params.unwrap_or(&nothing);
-                let outcome = self.request(session, method, params);
-                Some(Reply {
+                let mut schedule = Schedule::default();
+                let outcome = self.request(session, method, params, &mut schedule);
+                let reply = Reply {
                     id: Some(id.clone()),
                     outcome,
-                })
+                };
+                if schedule.is_plain() {
+                    return Some(reply);
+                }
+                let later = schedule.deferred(id.clone(), || {
+                    let mut frame = Vec::new();
+                    reply.write_to(&mut frame);
+                    frame
+                });
+                session.events.push(Event::Later(later));
+                None
             }
         }
     }
@@ -182,19 +290,21 @@ impl MockServer {
         session: &mut Session,
         method: &str,
         params: &Map<String, Value>,
+        schedule: &mut Schedule,
     ) -> Result<ResultBody<'_>, RpcError> {
         let revision = request_revision(session, method, params)?;
         let outcome = match revision {
-            Some(revision) => self.dispatch(revision, method, params)?,
+            Some(revision) => self.dispatch(session, revision, method, params, schedule)?,
             None if method == "initialize" => self.initialize(session, params)?,
             // Allowed before the handshake, too.
             None => Outcome::fresh(Vec::new()),
         };
         let stateless = method == "server/discover" || revision.is_some_and(Revision::is_stateless);
-        let head: &[u8] = match (stateless, outcome.cacheable) {
-            (true, true) => &self.cacheable_head,
-            (true, false) => &self.stateless_head,
-            (false, _) => &[],
+        let head: &[u8] = match outcome.kind {
+            _ if !stateless => &[],
+            Kind::Complete => &self.stateless_head,
+            Kind::Cacheable => &self.cacheable_head,
+            Kind::InputRequired => &self.input_required_head,
         };
         Ok(ResultBody {
             head,
@@ -212,6 +322,7 @@ impl MockServer {
             .filter(|revision| !revision.is_stateless())
             .unwrap_or(Revision::NEWEST_WITH_INITIALIZE);
         session.revision = Some(revision);
+        session.capabilities = params.get("capabilities").cloned();
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities,
@@ -223,7 +334,14 @@ impl MockServer {
         Ok(Outcome::fresh(members(&result)))
     }
 
-    fn dispatch(&self, revision: Revision, method: &str, params: &Map<String, Value>) -> Result<Outcome<'_>, RpcError> {
+    fn dispatch(
+        &self,
+        session: &mut Session,
+        revision: Revision,
+        method: &str,
+        params: &Map<String, Value>,
+        schedule: &mut Schedule,
+    ) -> Result<Outcome<'_>, RpcError> {
         let unknown = || RpcError::method_not_found(method);
         match method {
             "ping" if !revision.is_stateless() => Ok(Outcome::fresh(Vec::new())),
@@ -231,34 +349,74 @@ impl MockServer {
             "tools/list" => self.tools.as_ref().ok_or_else(unknown)?.page(params),
             "tools/call" => {
                 let tools = self.tools.as_ref().ok_or_else(unknown)?;
-                call_tool(tools, revision, params)
+                let caller = self.caller(session, revision, params);
+                call_tool(tools, &caller, params, schedule)
             }
             "resources/list" => self.resources.as_ref().ok_or_else(unknown)?.page(params),
-            "resources/templates/list" if self.resources.is_some() => {
-                Ok(Outcome::cacheable(br#""resourceTemplates":[]"#.as_slice()))
+            "resources/templates/list" => self.patterns.as_ref().ok_or_else(unknown)?.page(params),
+            "resources/subscribe" | "resources/unsubscribe" if self.subscribe && !revision.is_stateless() => {
+                let uri = text_param(params, "uri")?;
+                self.read(revision, uri)?;
+                Ok(Outcome::fresh(Vec::new()))
+            }
+            "completion/complete" if self.completes => complete(self.prompts.as_ref(), &self.templates, params),
+            "logging/setLevel" if self.logs && !revision.is_stateless() => {
+                let level = text_param(params, "level")?;
+                let level = LogLevel::parse(level)
+                    .ok_or_else(|| RpcError::invalid_params(format!("Unknown log level: {}", clip(level))))?;
+                session.log_level = Some(level);
+                Ok(Outcome::fresh(Vec::new()))
             }
             "resources/read" => {
-                let resources = self.resources.as_ref().ok_or_else(unknown)?;
-                let uri = text_param(params, "uri")?;
-                match resources.by_name.get(uri) {
-                    Some(contents) => Ok(Outcome::cacheable(contents.as_slice())),
-                    None => Err(RpcError::new(
-                        revision.resource_not_found_code(),
-                        format!("Resource not found: {}", clip(uri)),
-                    )
-                    .with_data(json!({"uri": clip(uri)}))),
-                }
+                self.resources.as_ref().ok_or_else(unknown)?;
+                self.read(revision, text_param(params, "uri")?)
             }
             "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
-            "prompts/get" => get_prompt(self.prompts.as_ref().ok_or_else(unknown)?, params),
+            "prompts/get" => {
+                let prompts = self.prompts.as_ref().ok_or_else(unknown)?;
+                get_prompt(prompts, &self.caller(session, revision, params), params)
+            }
             _ => Err(unknown()),
         }
+    }
+
+    /// Who asks: in a session what it agreed on, else what the request itself says.
+    fn caller<'a>(&'a self, session: &'a Session, revision: Revision, params: &'a Map<String, Value>) -> Caller<'a> {
+        let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+        let (log_level, capabilities) = if revision.is_stateless() {
+            let level = meta(META_LOG_LEVEL).and_then(Value::as_str).and_then(LogLevel::parse);
+            (level, meta(META_CAPABILITIES))
+        } else {
+            let level = session.log_level.unwrap_or(LogLevel::Debug);
+            (Some(level), session.capabilities.as_ref())
+        };
+        Caller {
+            revision,
+            log_level,
+            capabilities,
+            asks: &self.asks,
+            fault: &self.fault,
+        }
+    }
+
+    fn read(&self, revision: Revision, uri: &str) -> Result<Outcome<'_>, RpcError> {
+        let listed = self.resources.as_ref().and_then(|resources| resources.by_name.get(uri));
+        if let Some(contents) = listed {
+            return Ok(Outcome::cacheable(contents.as_slice()));
+        }
+        read_by_pattern(&self.templates, uri).ok_or_else(|| {
+            RpcError::new(
+                revision.resource_not_found_code(),
+                format!("Resource not found: {}", clip(uri)),
+            )
+            .with_data(json!({"uri": clip(uri)}))
+        })
     }
 
     fn discover(&self) -> Outcome<'_> {
         let mut result = json!({
             "supportedVersions": Revision::ALL.map(Revision::as_str),
-            "capabilities": self.capabilities,
+            "capabilities": self.stateless_capabilities,
         });
         if let Some(instructions) = &self.instructions {
             result["instructions"] = instructions.clone().into();

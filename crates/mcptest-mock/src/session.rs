@@ -3,15 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
+use crate::later::Event;
+use crate::manifest::LogLevel;
 use crate::revision::Revision;
 
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// What the server remembers about one connection.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     pub(crate) revision: Option<Revision>,
+    /// The least grave log messages that the client wants; all if it never said.
+    pub(crate) log_level: Option<LogLevel>,
+    /// What the client said it can do.
+    pub(crate) capabilities: Option<Value>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl Session {
@@ -19,6 +26,11 @@ impl Session {
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
         self.revision
+    }
+
+    /// What the transport has to do beside sending the replies: answers that come later, and cancellations.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
     }
 }
 
@@ -28,6 +40,10 @@ pub(crate) fn request_revision(
     method: &str,
     params: &Map<String, Value>,
 ) -> Result<Option<Revision>, RpcError> {
+    revision_of(session, method, params).map_err(RpcError::about_the_envelope)
+}
+
+fn revision_of(session: &Session, method: &str, params: &Map<String, Value>) -> Result<Option<Revision>, RpcError> {
     let meta = params.get("_meta").and_then(Value::as_object);
     let version = meta.and_then(|meta| meta.get(META_VERSION));
     let declared = meta.and_then(|meta| meta.get(META_CAPABILITIES));

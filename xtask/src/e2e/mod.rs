@@ -2,6 +2,7 @@
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
+mod conformance;
 mod inspector;
 mod lab;
 mod parts;
@@ -23,6 +24,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     };
     suites::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    conformance::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     lab.clean_up();
     println!("{} passed, {} failed", checks.passed, checks.failed);

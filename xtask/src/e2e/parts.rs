@@ -12,6 +12,9 @@ const NPM: [&str; 3] = [
     "@modelcontextprotocol/inspector@0.15.0",
 ];
 
+/// The official conformance suite, and a Node that it runs on.
+const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12"];
+
 /// A server on the official Python SDK.
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 
@@ -22,6 +25,7 @@ const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 pub struct Parts {
     /// The programs of the npm packages.
     pub npm_bin: PathBuf,
+    folder: PathBuf,
     /// The programs beside `mcp-server-time`.
     pub time_bin: PathBuf,
     /// The interpreter that has FastMCP.
@@ -67,10 +71,26 @@ pub fn install(folder: &Path) -> Result<Parts> {
         Ok(venv.join("bin"))
     };
     Ok(Parts {
+        folder: folder.to_owned(),
         npm_bin: npm.join("node_modules/.bin"),
         time_bin: venv("time", &TIME)?,
         fastmcp_python: venv("fastmcp", &FASTMCP)?.join("python"),
     })
+}
+
+impl Parts {
+    /// The programs of the conformance suite, installed when first asked for.
+    pub fn conformance_bin(&self) -> Result<PathBuf> {
+        let npm = self.folder.join("conformance");
+        installed(&npm, &version("node")?, &CONFORMANCE, || {
+            // Its own script puts the Node for this machine in place.
+            run(Command::new("npm")
+                .args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+                .arg(&npm)
+                .args(CONFORMANCE))
+        })?;
+        Ok(npm.join("node_modules/.bin"))
+    }
 }
 
 /// Installs unless the marker says that exactly this is there.

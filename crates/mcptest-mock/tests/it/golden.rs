@@ -4,9 +4,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 fn check(name: &str) {
+    check_with("full.yml", name);
+}
+
+fn check_with(manifest: &str, name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     let expected = std::fs::read_to_string(&path).expect("a golden file");
-    let server = crate::server("full.yml");
+    let server = crate::server(manifest);
     let mut session = server.session();
     let mut actual = String::new();
     for line in expected.lines().filter(|line| !line.starts_with("< ")) {
@@ -55,4 +59,14 @@ fn invalid() {
 #[test]
 fn batch() {
     check("batch.frames");
+}
+
+#[test]
+fn behaviour() {
+    check_with("behaviour.yml", "behaviour.frames");
+}
+
+#[test]
+fn ask() {
+    check_with("behaviour.yml", "ask.frames");
 }

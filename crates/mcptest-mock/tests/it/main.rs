@@ -3,14 +3,20 @@
 //! - `load`: files to manifests, and the messages for files that are wrong
 //! - `golden`: frames in, frames out, for every revision
 //! - `captured`: catalogs of real servers are served as they were captured
+//! - `faults`: late answers, answers that never come, cancellation
+//! - `http`: sessions, streams, refusals, headers
+//! - `presets`: the bundled catalogs
 //! - `stdio`: lines, bounds and ends of streams
 //! - `properties`: what holds for any input
 //! - `official_client`: the official Rust SDK as a client of a mock process
 
 mod captured;
+mod faults;
 mod golden;
+mod http;
 mod load;
 mod official_client;
+mod presets;
 mod properties;
 mod stdio;
 

@@ -152,6 +152,42 @@ async fn talk(revision: ProtocolVersion) {
     assert!(status.success(), "{status}");
 }
 
+/// Pages, patterns, answers in order, protocol errors, notifications before the answer.
+async fn behave(revision: ProtocolVersion) {
+    let (client, mut child) = connect("behaviour.yml", revision).await;
+    let tools = client.list_all_tools().await.expect("all pages");
+    assert_eq!(tools.len(), 5);
+    let templates = client.list_all_resource_templates().await.expect("templates");
+    assert_eq!(to_json(&templates[0])["uriTemplate"], "test://item/{id}/data");
+    let item = ReadResourceRequestParams::new("test://item/7/data");
+    let item = to_json(client.read_resource(item).await.expect("an item"));
+    assert_eq!(item["contents"][0]["text"], "Item 7");
+    let call = async |name: &'static str, arguments: Value| {
+        let params = CallToolRequestParams::new(name).with_arguments(object(arguments));
+        client.call_tool(params).await
+    };
+    for expected in ["first", "second 1", "last", "last"] {
+        let result = to_json(call("steps", json!({"x": 1})).await.expect("a step"));
+        assert_eq!(result["content"][0]["text"], expected);
+    }
+    let refused = call("refused", json!({"what": "it"})).await;
+    assert_eq!(code(refused), ErrorCode(-32001));
+    let talk = to_json(call("talkative", json!({"x": "keys"})).await.expect("an answer"));
+    assert_eq!(talk["content"][0]["text"], "done");
+    client.cancel().await.expect("the client closes");
+    assert!(child.wait().await.expect("the mock ends").success());
+}
+
+#[tokio::test]
+async fn behaviour_2025_11_25() {
+    behave(ProtocolVersion::LATEST_WITH_INITIALIZE).await;
+}
+
+#[tokio::test]
+async fn behaviour_2026_07_28() {
+    behave(ProtocolVersion::V_2026_07_28).await;
+}
+
 #[tokio::test]
 async fn initialize_2024_11_05() {
     talk(ProtocolVersion::V_2024_11_05).await;

@@ -1,0 +1,496 @@
+//! The streamable HTTP transport, on loopback only: `POST`, `GET` and `DELETE` of `/mcp`.
+//!
+//! Revisions with a handshake have sessions (`Mcp-Session-Id`); a session that was ended, or never was, is a 404. Revision 2026-07-28 has none: each request
+//! names its revision, method and target in headers, which must agree with the body. An answer of one message is JSON, one with
+//! notifications before it is a stream of server-sent events. Who names another host than this machine is refused: a web page that has
+//! rebound its name to 127.0.0.1 must not reach the server.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc};
+
+use crate::headers::{header_mismatch, local_authority, local_origin};
+use crate::jsonrpc::{
+    HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR, Replies, Reply, RpcError,
+    UNSUPPORTED_PROTOCOL_VERSION,
+};
+use crate::later::{Deferred, Event};
+use crate::revision::Revision;
+use crate::server::MockServer;
+use crate::session::{META_VERSION, Session};
+
+/// The path that is served.
+pub const HTTP_PATH: &str = "/mcp";
+
+/// The largest body that is read.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// How many sessions are kept. Beyond that, `initialize` is refused.
+const MAX_SESSIONS: usize = 10_000;
+
+const SESSION_ID: &str = "mcp-session-id";
+const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+
+/// Serves the mock on a listener until the future is dropped. Every connection is a task of the current runtime.
+///
+/// # Errors
+/// Accepting connections failed.
+pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::Result<()> {
+    let state = Arc::new(State {
+        server,
+        sessions: Mutex::default(),
+        next_session: AtomicU64::new(1),
+    });
+    loop {
+        let (stream, _) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            // The client was faster to leave than we to accept.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => return Err(error),
+        };
+        // Without it, an answer in two packets waits 40 ms for the first to be acknowledged.
+        stream.set_nodelay(true)?;
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let state = Arc::clone(&state);
+                async move { Ok::<_, Infallible>(state.answer(request).await) }
+            });
+            // A broken connection concerns nobody but its client.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+struct State {
+    server: Arc<MockServer>,
+    sessions: Mutex<HashMap<String, Arc<Connection>>>,
+    next_session: AtomicU64,
+}
+
+/// A session and what is going on in it.
+#[derive(Default)]
+struct Connection {
+    session: Mutex<Session>,
+    /// Who waits for a cancellation, or for a reply of the client.
+    waiting: Mutex<Vec<(Wait, Arc<Notify>)>>,
+    ended: Notify,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Wait {
+    Cancelled(Value),
+    Answered(Value),
+}
+
+type Answer = Response<Out>;
+
+impl State {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let headers = request.headers();
+        let host = headers.get(HOST).map(HeaderValue::to_str);
+        if !matches!(host, Some(Ok(host)) if local_authority(host)) {
+            return refuse(StatusCode::FORBIDDEN, "this server answers to local names only");
+        }
+        let origins = headers.get_all(ORIGIN);
+        if !origins.iter().all(|origin| origin.to_str().is_ok_and(local_origin)) {
+            return refuse(StatusCode::FORBIDDEN, "this server answers to local pages only");
+        }
+        if request.uri().path() != HTTP_PATH {
+            return refuse(StatusCode::NOT_FOUND, "there is only /mcp here");
+        }
+        match *request.method() {
+            Method::POST => self.post(request).await,
+            Method::GET => self.get(request.headers()),
+            Method::DELETE => self.delete(request.headers()),
+            _ => not_allowed(),
+        }
+    }
+
+    async fn post(&self, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let headers = parts.headers;
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim());
+        if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
+        }
+        let Some(accepts) = Accepts::of(&headers) else {
+            return refuse(
+                StatusCode::NOT_ACCEPTABLE,
+                "accept application/json, text/event-stream, or both",
+            );
+        };
+        let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 16 MiB");
+            }
+            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body broke off"),
+        };
+        let message: Value = match serde_json::from_slice(&body) {
+            Ok(message) => message,
+            Err(error) => {
+                self.server.record_unreadable(&body);
+                let error = RpcError::new(PARSE_ERROR, format!("Parse error: {error}"));
+                return error_reply(StatusCode::BAD_REQUEST, None, error);
+            }
+        };
+        let id = || message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let meta = message.pointer("/params/_meta");
+        let in_body = meta.and_then(|meta| meta.get(META_VERSION));
+        let in_header = headers
+            .get(PROTOCOL_VERSION)
+            .map(|version| version.to_str().unwrap_or_default());
+        let header_stateless = in_header.and_then(Revision::parse).is_some_and(Revision::is_stateless);
+        if header_stateless || in_body.is_some() || method == "server/discover" {
+            if message.get("id").is_some()
+                && let Some(why) = header_mismatch(&headers, in_header, in_body, &message, |tool| {
+                    self.server.parameter_headers(tool)
+                })
+            {
+                let error = RpcError::new(HEADER_MISMATCH, why);
+                return error_reply(StatusCode::BAD_REQUEST, id(), error);
+            }
+            if message.get("id").is_some() && in_body.is_none() && method != "server/discover" {
+                let why = format!("Invalid params: _meta has no valid {META_VERSION}");
+                return error_reply(StatusCode::BAD_REQUEST, id(), RpcError::invalid_params(why));
+            }
+            return self.handle(&Arc::default(), &message, accepts, true).await;
+        }
+        if in_header.is_some_and(|version| Revision::parse(version).is_none()) {
+            let error = RpcError::invalid_request("Invalid request: unknown MCP-Protocol-Version");
+            return error_reply(StatusCode::BAD_REQUEST, id(), error);
+        }
+        if method == "initialize" {
+            return self.initialize(&message, accepts).await;
+        }
+        match self.connection(&headers) {
+            Ok(connection) => self.handle(&connection, &message, accepts, false).await,
+            Err((status, why)) => error_reply(status, id(), RpcError::invalid_request(why)),
+        }
+    }
+
+    async fn initialize(&self, message: &Value, accepts: Accepts) -> Answer {
+        let connection = Arc::<Connection>::default();
+        let mut answer = self.handle(&connection, message, accepts, false).await;
+        if lock(&connection.session).revision().is_none() {
+            // Refused: no session came of it.
+            return answer;
+        }
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() >= MAX_SESSIONS {
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many sessions");
+        }
+        let number = self.next_session.fetch_add(1, Ordering::Relaxed);
+        let id = format!("mock-session-{number}");
+        if let Ok(value) = HeaderValue::from_str(&id) {
+            answer.headers_mut().insert(SESSION_ID, value);
+        }
+        sessions.insert(id, connection);
+        answer
+    }
+
+    fn connection(&self, headers: &HeaderMap) -> Result<Arc<Connection>, (StatusCode, &'static str)> {
+        let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
+            return Err((
+                StatusCode::BAD_REQUEST,
+                "Invalid request: no Mcp-Session-Id; begin with initialize",
+            ));
+        };
+        let found = lock(&self.sessions).get(id).cloned();
+        found.ok_or((StatusCode::NOT_FOUND, "Invalid request: there is no such session"))
+    }
+
+    /// A stream for messages that belong to no request. The mock has none, so it stays quiet until the session ends.
+    fn get(&self, headers: &HeaderMap) -> Answer {
+        if !Accepts::of(headers).is_some_and(|accepts| accepts.events) {
+            return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
+        }
+        if stateless(headers) {
+            return not_allowed();
+        }
+        match self.connection(headers) {
+            Ok(connection) => {
+                let (sender, receiver) = mpsc::channel(1);
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = connection.ended.notified() => {}
+                        () = sender.closed() => {}
+                    }
+                });
+                event_stream(receiver)
+            }
+            Err((status, why)) => error_reply(status, None, RpcError::invalid_request(why)),
+        }
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Answer {
+        if stateless(headers) {
+            return not_allowed();
+        }
+        match self.connection(headers) {
+            Ok(connection) => {
+                lock(&self.sessions).retain(|_, other| !Arc::ptr_eq(other, &connection));
+                connection.ended.notify_waiters();
+                plain(StatusCode::OK, None, Bytes::new())
+            }
+            Err((status, why)) => error_reply(status, None, RpcError::invalid_request(why)),
+        }
+    }
+
+    async fn handle(&self, connection: &Arc<Connection>, message: &Value, accepts: Accepts, stateless: bool) -> Answer {
+        let mut text = Vec::new();
+        let (status, events) = {
+            let mut session = lock(&connection.session);
+            let replies = self.server.handle(&mut session, message);
+            replies.write_to(&mut text);
+            (status_of(&replies, stateless), session.take_events())
+        };
+        let mut later = None;
+        for event in events {
+            match event {
+                // Of several in a batch, the last one streams; the others are part of no revision that has both.
+                Event::Later(deferred) => later = Some(deferred),
+                Event::Cancelled(id) => connection.wake(&Wait::Cancelled(id)),
+                Event::Answered(id) => connection.wake(&Wait::Answered(id)),
+            }
+        }
+        match later {
+            Some(deferred) => self.deferred(connection, deferred, accepts).await,
+            None if text.is_empty() => plain(StatusCode::ACCEPTED, None, Bytes::new()),
+            None if !accepts.json && status == StatusCode::OK => {
+                let (sender, receiver) = mpsc::channel(1);
+                let _ = sender.try_send(event(&text));
+                event_stream(receiver)
+            }
+            None => plain(status, Some("application/json"), text.into()),
+        }
+    }
+
+    async fn deferred(&self, connection: &Arc<Connection>, deferred: Deferred, accepts: Accepts) -> Answer {
+        if deferred.steps.is_empty() {
+            // Connected, and never answered. Ends when the client leaves.
+            return std::future::pending().await;
+        }
+        let single = deferred.steps.len() == 1;
+        let (sender, mut receiver) = mpsc::channel(16);
+        let connection = Arc::clone(connection);
+        let streams = accepts.events && !(single && accepts.json);
+        tokio::spawn(async move { connection.play(deferred, &sender, streams).await });
+        if streams {
+            return event_stream(receiver);
+        }
+        // Without a stream there is room for the answer alone.
+        let mut last = None;
+        while let Some(frame) = receiver.recv().await {
+            last = Some(frame);
+        }
+        match last {
+            Some(frame) => plain(StatusCode::OK, Some("application/json"), frame),
+            None => plain(StatusCode::ACCEPTED, None, Bytes::new()),
+        }
+    }
+}
+
+impl Connection {
+    fn wake(&self, wanted: &Wait) {
+        for (wait, notify) in lock(&self.waiting).iter() {
+            if wait == wanted {
+                notify.notify_one();
+            }
+        }
+    }
+
+    fn wait_for(&self, wait: Wait) -> Arc<Notify> {
+        let notify = Arc::new(Notify::new());
+        lock(&self.waiting).push((wait, Arc::clone(&notify)));
+        notify
+    }
+
+    fn forget(&self, notify: &Arc<Notify>) {
+        lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, notify));
+    }
+
+    /// Sends the parts of an answer, each in its time, until it is cancelled or nobody listens any more.
+    async fn play(&self, deferred: Deferred, sender: &mpsc::Sender<Bytes>, events: bool) {
+        let cancelled = self.wait_for(Wait::Cancelled(deferred.id));
+        let parts = async {
+            for step in deferred.steps {
+                tokio::time::sleep(step.wait).await;
+                // Before it is sent: the reply may be faster than we are.
+                let answered = step.ask.map(|id| self.wait_for(Wait::Answered(id)));
+                let frame = if events { event(&step.frame) } else { step.frame.into() };
+                if sender.send(frame).await.is_err() {
+                    break;
+                }
+                if let Some(answered) = answered {
+                    answered.notified().await;
+                    self.forget(&answered);
+                }
+            }
+        };
+        tokio::select! {
+            () = parts => {}
+            () = cancelled.notified(), if deferred.honours_cancel => {}
+            () = sender.closed() => {}
+        }
+        self.forget(&cancelled);
+    }
+}
+
+/// Which forms of answer the client takes.
+#[derive(Debug, Clone, Copy)]
+struct Accepts {
+    json: bool,
+    events: bool,
+}
+
+impl Accepts {
+    /// Nothing if it takes neither.
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut accepts = Self {
+            json: false,
+            events: false,
+        };
+        if !headers.contains_key(ACCEPT) {
+            return Some(Self {
+                json: true,
+                events: true,
+            });
+        }
+        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        for range in values.flat_map(|value| value.split(',')) {
+            let range = range.split(';').next().unwrap_or(range).trim().to_ascii_lowercase();
+            accepts.json |= matches!(range.as_str(), "*/*" | "application/*" | "application/json");
+            accepts.events |= matches!(range.as_str(), "*/*" | "text/*" | "text/event-stream");
+        }
+        (accepts.json || accepts.events).then_some(accepts)
+    }
+}
+
+fn stateless(headers: &HeaderMap) -> bool {
+    let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
+    version.and_then(Revision::parse).is_some_and(Revision::is_stateless)
+}
+
+/// The stateless revision says some errors in the status, too.
+fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
+    let Replies::One(reply) = replies else {
+        return StatusCode::OK;
+    };
+    match reply.as_error() {
+        // Not even a request.
+        Some(_) if reply.id().is_none() => StatusCode::BAD_REQUEST,
+        Some(error) if stateless => match error.code {
+            METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION => StatusCode::BAD_REQUEST,
+            _ if error.envelope => StatusCode::BAD_REQUEST,
+            _ => StatusCode::OK,
+        },
+        _ => StatusCode::OK,
+    }
+}
+
+/// One server-sent event.
+fn event(frame: &[u8]) -> Bytes {
+    let mut text = b"event: message\ndata: ".to_vec();
+    text.extend_from_slice(frame);
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}
+
+fn event_stream(receiver: mpsc::Receiver<Bytes>) -> Answer {
+    let mut answer = Response::new(Out::Stream(receiver));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}
+
+fn plain(status: StatusCode, kind: Option<&'static str>, body: Bytes) -> Answer {
+    let mut answer = Response::new(Out::Whole(Some(body)));
+    *answer.status_mut() = status;
+    if let Some(kind) = kind {
+        answer
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    answer
+}
+
+fn refuse(status: StatusCode, why: &'static str) -> Answer {
+    error_reply(
+        status,
+        None,
+        RpcError::invalid_request(format!("Invalid request: {why}")),
+    )
+}
+
+fn not_allowed() -> Answer {
+    let mut answer = refuse(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed here");
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    answer
+}
+
+fn error_reply(status: StatusCode, id: Option<Value>, error: RpcError) -> Answer {
+    let mut text = Vec::new();
+    Reply::error(id, error).write_to(&mut text);
+    plain(status, Some("application/json"), text.into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The body of an answer.
+enum Out {
+    Whole(Option<Bytes>),
+    Stream(mpsc::Receiver<Bytes>),
+}
+
+impl Body for Out {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Poll::Ready(
+                body.take()
+                    .filter(|body| !body.is_empty())
+                    .map(|body| Ok(Frame::data(body))),
+            ),
+            Self::Stream(receiver) => receiver
+                .poll_recv(context)
+                .map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(body) if body.as_ref().is_none_or(Bytes::is_empty))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => SizeHint::with_exact(body.as_ref().map_or(0, |body| body.len() as u64)),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}
