@@ -4,6 +4,7 @@ mod completions;
 mod mock;
 mod mutate;
 mod plan_runs;
+mod proxy;
 mod run;
 mod schema;
 mod score;
@@ -25,6 +26,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
+        Command::Proxy(args) => proxy::proxy(args, &output),
         Command::Completions(args) => completions::completions(args, &output),
     }
 }

@@ -7,6 +7,7 @@
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
+//! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -20,6 +21,7 @@ mod docs;
 mod examples;
 mod golden;
 mod mutation;
+mod proxy;
 mod scoring;
 mod servers;
 mod suites;
