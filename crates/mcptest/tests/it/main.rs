@@ -6,6 +6,7 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `http` | suites with servers over streamable HTTP |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
@@ -20,6 +21,7 @@ mod bounds;
 mod docs;
 mod examples;
 mod golden;
+mod http;
 mod mutation;
 mod proxy;
 mod scoring;
