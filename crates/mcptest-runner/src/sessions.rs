@@ -10,7 +10,9 @@ use mcptest_core::catalog::Tool;
 use mcptest_core::fault::{FaultState, Strike, timeout_text};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
-use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, ServerCommand, WireError, WireErrorKind};
+use mcptest_wire::{
+    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError, WireErrorKind,
+};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -138,9 +140,17 @@ impl Sessions {
             call_timeout,
             ..ConnectOptions::default()
         };
-        let client = Client::connect_stdio(name, &command, &options)
-            .await
-            .map_err(|error| run_error(&error))?;
+        let client = match &server.http {
+            Some(http) => {
+                let http = HttpServer {
+                    url: http.url.clone(),
+                    headers: http.headers.clone(),
+                };
+                Client::connect_http(name, &http, &options).await
+            }
+            None => Client::connect_stdio(name, &command, &options).await,
+        };
+        let client = client.map_err(|error| run_error(&error))?;
         Ok(Session {
             name: name.to_owned(),
             client,
@@ -210,6 +220,8 @@ fn run_error(error: &WireError) -> RunError {
             WireErrorKind::Timeout => ErrorKind::Timeout,
             WireErrorKind::ServerCrash => ErrorKind::ServerCrash,
             WireErrorKind::Protocol => ErrorKind::Protocol,
+            WireErrorKind::Auth => ErrorKind::Auth,
+            WireErrorKind::RateLimit => ErrorKind::RateLimit,
             _ => ErrorKind::Transport,
         },
         message: error.to_string(),

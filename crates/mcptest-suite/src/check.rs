@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolQualityFile, ToolTestFile, WrittenDuration};
 use crate::import::{Broken, Part};
 use crate::load::{LoadOptions, Purpose};
-use crate::suite::{AgentTest, NoEvidence, Server, Suite, Test, ToolQualityTest, ToolTest};
+use crate::suite::{AgentTest, HttpAddress, NoEvidence, Server, Suite, Test, ToolQualityTest, ToolTest};
 
 /// Roots of a direct tool test.
 const TOOL_ROOTS: [&str; 2] = ["result", "error"];
@@ -154,10 +154,37 @@ impl Checker<'_> {
     }
 
     fn server(&mut self, part: &Part, at: &str, name: &str, file: &ServerFile) -> Option<Server> {
+        let mut server = Server {
+            http: None,
+            argv: Vec::new(),
+            env: file
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.0.clone()))
+                .collect(),
+            cwd: part.dir.join(file.cwd.as_deref().unwrap_or("")),
+            timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
+            startup_timeout: self
+                .duration(part, &format!("{at}/startup_timeout"), file.startup_timeout.as_ref())
+                .unwrap_or(DEFAULT_STARTUP),
+            lifecycle: file.lifecycle,
+            isolation: file.isolation,
+        };
+        if let Some(url) = &file.url {
+            server.http = self.http(part, at, name, file, url);
+            return server.http.is_some().then_some(server);
+        }
+        if !file.headers.is_empty() {
+            self.problems.push(
+                part.document
+                    .diagnostic_at(&format!("{at}/headers"), "headers are for a server with a `url`")
+                    .help("a program takes its secrets from `env:`"),
+            );
+        }
         let Some(command) = &file.command else {
             self.problems.push(
-                key_error(part, at, format!("server `{name}` has no `command`"))
-                    .help("write `command: [\"program\", \"argument\"]`"),
+                key_error(part, at, format!("server `{name}` has no `command` and no `url`"))
+                    .help("write `command: [\"program\", \"argument\"]`, or `url: http://127.0.0.1:3000/mcp`"),
             );
             return None;
         };
@@ -175,20 +202,45 @@ impl Checker<'_> {
             );
             return None;
         }
-        Some(Server {
-            argv: command.0.iter().chain(&file.args).cloned().collect(),
-            env: file
-                .env
+        server.argv = command.0.iter().chain(&file.args).cloned().collect();
+        Some(server)
+    }
+
+    /// The address of a server over HTTP, which nothing about a program can stand beside.
+    fn http(&mut self, part: &Part, at: &str, name: &str, file: &ServerFile, url: &str) -> Option<HttpAddress> {
+        let for_programs = [
+            ("command", file.command.is_some()),
+            ("args", !file.args.is_empty()),
+            ("env", !file.env.is_empty()),
+            ("cwd", file.cwd.is_some()),
+        ];
+        let mut fine = true;
+        for (key, _) in for_programs.iter().filter(|(_, written)| *written) {
+            fine = false;
+            let words = format!("server `{name}` has a `url`, so nothing is started and `{key}` has no meaning");
+            self.problems
+                .push(part.document.diagnostic_at(&format!("{at}/{key}"), words));
+        }
+        let url = url.trim();
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+            fine = false;
+            self.problems.push(
+                part.document
+                    .diagnostic_at(
+                        &format!("{at}/url"),
+                        "an address begins with http:// or https:// and names a host",
+                    )
+                    .help("write it as `http://127.0.0.1:3000/mcp`"),
+            );
+        }
+        fine.then(|| HttpAddress {
+            url: url.to_owned(),
+            headers: file
+                .headers
                 .iter()
                 .map(|(name, value)| (name.clone(), value.0.clone()))
                 .collect(),
-            cwd: part.dir.join(file.cwd.as_deref().unwrap_or("")),
-            timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
-            startup_timeout: self
-                .duration(part, &format!("{at}/startup_timeout"), file.startup_timeout.as_ref())
-                .unwrap_or(DEFAULT_STARTUP),
-            lifecycle: file.lifecycle,
-            isolation: file.isolation,
         })
     }
 

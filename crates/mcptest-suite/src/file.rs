@@ -74,12 +74,13 @@ pub struct ServerFile {
     pub lifecycle: LifecycleFile,
     /// Whether runs share one server process or each has its own.
     pub isolation: IsolationFile,
-    /// Address of a server that speaks streamable HTTP.
-    #[schemars(extend("x-mcptest-unavailable" = "servers over HTTP are not built in yet", "not" = {}))]
+    /// Address of a server that speaks streamable HTTP, in place of `command`, as in `http://127.0.0.1:3000/mcp`. Within
+    /// `startup_timeout`, a server that is not there yet is waited for.
+    #[schemars(with = "String", length(min = 1))]
     pub url: Option<String>,
-    /// Headers for a server over HTTP.
-    #[schemars(extend("x-mcptest-unavailable" = "servers over HTTP are not built in yet", "not" = {}))]
-    pub headers: Option<BTreeMap<String, String>>,
+    /// Headers sent to a server over HTTP with every request. Values of headers that carry credentials (`Authorization`, `X-Api-Key` …) are
+    /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
+    pub headers: BTreeMap<String, Scalar>,
 }
 
 /// How a connection is opened.

@@ -138,6 +138,13 @@ impl Reader<'_> {
             for (name, value) in &server.env {
                 self.secret(name, value.0.clone());
             }
+            for (name, value) in &server.headers {
+                // `Bearer abc`: whoever shows the credential may leave out its scheme.
+                if let Some((_, credential)) = value.0.split_once(' ') {
+                    self.secret(name, credential.trim().to_owned());
+                }
+                self.secret(name, value.0.clone());
+            }
         }
         self.gathered.parts.push(Part { document, file, dir });
     }
@@ -145,7 +152,7 @@ impl Reader<'_> {
     /// Short values are no secrets: hiding every `1` of a report would hide the report.
     fn secret(&mut self, name: &str, value: String) {
         let upper = name.to_uppercase();
-        let named_so = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
+        let named_so = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"]
             .iter()
             .any(|word| upper.contains(word));
         if named_so && value.len() >= 6 && !self.gathered.secrets.contains(&value) {

@@ -77,10 +77,12 @@ impl Suite {
     }
 }
 
-/// How to start a server.
+/// How to reach a server.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Program and arguments.
+    /// Where it is, if it is not a program to start.
+    pub http: Option<HttpAddress>,
+    /// Program and arguments; empty for a server over HTTP.
     pub argv: Vec<String>,
     /// Variables on top of the inherited environment.
     pub env: Vec<(String, String)>,
@@ -101,6 +103,7 @@ impl Server {
     #[must_use]
     pub fn command(argv: Vec<String>, cwd: PathBuf) -> Self {
         Self {
+            http: None,
             argv,
             env: Vec::new(),
             cwd,
@@ -109,6 +112,25 @@ impl Server {
             lifecycle: Lifecycle::default(),
             isolation: Isolation::default(),
         }
+    }
+}
+
+/// A server over streamable HTTP.
+#[derive(Clone)]
+pub struct HttpAddress {
+    /// Its address.
+    pub url: String,
+    /// What is sent with every request.
+    pub headers: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for HttpAddress {
+    /// Values of headers and queries may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("HttpAddress")
+            .field("headers", &names)
+            .finish_non_exhaustive()
     }
 }
 

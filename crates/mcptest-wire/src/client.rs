@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Call, Connection, Grace};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
+use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, Response};
 use crate::options::{CallOptions, ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
@@ -42,6 +43,22 @@ impl Client {
         options: &ConnectOptions,
     ) -> Result<Self, WireError> {
         let (connection, info) = handshake::open(name, command, options).await?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                connection,
+                info,
+                options: options.clone(),
+            }),
+        })
+    }
+
+    /// Opens the conversation with a server over streamable HTTP. While nobody listens at its address yet, it waits, up to
+    /// [`ConnectOptions::connect_timeout`].
+    ///
+    /// `name` only serves error messages. Must be called within a tokio runtime
+    /// with I/O and time enabled; the connection lives as long as that runtime.
+    pub async fn connect_http(name: &str, server: &HttpServer, options: &ConnectOptions) -> Result<Self, WireError> {
+        let (connection, info) = handshake::open_http(name, server, options).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 connection,
@@ -133,7 +150,15 @@ impl Client {
     /// [`crate::Limits::max_violations`].
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
-        self.inner.connection.state().violations.to_vec()
+        let connection = &self.inner.connection;
+        let mut violations = connection.state().violations.to_vec();
+        if let Some(endpoint) = connection.endpoint() {
+            for violation in &mut violations {
+                violation.detail = endpoint.mask(&violation.detail);
+                violation.text = endpoint.mask(&violation.text);
+            }
+        }
+        violations
     }
 
     /// How many violations there were, including those not kept.
@@ -174,7 +199,7 @@ impl Client {
         state.closed.is_none() && state.outgoing.is_some()
     }
 
-    /// Ends the server with all its descendants: closes its stdin, gives it a
+    /// Ends the session of a server over HTTP. Ends a server that we started, with all its descendants: closes its stdin, gives it a
     /// moment, then SIGTERM, another moment, then SIGKILL. Quick for a server
     /// that leaves when its stdin closes. Calling it again is harmless.
     pub async fn shutdown(&self) {

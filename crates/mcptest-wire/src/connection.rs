@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{WireError, WireErrorKind};
+use crate::http::{self, Endpoint, HttpServer};
 use crate::jsonrpc::{self, Response};
 use crate::limits::Limits;
 use crate::process::{self, ServerCommand};
 use crate::reaper::Tree;
 use crate::state::{Closed, Outgoing, PendingEvent, State};
-use crate::stderr_tail::StderrTail;
 use crate::tasks::{self, Shared};
 
 /// Lines waiting to be written. Enough for any burst, small enough to notice a
@@ -76,12 +76,22 @@ pub(crate) struct Call<'a> {
     pub(crate) action: String,
 }
 
-/// A started server. Dropping it kills the server with all its descendants.
+/// What is at the other end.
+#[derive(Debug)]
+enum FarEnd {
+    /// A process that we started.
+    Process(Tree),
+    /// An address.
+    Http(Arc<Endpoint>),
+}
+
+/// A server that we talk to. Dropping it kills a server that we started, with all its descendants.
 #[derive(Debug)]
 pub(crate) struct Connection {
     name: String,
     shared: Arc<Shared>,
-    tree: Tree,
+    far_end: FarEnd,
+    /// The task that carries our messages.
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Held while shutting down; true when that is done.
     shut_down: tokio::sync::Mutex<bool>,
@@ -93,22 +103,10 @@ impl Connection {
         let (mut child, tree) = process::spawn(name, command)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(WireError::new(
-                WireErrorKind::Spawn,
-                name,
-                "starting it",
-                "its standard streams could not be connected",
-            ));
+            return Err(process::no_streams(name));
         };
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(limits, outgoing)),
-            stderr: Mutex::new(StderrTail::new(limits.max_stderr_lines, limits.max_stderr_bytes)),
-            exited: CancellationToken::new(),
-            stdout_done: CancellationToken::new(),
-            stderr_done: CancellationToken::new(),
-            max_line_bytes: limits.max_line_bytes,
-        });
+        let shared = Arc::new(Shared::new(limits, outgoing));
         let writer = tokio::spawn(tasks::write_stdin(shared.clone(), stdin, queue));
         tokio::spawn(tasks::read_stdout(shared.clone(), stdout));
         tokio::spawn(tasks::read_stderr(shared.clone(), stderr));
@@ -116,10 +114,33 @@ impl Connection {
         Ok(Self {
             name: name.to_owned(),
             shared,
-            tree,
+            far_end: FarEnd::Process(tree),
             writer: Mutex::new(Some(writer)),
             shut_down: tokio::sync::Mutex::new(false),
         })
+    }
+
+    /// Gets ready to speak over HTTP; nothing is sent yet.
+    pub(crate) fn open_http(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
+        let endpoint = Arc::new(Endpoint::new(name, server, limits)?);
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let shared = Arc::new(Shared::new(limits, outgoing));
+        let writer = tokio::spawn(http::serve(endpoint.clone(), shared.clone(), queue));
+        Ok(Self {
+            name: name.to_owned(),
+            shared,
+            far_end: FarEnd::Http(endpoint),
+            writer: Mutex::new(Some(writer)),
+            shut_down: tokio::sync::Mutex::new(false),
+        })
+    }
+
+    /// The address spoken to, if it is one.
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        match &self.far_end {
+            FarEnd::Process(_) => None,
+            FarEnd::Http(endpoint) => Some(endpoint),
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -140,7 +161,11 @@ impl Connection {
             let state = self.state();
             (state.exit_text(), state.last_line.clone())
         };
-        WireError::new(kind, &self.name, action, detail).with_evidence(self.stderr_tail(), exit, last_line)
+        let error = WireError::new(kind, &self.name, action, detail).with_evidence(self.stderr_tail(), exit, last_line);
+        match self.endpoint() {
+            Some(endpoint) => error.masked(|text| endpoint.mask(text)),
+            None => error,
+        }
     }
 
     /// Sends a notification without waiting for it to be written.
@@ -193,9 +218,13 @@ impl Connection {
                         deadline = deadline.min(Instant::now() + BROKEN_REPLY_GRACE);
                         broken = Some(what);
                     }
-                    Some(PendingEvent::Fail(what)) => {
+                    Some(PendingEvent::Fail(kind, what)) => {
                         pending.tell_cancelled = false;
-                        return Err(self.failure(WireErrorKind::Protocol, action, what));
+                        let what = match broken {
+                            Some(broken) if kind == WireErrorKind::Protocol => format!("{broken}; {what}"),
+                            _ => what,
+                        };
+                        return Err(self.failure(kind, action, what));
                     }
                     None => return Err(self.closed(action)),
                 },
@@ -228,6 +257,8 @@ impl Connection {
         let allowed = show_duration(allowed);
         let mut detail = if written {
             format!("no reply within {allowed}")
+        } else if let Some(endpoint) = self.endpoint() {
+            format!("no connection to {} within {allowed}", endpoint.shown)
         } else {
             format!("the server does not read its stdin: the request could not be written within {allowed}")
         };
@@ -259,31 +290,42 @@ impl Connection {
             state.outgoing = None;
         }
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let tree = match &self.far_end {
+            FarEnd::Process(tree) => tree,
+            FarEnd::Http(endpoint) => {
+                if let Some(writer) = writer {
+                    let _ = timeout(DRAIN_WAIT, writer).await;
+                }
+                endpoint.end_session().await;
+                *done = true;
+                return;
+            }
+        };
         if let Some(mut writer) = writer
             && timeout(DRAIN_WAIT, &mut writer).await.is_err()
         {
             // It is stuck in a write; giving it up closes stdin too.
             writer.abort();
         }
-        if !self.ends_within(grace.eof).await {
-            self.tree.terminate();
-            self.ends_within(grace.term).await;
+        if !self.ends_within(tree, grace.eof).await {
+            tree.terminate();
+            self.ends_within(tree, grace.term).await;
         }
-        self.tree.kill();
+        tree.kill();
         // Being killed takes a moment. This also reaps the process, so that no
         // zombie stays.
-        self.ends_within(KILL_WAIT).await;
+        self.ends_within(tree, KILL_WAIT).await;
         *done = true;
     }
 
     /// Waits for the process and then for what else is in its group. Says
     /// whether all of that is gone.
-    async fn ends_within(&self, limit: Duration) -> bool {
+    async fn ends_within(&self, tree: &Tree, limit: Duration) -> bool {
         let ended = async {
             self.shared.exited.cancelled().await;
             let since = Instant::now();
             let mut pause = Duration::from_millis(1);
-            while self.tree.group_exists() {
+            while tree.group_exists() {
                 // With stdout closed there is no server any more, only helpers.
                 if self.shared.stdout_done.is_cancelled() && since.elapsed() > HELPER_WAIT {
                     return false;
@@ -317,7 +359,7 @@ impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         // Before it was written, a notice about it would only pile up behind it.
-        if state.forget_call(self.id) && self.tell_cancelled {
+        if state.forget_call(self.id) && self.tell_cancelled && state.sends_cancelled {
             let params = json!({"requestId": self.id, "reason": self.reason});
             state.notify("notifications/cancelled", Some(params));
         }

@@ -21,9 +21,13 @@ pub enum WireErrorKind {
     ServerCrash,
     /// The server answered, but not with what the protocol demands.
     Protocol,
+    /// The server wants a credential that it did not get (HTTP 401 or 403).
+    Auth,
+    /// The server has had enough of us for now (HTTP 429).
+    RateLimit,
     /// Our side asked to stop waiting.
     Cancelled,
-    /// The server's process could not be started at all.
+    /// The server's process could not be started at all, or its address is no address.
     Spawn,
 }
 
@@ -34,6 +38,8 @@ impl fmt::Display for WireErrorKind {
             Self::Transport => "transport error",
             Self::ServerCrash => "server crash",
             Self::Protocol => "protocol error",
+            Self::Auth => "not authorized",
+            Self::RateLimit => "rate limit",
             Self::Cancelled => "cancelled",
             Self::Spawn => "could not start",
         })
@@ -92,6 +98,13 @@ impl WireError {
         self.0.stderr_tail = stderr_tail;
         self.0.exit_status = exit_status;
         self.0.last_message = last_message;
+        self
+    }
+
+    /// Hides what must not be shown.
+    pub(crate) fn masked(mut self, mask: impl Fn(&str) -> String) -> Self {
+        self.0.detail = mask(&self.0.detail);
+        self.0.last_message = self.0.last_message.map(|message| mask(&message));
         self
     }
 

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::connection::{Call, Connection, Grace, after, show_duration};
 use crate::error::{WireError, WireErrorKind};
+use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
@@ -20,7 +21,7 @@ const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
 /// The error code of 2026-07-28 for a revision the server does not speak.
 const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const META_CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -53,13 +54,40 @@ pub(crate) async fn open(
     finish(connection, opened).await
 }
 
+/// Opens the conversation with a server over HTTP, once it is there.
+pub(crate) async fn open_http(
+    name: &str,
+    server: &HttpServer,
+    options: &ConnectOptions,
+) -> Result<(Connection, ServerInfo), WireError> {
+    let opening = Opening {
+        options,
+        deadline: after(options.connect_timeout),
+    };
+    let connection = Connection::open_http(name, server, &options.limits)?;
+    if let Some(endpoint) = connection.endpoint() {
+        let ready = endpoint.wait_until_ready(opening.remaining()).await;
+        ready.map_err(|(kind, detail)| connection.failure(kind, "connecting", detail))?;
+    }
+    let opened = match options.lifecycle {
+        Lifecycle::Initialize => opening.initialize(&connection).await,
+        Lifecycle::Discover => opening.discover(&connection).await,
+        Lifecycle::Auto => opening.probe(&connection).await,
+    };
+    finish(connection, opened).await
+}
+
 async fn finish(
     connection: Connection,
     opened: Result<ServerInfo, WireError>,
 ) -> Result<(Connection, ServerInfo), WireError> {
     match opened {
         Ok(info) => {
-            connection.state().batches_allowed = info.revision.allows_batches();
+            let mut state = connection.state();
+            state.batches_allowed = info.revision.allows_batches();
+            // There, closing the stream of a call is what gives it up.
+            state.sends_cancelled = connection.endpoint().is_none() || !info.revision.is_stateless();
+            drop(state);
             Ok((connection, info))
         }
         Err(error) => {
@@ -91,7 +119,8 @@ impl Opening<'_> {
                 false
             }
             Ok(CallOutcome::Error(_)) => false,
-            Err(error) if died(&error) => return Err(error),
+            // Over HTTP nothing died with one exchange.
+            Err(error) if died(&error) && connection.endpoint().is_none() => return Err(error),
             Err(error) => error.kind == WireErrorKind::Timeout,
         };
         let late = |error: WireError| {
@@ -222,6 +251,9 @@ impl Opening<'_> {
                 )));
             }
         };
+        if let Some(endpoint) = connection.endpoint() {
+            endpoint.settle(revision);
+        }
         connection.notify("notifications/initialized", None);
         Ok(server_info(
             connection,
@@ -253,6 +285,9 @@ impl Opening<'_> {
 }
 
 fn discovered(connection: &Connection, result: Value) -> ServerInfo {
+    if let Some(endpoint) = connection.endpoint() {
+        endpoint.settle(Revision::LATEST_STATELESS);
+    }
     let info = result
         .get("_meta")
         .and_then(|meta| meta.get(META_SERVER_INFO))

@@ -18,18 +18,20 @@
 //!
 //! From the bottom up: `jsonrpc` reads lines, `state` decides what they mean for
 //! waiting calls, `tasks` moves bytes, `process` and `reaper` start and end
-//! servers, `connection` ties these together, `handshake` and `client` are MCP.
+//! servers, `http` carries the same frames over streamable HTTP, `connection` ties these together, `handshake` and `client` are MCP.
 
 mod client;
 mod connection;
 mod error;
 mod handshake;
+mod http;
 mod jsonrpc;
 mod limits;
 mod options;
 mod process;
 mod reaper;
 mod revision;
+mod server_process;
 mod state;
 mod stderr_tail;
 mod tasks;
@@ -38,12 +40,14 @@ mod violation;
 
 pub use client::Client;
 pub use error::{WireError, WireErrorKind, WireFailure};
+pub use http::HttpServer;
 pub use jsonrpc::{CallOutcome, Response, RpcError};
 pub use limits::Limits;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
 pub use process::ServerCommand;
 pub use reaper::kill_all;
 pub use revision::Revision;
+pub use server_process::ServerProcess;
 pub use state::ServerMessage;
 pub use text::sanitize;
 pub use violation::{Violation, ViolationKind};

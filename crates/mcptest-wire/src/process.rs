@@ -27,6 +27,10 @@ pub struct ServerCommand {
 /// Starts the process in a group of its own, marked so that [`Tree`] finds all
 /// that it leaves behind.
 pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tree), WireError> {
+    spawn_with(server, command, Stdio::piped())
+}
+
+pub(crate) fn spawn_with(server: &str, command: &ServerCommand, stderr: Stdio) -> Result<(Child, Tree), WireError> {
     let failed = |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
     let Some((program, args)) = command.argv.split_first() else {
         return Err(failed("its command is empty".to_owned()));
@@ -48,7 +52,7 @@ pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tre
         .env(reaper::COOKIE_VARIABLE, cookie.chained())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(stderr)
         .process_group(0)
         .kill_on_drop(true);
     if let Some(cwd) = &command.cwd {
@@ -61,6 +65,11 @@ pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tre
         Some(pid) => Ok((child, Tree::register(cookie, pid))),
         None => Err(failed("its process has no id".to_owned())),
     }
+}
+
+pub(crate) fn no_streams(server: &str) -> WireError {
+    let detail = "its standard streams could not be connected";
+    WireError::new(WireErrorKind::Spawn, server, "starting it", detail)
 }
 
 fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {

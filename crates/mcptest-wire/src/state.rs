@@ -9,6 +9,7 @@ use std::process::ExitStatus;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::WireErrorKind;
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response, RpcError};
@@ -47,7 +48,7 @@ pub(crate) enum PendingEvent {
     /// A reply arrived broken; a good one may still follow for a short while.
     Suspect(String),
     /// No good reply can come any more.
-    Fail(String),
+    Fail(WireErrorKind, String),
 }
 
 #[derive(Debug)]
@@ -56,6 +57,8 @@ struct Pending {
     /// Whether the request has left us.
     written: bool,
     suspected: bool,
+    /// Cancelled when nobody waits any more: answered, given up or closed.
+    unneeded: DropGuard,
 }
 
 /// A line for the server.
@@ -97,6 +100,8 @@ pub(crate) struct State {
     pub(crate) last_line: Option<String>,
     pub(crate) late_replies: u64,
     pub(crate) batches_allowed: bool,
+    /// Whether a call that is given up is told to the server by a message.
+    pub(crate) sends_cancelled: bool,
     messages: VecDeque<ServerMessage>,
     message_counts: BTreeMap<String, u64>,
     next_message: u64,
@@ -117,6 +122,7 @@ impl State {
             last_line: None,
             late_replies: 0,
             batches_allowed: false,
+            sends_cancelled: true,
             messages: VecDeque::new(),
             message_counts: BTreeMap::new(),
             next_message: 0,
@@ -136,6 +142,7 @@ impl State {
             events,
             written: false,
             suspected: false,
+            unneeded: CancellationToken::new().drop_guard(),
         };
         self.pending.insert(id, pending);
         (id, receiver)
@@ -161,6 +168,29 @@ impl State {
 
     pub(crate) fn was_written(&self, id: u64) -> bool {
         self.pending.get(&id).is_none_or(|pending| pending.written)
+    }
+
+    /// Whether the reply to this request has not come yet and is still wanted.
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.pending.contains_key(&id)
+    }
+
+    /// Whether we stopped waiting for this request.
+    pub(crate) fn is_forgotten(&self, id: u64) -> bool {
+        self.forgotten.contains(&id)
+    }
+
+    /// What tells that nobody waits for this request any more; nothing if that is so already.
+    pub(crate) fn unneeded(&self, id: u64) -> Option<CancellationToken> {
+        self.pending.get(&id).map(|pending| pending.unneeded.token().clone())
+    }
+
+    /// Tells a call that no reply can come.
+    pub(crate) fn fail(&mut self, id: u64, kind: WireErrorKind, reason: String) {
+        if let Some(pending) = self.pending.get(&id) {
+            // A caller that is gone needs no news.
+            let _ = pending.events.send(PendingEvent::Fail(kind, reason));
+        }
     }
 
     /// Ends the connection; the first reason given stays. Waiting calls wake up
@@ -209,7 +239,9 @@ impl State {
         self.last_line = Some(shown);
         for pending in self.pending.values() {
             // A caller that is gone needs no news.
-            let _ = pending.events.send(PendingEvent::Fail(reason.clone()));
+            let _ = pending
+                .events
+                .send(PendingEvent::Fail(WireErrorKind::Protocol, reason.clone()));
         }
     }
 

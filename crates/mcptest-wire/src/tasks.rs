@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::WireErrorKind;
+use crate::limits::Limits;
 use crate::reaper::{self, Cookie};
 use crate::state::{Closed, Outgoing, State};
 use crate::stderr_tail::StderrTail;
@@ -45,6 +46,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(limits: &Limits, outgoing: mpsc::Sender<Outgoing>) -> Self {
+        Self {
+            state: Mutex::new(State::new(limits, outgoing)),
+            stderr: Mutex::new(StderrTail::new(limits.max_stderr_lines, limits.max_stderr_bytes)),
+            exited: CancellationToken::new(),
+            stdout_done: CancellationToken::new(),
+            stderr_done: CancellationToken::new(),
+            max_line_bytes: limits.max_line_bytes,
+        }
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -55,6 +55,8 @@ pub enum ViolationKind {
     MalformedError,
     /// A result that lacks something its method demands.
     MalformedResult,
+    /// A response that breaks the rules of streamable HTTP.
+    Http,
     /// The server let its input queue fill up, so a message of ours was dropped.
     NotReading,
 }
@@ -82,6 +84,7 @@ impl fmt::Display for ViolationKind {
             Self::NoResultOrError => "reply with neither result nor error",
             Self::MalformedError => "malformed error object",
             Self::MalformedResult => "malformed result",
+            Self::Http => "HTTP response against the rules",
             Self::NotReading => "server does not read its stdin",
         })
     }

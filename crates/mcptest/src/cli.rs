@@ -57,6 +57,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Serve a mock MCP server over standard input and output, or HTTP.
     Mock(MockArgs),
+    /// Stand between any MCP client and a server: pass everything on, record the calls, inject faults.
+    Proxy(ProxyArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -463,6 +465,36 @@ impl From<MockPreset> for mcptest_mock::Preset {
             MockPreset::Hostile => Self::Hostile,
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # as the server command of any agent:
+  mcptest proxy --server files --record run.json -- npx -y some-server
+  # afterwards:
+  mcptest score suite.yml --trace run.json
+  # connecting and listing work, the first two searches are lost:
+  mcptest proxy --fault recover-after:2 --fault-tool search -- some-server")]
+pub struct ProxyArgs {
+    /// Where the calls are recorded, as a trace. The file is whole at every moment, even if the proxy is killed.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// What happens to calls: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`. Nothing else is touched.
+    #[arg(long, value_name = "KIND", default_value = "none", hide_default_value = true)]
+    pub fault: mcptest_proxy::ProxyFault,
+    /// Only calls of this tool are struck by the fault. May be given several times.
+    #[arg(long, value_name = "TOOL")]
+    pub fault_tool: Vec<String>,
+    /// What the trace calls the server.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<String>,
+    /// The test that the trace belongs to.
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
+    /// The server's program and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

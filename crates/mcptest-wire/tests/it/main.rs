@@ -4,6 +4,7 @@
 //! - [`opening`]: servers that start, answer the probe or the handshake badly
 //! - [`replies`]: replies that are broken, late, missing or too long
 //! - [`lists`]: paging that does not end as it should
+//! - [`http`]: streamable HTTP, right and wrong
 //! - [`ending`]: shutdown, crashes, and nobody left behind
 
 #![expect(
@@ -12,6 +13,8 @@
 )]
 
 mod ending;
+mod http;
+mod http_support;
 mod lists;
 mod opening;
 mod oracle;

@@ -7,6 +7,7 @@ mod explain;
 mod mock;
 mod mutate;
 mod plan_runs;
+mod proxy;
 mod run;
 mod schema;
 mod score;
@@ -34,6 +35,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Explain(args) => explain::explain(args, &output),
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
+        Command::Proxy(args) => proxy::proxy(args, &output),
         Command::Completions(args) => completions::completions(args, &output),
     }
 }

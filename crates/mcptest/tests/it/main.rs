@@ -6,7 +6,9 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `http` | suites with servers over streamable HTTP |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
+//! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -21,7 +23,9 @@ mod docs;
 mod doctor;
 mod examples;
 mod golden;
+mod http;
 mod mutation;
+mod proxy;
 mod scoring;
 mod servers;
 mod suites;

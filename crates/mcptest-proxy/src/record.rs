@@ -1,0 +1,107 @@
+//! The trace file. Whoever looks at it, at any moment, finds a whole trace.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mcptest_core::trace::Trace;
+use serde_json::Value;
+
+/// Writing is put off while it would take more than this share of the time (one in so many parts).
+const SHARE: u32 = 20;
+
+/// Writes the trace of one session.
+pub(crate) struct Recorder {
+    path: PathBuf,
+    secrets: Vec<String>,
+    last: Option<(Instant, Duration)>,
+}
+
+impl Recorder {
+    pub(crate) fn new(path: &Path, secrets: &[String]) -> Self {
+        let mut secrets: Vec<String> = secrets.iter().filter(|secret| secret.len() >= 6).cloned().collect();
+        // The longest first, so that no part of it is left over.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self {
+            path: path.to_owned(),
+            secrets,
+            last: None,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// When the next write may be made: at once, unless the file has grown so large that writing would take over.
+    pub(crate) fn due(&self, now: Instant) -> Instant {
+        match self.last {
+            Some((ended, took)) => (ended + took * SHARE).max(now),
+            None => now,
+        }
+    }
+
+    /// Writes beside the file and puts it in its place.
+    pub(crate) fn write(&mut self, trace: &Trace) -> io::Result<()> {
+        let started = Instant::now();
+        let mut value = serde_json::to_value(trace).map_err(io::Error::other)?;
+        self.mask(&mut value);
+        let mut text = value.to_string().into_bytes();
+        text.push(b'\n');
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let beside = self.path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let written = fs::File::create(&beside)
+            .and_then(|mut file| file.write_all(&text))
+            .and_then(|()| fs::rename(&beside, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        let ended = Instant::now();
+        self.last = Some((ended, ended - started));
+        written
+    }
+
+    fn mask(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                for secret in &self.secrets {
+                    if text.contains(secret.as_str()) {
+                        *text = text.replace(secret.as_str(), "***");
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::Object(map) => map.values_mut().for_each(|item| self.mask(item)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_core::trace::ToolCall;
+
+    use super::*;
+
+    #[test]
+    fn replaces_the_file_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("t.json");
+        let mut recorder = Recorder::new(&path, &["s3cret-value".to_owned(), "x".to_owned()]);
+        recorder.write(&Trace::default()).expect("written");
+        let mut call = ToolCall::new(None, "a");
+        call.args = Some(serde_json::json!({"key": "it is s3cret-value", "x": 1}));
+        let trace = Trace {
+            tool_calls: vec![call],
+            ..Trace::default()
+        };
+        recorder.write(&trace).expect("written");
+        let text = fs::read_to_string(&path).expect("a file");
+        assert_eq!(
+            text,
+            "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is ***\",\"x\":1}}]}\n"
+        );
+        assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
+    }
+}

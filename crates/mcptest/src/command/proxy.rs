@@ -1,0 +1,87 @@
+//! `mcptest proxy`.
+
+use mcptest_proxy::{End, ProxyOptions};
+use mcptest_report::ExitCode;
+use mcptest_wire::ServerCommand;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::ProxyArgs;
+use crate::output::Output;
+
+pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output.error(&format!("cannot start: {error}"));
+            return ExitCode::CouldNotRun;
+        }
+    };
+    let options = ProxyOptions {
+        command: command(args),
+        server: args.server.clone(),
+        test: args.test.clone(),
+        fault: args.fault,
+        fault_tools: args.fault_tool.clone(),
+        record: args.record.clone(),
+        secrets: secrets(),
+    };
+    let end = runtime.block_on(mcptest_proxy::relay(
+        options,
+        std::io::stdin(),
+        std::io::stdout(),
+        stopped(),
+    ));
+    // The thread that reads our input may wait for ever; it ends with us.
+    runtime.shutdown_background();
+    match end {
+        Ok(End::Client) => ExitCode::Passed,
+        Ok(End::Stopped) => ExitCode::Interrupted,
+        Ok(End::Server(Some(status))) if status.success() => ExitCode::Passed,
+        Ok(End::Server(status)) => {
+            let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+            output.error(&format!("the server ended before its client{how}"));
+            ExitCode::CouldNotRun
+        }
+        Err(error) => {
+            output.error(&error.to_string());
+            ExitCode::CouldNotRun
+        }
+    }
+}
+
+fn command(args: &ProxyArgs) -> ServerCommand {
+    let mut argv = args.command.clone();
+    // This very executable, whether or not it is on PATH.
+    if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest")
+        && let Ok(program) = std::env::current_exe()
+    {
+        *first = program.to_string_lossy().into_owned();
+    }
+    ServerCommand {
+        argv,
+        ..ServerCommand::default()
+    }
+}
+
+/// Values that the server can only know from its environment and that no trace should keep.
+fn secrets() -> Vec<String> {
+    let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, value)| value.len() >= 6 && words.iter().any(|word| name.to_uppercase().contains(word)))
+        .map(|(_, value)| value)
+        .collect()
+}
+
+/// Done at the first signal that asks us to end.
+async fn stopped() {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}

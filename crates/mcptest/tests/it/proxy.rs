@@ -1,0 +1,295 @@
+//! `mcptest proxy`: a client that knows nothing of it, a server behind it, and the trace of what went through.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{folder, mcptest, ran, run};
+
+const WEB: &str = "mock_server: {name: web, tools: [{name: search, description: look it up, input_schema: {type: object}, response: found}, {name: fetch, description: get a page, input_schema: {type: object}, response: page}]}\n";
+
+struct Session {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Session {
+    fn start(dir: &Path, args: &[&str]) -> Self {
+        let mut child = mcptest(dir)
+            .arg("proxy")
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        self.send(message);
+        self.receive()
+    }
+
+    fn open(&mut self) {
+        let answer = self.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}));
+        assert_eq!(answer["result"]["serverInfo"]["name"], "web");
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let listed = self.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+        assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 2);
+    }
+
+    fn end(mut self) -> (i32, String) {
+        drop(self.input.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        let output = ran(&self.child.wait_with_output().unwrap());
+        assert_eq!(output.stderr, "");
+        (output.code, rest)
+    }
+}
+
+fn call(id: u32, tool: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {"q": "x"}}})
+}
+
+fn trace(dir: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(dir.join("t.json")).unwrap()).unwrap()
+}
+
+/// The file follows the calls while the session goes on.
+fn trace_with_results(dir: &Path, count: usize) -> Value {
+    let began = Instant::now();
+    loop {
+        let trace = trace(dir);
+        if trace["tool_results"].as_array().map_or(0, Vec::len) >= count {
+            return trace;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{trace}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+const MOCK: [&str; 5] = ["--", "mcptest", "mock", "--tools-from", "web.yml"];
+
+fn with_mock<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [args, &MOCK].concat()
+}
+
+#[test]
+fn what_it_records_can_be_scored() {
+    let suite =
+        "agents: [{name: a, servers: [web], trajectory: {mode: strict, calls: [{name: search}, {name: nope}]}}]\n";
+    let dir = folder(&[("web.yml", WEB), ("s.yml", suite)]);
+    let mut session = Session::start(
+        dir.path(),
+        &with_mock(&["--record", "t.json", "--server", "web", "--test", "a"]),
+    );
+    session.open();
+    assert_eq!(session.ask(&call(2, "search"))["result"]["content"][0]["text"], "found");
+    assert!(session.ask(&call(3, "nope")).to_string().contains("nope"));
+    // Before the end, too: a proxy that is killed leaves what it has seen.
+    trace_with_results(dir.path(), 2);
+    assert_eq!(session.end(), (0, String::new()));
+    let trace = trace(dir.path());
+    assert_eq!(trace["test"], "a");
+    assert_eq!(
+        trace["tool_calls"],
+        json!([
+            {"id": 2, "name": "search", "server": "web", "args": {"q": "x"}},
+            {"id": 3, "name": "nope", "server": "web", "args": {"q": "x"}},
+        ])
+    );
+    assert_eq!(
+        trace["tool_results"][0],
+        json!({"call_id": 2, "is_error": false, "content": [{"type": "text", "text": "found"}]})
+    );
+    assert_eq!(trace["tool_results"][1]["is_error"], true);
+    assert_eq!(trace["catalog"][1]["name"], "fetch");
+    let scored = run(dir.path(), &["score", "s.yml", "--trace", "t.json"]);
+    assert_eq!(scored.code, 0, "{}{}", scored.stdout, scored.stderr);
+}
+
+#[test]
+fn bytes_pass_as_they_are() {
+    let dir = folder(&[]);
+    let mut bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    bytes.extend_from_slice(b"\r\n\n  {\"jsonrpc\" : \"2.0\",\t\"id\":1.0 , \"method\":\"tools/call\"}\nno newline");
+    let mut child = mcptest(dir.path())
+        .args(["proxy", "--record", "t.json", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    assert!(
+        output.stdout == bytes,
+        "{} of {} bytes",
+        output.stdout.len(),
+        bytes.len()
+    );
+}
+
+#[test]
+fn a_lost_call_and_a_tool_that_comes_back() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let args = with_mock(&[
+        "--record",
+        "t.json",
+        "--fault",
+        "recover-after:1",
+        "--fault-tool",
+        "search",
+    ]);
+    let mut session = Session::start(dir.path(), &args);
+    session.open();
+    session.send(&call(2, "search"));
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}));
+    // The reply to 3 comes, so none to 2 came before it.
+    assert_eq!(session.ask(&call(3, "fetch"))["id"], 3);
+    assert_eq!(session.ask(&call(4, "search"))["id"], 4);
+    session.end();
+    let results = trace(dir.path())["tool_results"].clone();
+    assert_eq!(
+        results[0],
+        json!({"call_id": 2, "is_error": true, "error_kind": "timeout", "fault": "recover-after"})
+    );
+    assert_eq!(results.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_slow_call_is_late_and_holds_up_nothing_else() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let args = with_mock(&["--record", "t.json", "--fault", "slow:400", "--fault-tool", "search"]);
+    let mut session = Session::start(dir.path(), &args);
+    session.open();
+    let began = Instant::now();
+    session.send(&call(2, "search"));
+    assert_eq!(session.ask(&call(3, "fetch"))["id"], 3);
+    assert_eq!(session.receive()["id"], 2);
+    assert!(began.elapsed() >= Duration::from_millis(400), "{:?}", began.elapsed());
+    // Still delivered to a client that has nothing more to say.
+    session.send(&call(4, "search"));
+    let (code, rest) = session.end();
+    assert_eq!(code, 0);
+    assert!(rest.contains("\"id\":4"), "{rest}");
+    assert_eq!(trace(dir.path())["tool_results"][0]["delay_ms"], 400);
+}
+
+#[test]
+fn secrets_of_the_environment_do_not_reach_the_file() {
+    let dir = folder(&[]);
+    let mut child = mcptest(dir.path())
+        .args(["proxy", "--record", "t.json", "--", "cat"])
+        .env("MY_API_KEY", "s3cret-value")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\",\"arguments\":{\"k\":\"s3cret-value\"}}}\n";
+    child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), line);
+    assert_eq!(trace(dir.path())["tool_calls"][0]["args"]["k"], "***");
+}
+
+#[test]
+fn the_end_of_either_side_and_signals() {
+    let dir = folder(&[]);
+    // A server that ignores the end of its input is ended, with its helpers.
+    let mark = "mcptest-proxy-mark-1";
+    let script = format!(": {mark}; trap '' TERM HUP; sleep 1000 & while :; do sleep 0.1; done");
+    let began = Instant::now();
+    let ended = run(dir.path(), &["proxy", "--record", "t.json", "--", "sh", "-c", &script]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(began.elapsed() < Duration::from_secs(15));
+    assert!(!processes().contains(mark));
+
+    // One that fails takes the proxy with it.
+    let mut session = Session::start(dir.path(), &["--", "sh", "-c", "echo last; exit 3"]);
+    let mut last = String::new();
+    session.output.read_line(&mut last).unwrap();
+    assert_eq!(last, "last\n");
+    let output = ran(&session.child.wait_with_output().unwrap());
+    assert_eq!(output.code, 2);
+    assert_eq!(
+        output.stderr,
+        "error: the server ended before its client (exit status: 3)\n"
+    );
+
+    // A signal ends both; the trace is there.
+    let mark = "mcptest-proxy-mark-2";
+    let session = Session::start(
+        dir.path(),
+        &["--record", "u.json", "--", "sh", "-c", &format!(": {mark}; sleep 1000")],
+    );
+    let began = Instant::now();
+    while !processes().contains(mark) || !dir.path().join("u.json").exists() {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = session.child.id().to_string();
+    std::process::Command::new("kill").arg(&pid).status().unwrap();
+    let output = ran(&session.child.wait_with_output().unwrap());
+    assert_eq!(output.code, 130);
+    assert!(!processes().contains(mark));
+    let trace = std::fs::read_to_string(dir.path().join("u.json")).unwrap();
+    assert_eq!(trace, "{\"tool_calls\":[]}\n");
+}
+
+#[test]
+fn what_cannot_run_is_said_at_once() {
+    let dir = folder(&[]);
+    for (args, part) in [
+        (&["proxy", "--", "no-such-program-anywhere"][..], "not found on PATH"),
+        (
+            &["proxy", "--record", "no/such/folder/t.json", "--", "cat"],
+            "cannot write the trace",
+        ),
+        (&["proxy", "--fault", "crash", "--", "cat"], "is no kind of fault"),
+        (&["proxy", "--record", "t.json"], "required"),
+    ] {
+        let failed = run(dir.path(), args);
+        assert_eq!(failed.code, 2, "{}", failed.stderr);
+        assert!(failed.stderr.contains(part), "{}", failed.stderr);
+    }
+}
+
+/// The command lines of all processes but zombies, which have none, and ours.
+fn processes() -> String {
+    let ours = std::process::id();
+    let mut all = String::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let pid: u32 = entry.file_name().to_string_lossy().parse().unwrap_or(ours);
+        if let Ok(line) = std::fs::read(entry.path().join("cmdline"))
+            && pid != ours
+            && !String::from_utf8_lossy(&line).contains("proxy\0")
+        {
+            all.push_str(&String::from_utf8_lossy(&line));
+        }
+    }
+    all
+}
