@@ -373,7 +373,13 @@ fn generate(title: &str) -> String {
     }
     if title == "lint rules" {
         let rules = mcptest_core::lint::RULES;
-        let rows = rules.map(|rule| vec![rule.id.to_owned(), rule.severity.as_str().to_owned(), rule.title.to_owned()]);
+        let rows = rules.map(|rule| {
+            vec![
+                rule.id.to_owned(),
+                rule.severity.as_str().to_owned(),
+                rule.title.to_owned(),
+            ]
+        });
         return table(&["rule", "severity", "fires when"], &rows);
     }
     if title == "quality targets" {
