@@ -6,6 +6,7 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
@@ -19,6 +20,7 @@ mod bounds;
 mod docs;
 mod examples;
 mod golden;
+mod mock;
 mod mutation;
 mod scoring;
 mod servers;
