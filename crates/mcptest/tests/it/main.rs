@@ -7,6 +7,7 @@
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `http` | suites with servers over streamable HTTP |
+//! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
@@ -24,6 +25,7 @@ mod doctor;
 mod examples;
 mod golden;
 mod http;
+mod mock;
 mod mutation;
 mod proxy;
 mod scoring;
