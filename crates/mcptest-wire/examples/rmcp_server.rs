@@ -1,11 +1,18 @@
 //! A server on the official SDK, the oracle of our own tests: five tools on
-//! pages of two, a tool that fails, one that is refused, one that asks back.
+//! pages of two, a tool that fails, one that is refused, one that asks back. With the argument `http`, over streamable HTTP.
 
+use std::io::Write as _;
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     InputRequiredResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 
 const TOOLS: [&str; 5] = ["echo", "fail", "refuse", "ask", "sleep"];
@@ -68,8 +75,30 @@ impl ServerHandler for Server {
     }
 }
 
+/// Streamable HTTP on a free port, which it tells on stdout.
+async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
+    let config = StreamableHttpServerConfig::default();
+    let service = StreamableHttpService::new(|| Ok(Server), Arc::new(LocalSessionManager::default()), config);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let service = TowerToHyperService::new(service.clone());
+        tokio::spawn(async move {
+            // A client that goes away is no failure.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::args().nth(1).as_deref() == Some("http") {
+        return serve_http().await;
+    }
     let service = Server.serve(rmcp::transport::stdio()).await?;
     service.waiting().await?;
     Ok(())

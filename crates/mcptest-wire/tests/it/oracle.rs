@@ -1,8 +1,9 @@
 //! Our client against the official SDK's server.
 
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use mcptest_wire::{CallOptions, CallOutcome, Client, Lifecycle, Revision, RpcError, WireErrorKind};
+use mcptest_wire::{CallOptions, CallOutcome, Client, HttpServer, Lifecycle, Revision, RpcError, WireErrorKind};
 use serde_json::{Value, json};
 
 use crate::support::{call, command, example, options, result, run};
@@ -14,8 +15,67 @@ async fn connect(lifecycle: Lifecycle) -> Client {
         .unwrap()
 }
 
+/// The same server over streamable HTTP; ends when dropped.
+struct HttpOracle {
+    process: std::process::Child,
+    server: HttpServer,
+}
+
+impl HttpOracle {
+    fn start() -> Self {
+        let mut process = std::process::Command::new(example("rmcp_server"))
+            .arg("http")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut address)
+            .unwrap();
+        let server = HttpServer {
+            url: format!("http://{}/mcp", address.trim()),
+            headers: Vec::new(),
+        };
+        Self { process, server }
+    }
+
+    async fn connect(&self, lifecycle: Lifecycle) -> Client {
+        Client::connect_http("oracle", &self.server, &options(lifecycle))
+            .await
+            .unwrap()
+    }
+}
+
+impl Drop for HttpOracle {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn over_http_in_all_lifecycles() {
+    let oracle = HttpOracle::start();
+    for (lifecycle, revision) in [
+        (Lifecycle::Initialize, Revision::V2025_11_25),
+        (Lifecycle::Discover, Revision::V2026_07_28),
+        (Lifecycle::Auto, Revision::V2026_07_28),
+    ] {
+        run(async { exercise(oracle.connect(lifecycle).await, revision).await });
+    }
+}
+
+#[test]
+fn many_calls_at_once_over_http() {
+    let oracle = HttpOracle::start();
+    run(async { many_calls(oracle.connect(Lifecycle::Initialize).await).await });
+}
+
 async fn list_call_and_fail(lifecycle: Lifecycle, revision: Revision) {
-    let client = connect(lifecycle).await;
+    exercise(connect(lifecycle).await, revision).await;
+}
+
+async fn exercise(client: Client, revision: Revision) {
     let info = client.server();
     assert_eq!(info.revision, revision);
     assert!(info.capabilities["tools"].is_object());
@@ -98,8 +158,11 @@ fn a_result_that_wants_input_is_said_to_be_one() {
 
 #[test]
 fn many_calls_at_once_on_clones() {
-    run(async {
-        let client = connect(Lifecycle::Auto).await;
+    run(async { many_calls(connect(Lifecycle::Auto).await).await });
+}
+
+async fn many_calls(client: Client) {
+    {
         let calls: Vec<_> = (0..300)
             .map(|n| {
                 let client = client.clone();
@@ -116,7 +179,7 @@ fn many_calls_at_once_on_clones() {
             call.await.unwrap();
         }
         client.shutdown().await;
-    });
+    }
 }
 
 #[test]
