@@ -11,11 +11,11 @@ use mcptest_suite::Purpose;
 use mcptest_suite::suite::Server;
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::CatalogArgs;
 use crate::command::warn;
 use crate::output::Output;
+use crate::signals::asked_to_end;
 use crate::suites;
 
 /// The complaint of a command that was broken off.
@@ -100,6 +100,7 @@ fn check_up(servers: &[(String, Server)], args: &CatalogArgs) -> Result<Vec<Chec
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
+        let ended = asked_to_end();
         let examine = async {
             let mut checkups = Vec::new();
             for (name, server) in servers {
@@ -109,29 +110,12 @@ fn check_up(servers: &[(String, Server)], args: &CatalogArgs) -> Result<Vec<Chec
         };
         tokio::select! {
             done = examine => done,
-            () = asked_to_end() => {
+            () = ended => {
                 mcptest_runner::kill_all();
                 Err(INTERRUPTED.to_owned())
             }
         }
     })
-}
-
-/// Returns when somebody wants an end. Without signals there is nothing to wait for.
-async fn asked_to_end() {
-    let listen = |kind| signal(kind).ok();
-    let (Some(mut interrupt), Some(mut terminate), Some(mut hangup)) = (
-        listen(SignalKind::interrupt()),
-        listen(SignalKind::terminate()),
-        listen(SignalKind::hangup()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }
 
 /// Reads a catalog file.

@@ -3,10 +3,10 @@
 use mcptest_proxy::{End, ProxyOptions};
 use mcptest_report::ExitCode;
 use mcptest_wire::ServerCommand;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::ProxyArgs;
 use crate::output::Output;
+use crate::signals::asked_to_end;
 
 pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -25,12 +25,10 @@ pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
         record: args.record.clone(),
         secrets: secrets(),
     };
-    let end = runtime.block_on(mcptest_proxy::relay(
-        options,
-        std::io::stdin(),
-        std::io::stdout(),
-        stopped(),
-    ));
+    let end = runtime.block_on(async {
+        let ended = asked_to_end();
+        mcptest_proxy::relay(options, std::io::stdin(), std::io::stdout(), ended).await
+    });
     // The thread that reads our input may wait for ever; it ends with us.
     runtime.shutdown_background();
     match end {
@@ -71,17 +69,4 @@ fn secrets() -> Vec<String> {
         .filter(|(name, value)| value.len() >= 6 && words.iter().any(|word| name.to_uppercase().contains(word)))
         .map(|(_, value)| value)
         .collect()
-}
-
-/// Done at the first signal that asks us to end.
-async fn stopped() {
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }
