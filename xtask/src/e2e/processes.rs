@@ -100,6 +100,11 @@ impl Running {
         };
         let ended = Instant::now();
         let mut left = self.descendants();
+        if left.is_empty() {
+            // A process that is just becoming another program shows no environment for a moment.
+            std::thread::sleep(Duration::from_millis(100));
+            left = self.descendants();
+        }
         while !left.is_empty() && ended.elapsed() < GRACE {
             std::thread::sleep(Duration::from_millis(20));
             left = self.descendants();
