@@ -5,6 +5,16 @@ use serde_json::Value;
 /// What stands in a secret's place.
 const MASK: &str = "[redacted]";
 
+/// Whether a value is a secret by what it is called: the variable, header or key that holds it.
+///
+/// Short values are no secrets: hiding every `1` of a report would hide the report.
+#[must_use]
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let upper = name.to_uppercase();
+    let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"];
+    value.len() >= 6 && words.iter().any(|word| upper.contains(word))
+}
+
 /// Replaces known secret values wherever they appear.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
@@ -65,6 +75,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_secret_is_known_by_its_name_and_has_some_length() {
+        for name in [
+            "API_KEY",
+            "github_token",
+            "Authorization",
+            "Set-Cookie",
+            "DB_PASSWORD",
+            "my-secret",
+            "CREDENTIALS",
+        ] {
+            assert!(is_secret(name, "abcdef"), "{name}");
+            assert!(!is_secret(name, "abcde"), "{name}");
+        }
+        assert!(!is_secret("HOME", "abcdef"));
+    }
 
     #[test]
     fn secrets_are_replaced_everywhere_the_longest_first() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mcptest_core::redact::is_secret;
 use mcptest_yaml::{Diagnostic, Document, Limits, Severity, Span};
 use serde_json::Value;
 
@@ -149,13 +150,8 @@ impl Reader<'_> {
         self.gathered.parts.push(Part { document, file, dir });
     }
 
-    /// Short values are no secrets: hiding every `1` of a report would hide the report.
     fn secret(&mut self, name: &str, value: String) {
-        let upper = name.to_uppercase();
-        let named_so = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"]
-            .iter()
-            .any(|word| upper.contains(word));
-        if named_so && value.len() >= 6 && !self.gathered.secrets.contains(&value) {
+        if is_secret(name, &value) && !self.gathered.secrets.contains(&value) {
             self.gathered.secrets.push(value);
         }
     }

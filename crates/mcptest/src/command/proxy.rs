@@ -63,10 +63,9 @@ fn command(args: &ProxyArgs) -> ServerCommand {
 
 /// Values that the server can only know from its environment and that no trace should keep.
 fn secrets() -> Vec<String> {
-    let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| value.len() >= 6 && words.iter().any(|word| name.to_uppercase().contains(word)))
+        .filter(|(name, value)| mcptest_core::redact::is_secret(name, value))
         .map(|(_, value)| value)
         .collect()
 }
