@@ -2,7 +2,9 @@
 
 use std::pin::Pin;
 
+use mcptest_core::trace::Tokens;
 use mcptest_core::verdict::RunError;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::offer::OfferedTool;
@@ -24,7 +26,8 @@ pub struct Request<'a> {
 }
 
 /// One message of the conversation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Message {
     /// The task.
     User(String),
@@ -35,50 +38,103 @@ pub enum Message {
 }
 
 /// What a model answers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssistantTurn {
     /// The text; may be empty.
     pub text: String,
     /// The calls, in order. None ends the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ModelCall>,
     /// What it cost, if the provider says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Why the model stopped, in the provider's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// The turn as the provider sent it, block by block. Sent back unchanged in the next request: signatures of hidden reasoning and blocks that
+    /// we do not know would be lost otherwise. A built-in model has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Value>,
 }
 
 /// A call as the model made it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
     /// Joins call and result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The name as the model wrote it.
     pub wire_name: String,
     /// The arguments; a text if they were not valid JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     /// The provider's tag of a call made from generated code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Value>,
 }
 
 /// Token usage of one turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens read, those from a cache included.
     pub input: u64,
-    /// Tokens written.
+    /// Tokens written, those of hidden reasoning included.
     pub output: u64,
+    /// The part of `input` that was read from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input: Option<u64>,
+    /// The part of `output` that was hidden reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+impl Usage {
+    /// Both together. A part that only one of them tells stays.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let part = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        Self {
+            input: self.input.saturating_add(more.input),
+            output: self.output.saturating_add(more.output),
+            cached_input: part(self.cached_input, more.cached_input),
+            reasoning: part(self.reasoning, more.reasoning),
+        }
+    }
+
+    /// As a trace and the price table know it.
+    #[must_use]
+    pub fn into_tokens(self) -> Tokens {
+        let parts = [("cached_input", self.cached_input), ("reasoning", self.reasoning)];
+        Tokens {
+            input: Some(self.input),
+            output: Some(self.output),
+            total: Some(self.input.saturating_add(self.output)),
+            extra: parts
+                .into_iter()
+                .filter_map(|(name, count)| Some((name.to_owned(), count?.into())))
+                .collect(),
+        }
+    }
 }
 
 /// What a call came back with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolReply {
     /// Whether it is an error.
     pub is_error: bool,
     /// The content blocks.
     pub content: Value,
     /// The structured content, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
     /// The protocol's error object, for a call that the server refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
     /// What else the recorded result carries, such as the fault that struck. The model does not see it.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub marks: serde_json::Map<String, Value>,
 }
 

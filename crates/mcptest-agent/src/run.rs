@@ -1,6 +1,6 @@
 //! The turn loop.
 
-use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace, Turn};
+use mcptest_core::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
 use mcptest_core::verdict::RunError;
 use serde_json::{Map, Value};
 
@@ -104,21 +104,25 @@ impl Recorder {
                 ..Trace::default()
             },
             turns: vec![user],
-            usage: Some(Usage { input: 0, output: 0 }),
+            usage: Some(Usage::default()),
         }
     }
 
     fn turn(&mut self, turn: &AssistantTurn) {
+        let mut extra = Map::new();
+        if let Some(reason) = &turn.stop_reason {
+            extra.insert("stop_reason".to_owned(), reason.as_str().into());
+        }
+        if let Some(native) = &turn.native {
+            extra.insert("native".to_owned(), native.clone());
+        }
         self.turns.push(Turn {
             role: Some("assistant".to_owned()),
             content: Some(turn.text.as_str().into()),
-            ..Turn::default()
+            extra,
         });
         self.usage = match (self.usage, turn.usage) {
-            (Some(sum), Some(more)) => Some(Usage {
-                input: sum.input.saturating_add(more.input),
-                output: sum.output.saturating_add(more.output),
-            }),
+            (Some(sum), Some(more)) => Some(sum.plus(more)),
             _ => None,
         };
     }
@@ -177,12 +181,7 @@ impl Recorder {
         self.trace.conversation = Conversation {
             turns: Some(self.turns),
             // Before any turn nothing was reported, which is not the same as nothing used.
-            tokens: self.usage.filter(|_| talked).map(|usage| Tokens {
-                input: Some(usage.input),
-                output: Some(usage.output),
-                total: Some(usage.input.saturating_add(usage.output)),
-                extra: Map::new(),
-            }),
+            tokens: self.usage.filter(|_| talked).map(Usage::into_tokens),
             extra: Map::new(),
         };
         self.trace.extra.insert("stop_reason".to_owned(), stop_reason.into());
@@ -252,7 +251,12 @@ mod tests {
         Ok(AssistantTurn {
             text: text.into(),
             calls,
-            usage: Some(Usage { input: 10, output: 5 }),
+            usage: Some(Usage {
+                input: 10,
+                output: 5,
+                ..Usage::default()
+            }),
+            ..AssistantTurn::default()
         })
     }
 

@@ -9,23 +9,17 @@ use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::AgentTest;
 
 use crate::event::Event;
-use crate::models;
 use crate::sessions::{RunTools, Sessions};
+use crate::stage::Stage;
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(
-    test: &AgentTest,
-    model: &str,
-    run: u32,
-    sessions: &Sessions,
-    on_event: &(dyn Fn(Event) + Send + Sync),
-) -> Trace {
+pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run: u32) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
     // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = match models::open(model, test, (run - 1) % test.runs + 1) {
+    let model = match stage.models.open(model, test, (run - 1) % test.runs + 1) {
         Ok(model) => model,
         Err(error) => return broken(error),
     };
@@ -33,8 +27,8 @@ pub(crate) async fn agent_run(
         FaultState::new(&test.faults, test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let listed = list(test, sessions, &mut tools).await;
-    let trace = match listed.and_then(|listed| offer(test, run, listed, on_event)) {
+    let listed = list(test, &stage.sessions, &mut tools).await;
+    let trace = match listed.and_then(|listed| offer(stage, test, run, listed)) {
         Err(error) => broken(error),
         Ok((offer, distractors)) => {
             let task = Task {
@@ -71,14 +65,9 @@ async fn list(
 type Offered = (Offer, Option<Vec<String>>);
 
 /// What the model is offered, and the ids of the tools in it that no server has.
-fn offer(
-    test: &AgentTest,
-    run: u32,
-    listed: Vec<(String, Vec<Tool>)>,
-    on_event: &(dyn Fn(Event) + Send + Sync),
-) -> Result<Offered, RunError> {
+fn offer(stage: &Stage, test: &AgentTest, run: u32, listed: Vec<(String, Vec<Tool>)>) -> Result<Offered, RunError> {
     let real: Vec<Tool> = listed.iter().flat_map(|(_, tools)| tools.iter().cloned()).collect();
-    keep_promise(test, run, &real, on_event)?;
+    keep_promise(stage, test, run, &real)?;
     let mut offer = Offer::new(listed);
     let Some(block) = &test.distractors else {
         return Ok((offer, None));
@@ -101,12 +90,7 @@ fn offer(
 }
 
 /// A prompt that is declared name-free is held against the tools that are really offered. The suite's loader knew only some of them.
-fn keep_promise(
-    test: &AgentTest,
-    run: u32,
-    real: &[Tool],
-    on_event: &(dyn Fn(Event) + Send + Sync),
-) -> Result<(), RunError> {
+fn keep_promise(stage: &Stage, test: &AgentTest, run: u32, real: &[Tool]) -> Result<(), RunError> {
     let servers = test.servers.iter().map(String::as_str);
     let Some(problem) = test.discovery.check(&test.prompt, servers, real.iter().map(Tool::name)) else {
         return Ok(());
@@ -114,7 +98,7 @@ fn keep_promise(
     let text = format!("test `{}`: {}", test.name, problem.message);
     if problem.warning {
         if run == 1 {
-            on_event(Event::Warning { text });
+            stage.tell(Event::Warning { text });
         }
         return Ok(());
     }

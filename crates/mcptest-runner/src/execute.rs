@@ -19,8 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_run::agent_run;
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
+use crate::stage::Stage;
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
 
@@ -46,16 +48,22 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     let cases = plan(&suite, &settings.filter);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
-    let sessions = Arc::new(Sessions::new(
+    let sessions = Sessions::new(
         &suite.servers,
         SessionSettings {
             timeout: settings.timeout,
             suite_timeout: suite.options.timeout,
             this_program: settings.this_program.clone(),
         },
-    ));
-    let finished = execute(&suite, &cases, &sessions, settings).await;
-    sessions.shutdown().await;
+    );
+    let stage = Arc::new(Stage {
+        suite: Arc::clone(&suite),
+        sessions,
+        models: Models::default(),
+        on_event: Arc::clone(&settings.on_event),
+    });
+    let finished = execute(&stage, &cases, settings).await;
+    stage.sessions.shutdown().await;
     let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
     let mut report = conclude(&suite, &cases, finished, interrupted);
     if let Some(timing) = &mut report.timing {
@@ -74,27 +82,22 @@ struct Finished {
     duration: Duration,
 }
 
-async fn execute(
-    suite: &Arc<Suite>,
-    cases: &[Case],
-    sessions: &Arc<Sessions>,
-    settings: &RunSettings,
-) -> Vec<Finished> {
-    let jobs = settings.jobs.unwrap_or(suite.options.jobs).max(1) as usize;
+async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
+    let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
     let permits = Arc::new(Semaphore::new(jobs));
     let mut tasks = JoinSet::new();
     for (case_index, case) in cases.iter().enumerate() {
         for run in 1..=case.runs {
-            let (suite, sessions, permits) = (Arc::clone(suite), Arc::clone(sessions), Arc::clone(&permits));
-            let (case, cancel, on_event) = (case.clone(), settings.cancel.clone(), Arc::clone(&settings.on_event));
+            let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
+            let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
                 let work = async {
                     // The semaphore is never closed.
                     let _permit = permits.acquire_owned().await.ok()?;
                     let name = case.row(run);
-                    on_event(Event::Started { name: name.clone() });
+                    stage.tell(Event::Started { name: name.clone() });
                     let began = Instant::now();
-                    let (trace, seen) = carry_out(&suite, &case, run, &sessions, on_event.as_ref()).await;
+                    let (trace, seen) = carry_out(&stage, &case, run).await;
                     let finished = Finished {
                         case: case_index,
                         run,
@@ -102,9 +105,9 @@ async fn execute(
                         seen,
                         duration: began.elapsed(),
                     };
-                    on_event(Event::Finished {
+                    stage.tell(Event::Finished {
                         name,
-                        verdict: preview(&suite.tests[case.test], &finished),
+                        verdict: preview(&stage.suite.tests[case.test], &finished),
                     });
                     Some(finished)
                 };
@@ -129,22 +132,17 @@ async fn execute(
     finished
 }
 
-async fn carry_out(
-    suite: &Suite,
-    case: &Case,
-    run: u32,
-    sessions: &Sessions,
-    on_event: &(dyn Fn(Event) + Send + Sync),
-) -> (Trace, Option<Value>) {
-    let (mut trace, seen) = match &suite.tests[case.test] {
+async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value>) {
+    let test = &stage.suite.tests[case.test];
+    let (mut trace, seen) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(test, model, run, sessions, on_event).await, None)
+            (agent_run(stage, test, model, run).await, None)
         }
-        Test::Tool(test) => tool_call(test, sessions).await,
-        Test::ToolQuality(test) => tool_list(test, sessions).await,
+        Test::Tool(test) => tool_call(test, &stage.sessions).await,
+        Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
     };
-    trace.test = Some(suite.tests[case.test].name().to_owned());
+    trace.test = Some(test.name().to_owned());
     trace.model.clone_from(&case.model);
     trace.run = Some(u64::from(run));
     (trace, seen)

@@ -14,6 +14,7 @@ mod mutate;
 mod plan;
 mod score;
 mod sessions;
+mod stage;
 mod tool_call;
 mod tool_list;
 

@@ -5,15 +5,22 @@ use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall,
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::AgentTest;
 
-/// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
-pub(crate) fn open(id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
-    match id {
-        SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
-        LEXICAL => Ok(Box::new(Lexical)),
-        _ => Err(RunError {
-            kind: ErrorKind::Provider,
-            message: mcptest_agent::builtin::check_model(id).err().unwrap_or_default(),
-        }),
+/// The models of a suite. What their providers share (connections, limits) lives as long as this.
+#[derive(Debug, Default)]
+pub(crate) struct Models {}
+
+impl Models {
+    /// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
+    #[expect(clippy::unused_self, reason = "providers keep what they share here")]
+    pub fn open(&self, id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
+        match id {
+            SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
+            LEXICAL => Ok(Box::new(Lexical)),
+            _ => Err(RunError {
+                kind: ErrorKind::Provider,
+                message: mcptest_agent::builtin::check_model(id).err().unwrap_or_default(),
+            }),
+        }
     }
 }
 
@@ -36,6 +43,7 @@ fn script(test: &AgentTest) -> Vec<Vec<ScriptedTurn>> {
                     usage: turn.usage.map(|usage| mcptest_agent::Usage {
                         input: usage.input,
                         output: usage.output,
+                        ..mcptest_agent::Usage::default()
                     }),
                 })
                 .collect()

@@ -61,10 +61,11 @@ impl Model for Scripted {
                     .map(|call| written_call(call, request.tools))
                     .collect(),
                 usage: turn.usage,
+                ..AssistantTurn::default()
             },
             // The script is over: the model ends without a word and without cost.
             None => AssistantTurn {
-                usage: Some(Usage { input: 0, output: 0 }),
+                usage: Some(Usage::default()),
                 ..AssistantTurn::default()
             },
         };
