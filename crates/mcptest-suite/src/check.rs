@@ -1,5 +1,7 @@
 //! What the schema cannot say: that names refer to something, that expressions compile, that a test can be run.
 
+mod limits;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -43,6 +45,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         checker.servers(part);
         checker.run_options(part);
         checker.prices(part);
+        checker.budget(part);
         checker.faults(part);
     }
     for part in parts {
@@ -479,9 +482,10 @@ impl Checker<'_> {
             }
         }
         let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
+        let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
-            runs: own.runs.or_else(|| base?.runs),
+            runs: runs.map(|runs| runs.max),
             siblings: &entry.gates,
         };
         let mut gates = Vec::new();
@@ -503,7 +507,11 @@ impl Checker<'_> {
         let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
         let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
         let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
+        let stops_when_decided = self.stops_when_decided(part, at, runs, &entry.gates);
+        let budget = self.test_budget(part, at, own, base);
         self.suite.tests.push(Test::Agent(AgentTest {
+            stops_when_decided,
+            budget,
             tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
             faults,
             detection_budget_ms,
@@ -514,7 +522,7 @@ impl Checker<'_> {
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
             system: own.system.as_ref().or_else(|| base?.system.as_ref()).cloned(),
-            runs: own.runs.or_else(|| base?.runs).unwrap_or(1).max(1),
+            runs: runs.map_or(1, |runs| runs.max).max(1),
             max_turns: own.max_turns.or_else(|| base?.max_turns).unwrap_or(DEFAULT_MAX_TURNS),
             max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
             expect,

@@ -13,6 +13,8 @@ use mcptest_core::prices::Prices;
 use mcptest_core::tool_id::KnownServers;
 use serde_json::{Map, Value};
 
+pub use crate::limits::{Budget, TestBudget};
+
 pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
 
 /// A suite that can be run or scored.
@@ -28,6 +30,8 @@ pub struct Suite {
     pub options: RunOptions,
     /// The built-in prices with the suite's own over them.
     pub prices: Prices,
+    /// What it may cost.
+    pub budget: Budget,
     /// Values that must not appear in any output.
     pub secrets: Vec<String>,
 }
@@ -40,6 +44,7 @@ impl Default for Suite {
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
+            budget: Budget::default(),
             secrets: Vec::new(),
         }
     }
@@ -172,6 +177,10 @@ pub struct AgentTest {
     pub system: Option<String>,
     /// At least 1.
     pub runs: u32,
+    /// Whether it stops as soon as no further run can change a verdict.
+    pub stops_when_decided: bool,
+    /// What it may cost with each of its models.
+    pub budget: TestBudget,
     /// The most assistant turns.
     pub max_turns: u32,
     /// The most tokens per turn.
