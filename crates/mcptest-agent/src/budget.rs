@@ -50,6 +50,8 @@ pub struct Spend {
     pub untold: u64,
     /// Requests to models without a price.
     pub unpriced: u64,
+    /// Requests to models that cost nothing by nature.
+    pub free: u64,
 }
 
 /// What may be spent, or is.
@@ -190,15 +192,16 @@ impl Books {
         for id in accounts {
             let Some(account) = books.get_mut(id.0) else { continue };
             if let Some(why) = &account.stopped {
-                return Attempt::Refused(why.clone());
+                return Attempt::Refused(format!("{why}; {} was not sent", words()));
             }
             if account.charged.plus(account.held).is_below(account.caps) {
                 continue;
             }
             if account.under_way == 0 {
-                let why = account.refusal(&words());
-                account.stopped = Some(why.clone());
-                return Attempt::Refused(why);
+                let why = account.why_spent();
+                let refusal = format!("{why}; {} was not sent", words());
+                account.stopped = Some(why);
+                return Attempt::Refused(refusal);
             }
             later = true;
         }
@@ -220,7 +223,7 @@ impl Books {
 }
 
 impl Account {
-    fn refusal(&self, request: &str) -> String {
+    fn why_spent(&self) -> String {
         let mut caps = Vec::new();
         if let Some(cap) = self.caps.usd {
             caps.push(format!("{} of {cap}", self.charged.usd));
@@ -228,7 +231,7 @@ impl Account {
         if let Some(cap) = self.caps.tokens {
             caps.push(format!("{} of {cap} tokens", self.charged.tokens));
         }
-        format!("{} is spent ({}); {request} was not sent", self.words, caps.join(", "))
+        format!("{} is spent ({})", self.words, caps.join(", "))
     }
 }
 
@@ -260,6 +263,7 @@ impl Hold {
             account.spend.requests += 1;
             account.spend.untold += u64::from(usage.is_none());
             account.spend.unpriced += u64::from(price.is_none());
+            account.spend.free += u64::from(price == Some(&Price::FREE));
             account.spend.usage = account.spend.usage.plus(usage.unwrap_or_default());
             account.spend.usd = account.spend.usd.plus(cost.unwrap_or_default());
         }

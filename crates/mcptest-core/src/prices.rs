@@ -135,6 +135,13 @@ pub struct Price {
 }
 
 impl Price {
+    /// Of what costs nothing.
+    pub const FREE: Self = Self {
+        input: 0,
+        output: 0,
+        cached_input: 0,
+    };
+
     fn compile(written: &WrittenPrice, at: &str) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut read = |key: &str, number: &Number| {

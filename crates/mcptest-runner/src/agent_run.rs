@@ -9,17 +9,18 @@ use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::AgentTest;
 
 use crate::event::Event;
+use crate::judges;
 use crate::sessions::{RunTools, Sessions};
 use crate::stage::Stage;
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run: u32) -> Trace {
+pub(crate) async fn agent_run(stage: &Stage, case: usize, test: &AgentTest, model: &str, run: u32) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
     // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = match stage.models.open(model, test, (run - 1) % test.runs + 1) {
+    let model = match stage.open_model(case, model, &test.script, (run - 1) % test.runs + 1) {
         Ok(model) => model,
         Err(error) => return broken(error),
     };
@@ -39,6 +40,9 @@ pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run:
             };
             let mut trace = mcptest_agent::run(&task, model.as_ref(), &offer, &tools).await;
             trace.distractors = distractors;
+            if stage.judges && trace.error.is_none() && test.expect.iter().any(|one| one.judge().is_some()) {
+                trace.judgements = judges::ask(stage, case, &test.expect, &trace.observable(), run).await;
+            }
             trace
         }
     };

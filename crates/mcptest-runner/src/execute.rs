@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
+use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
-use mcptest_core::verdict::Verdict;
+use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
@@ -19,12 +21,14 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_run::agent_run;
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
 use crate::stage::Stage;
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
+use crate::waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
@@ -34,6 +38,10 @@ pub struct RunSettings {
     pub timeout: Option<Duration>,
     /// How many runs at once, before whatever the suite says.
     pub jobs: Option<u32>,
+    /// What all suites may cost together.
+    pub limits: Limits,
+    /// Judges are not asked, and judged assertions are skipped.
+    pub no_judges: bool,
     /// What `mcptest` as a server's program means.
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
@@ -60,12 +68,14 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
         suite: Arc::clone(&suite),
         sessions,
         models: Models::default(),
+        limits: SuiteLimits::open(&settings.limits, &suite, &cases),
+        judges: !settings.no_judges,
         on_event: Arc::clone(&settings.on_event),
     });
-    let finished = execute(&stage, &cases, settings).await;
+    let done = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
-    let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
-    let mut report = conclude(&suite, &cases, finished, interrupted);
+    let interrupted = settings.cancel.is_cancelled() && done.iter().any(|case| !case.complete);
+    let mut report = conclude(&stage, &cases, done, interrupted);
     if let Some(timing) = &mut report.timing {
         timing.duration_ms = millis(began.elapsed());
     }
@@ -74,7 +84,6 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
 
 /// What one run left.
 struct Finished {
-    case: usize,
     run: u32,
     trace: Trace,
     /// For a direct call: what its assertions look into.
@@ -82,77 +91,200 @@ struct Finished {
     duration: Duration,
 }
 
-async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
+/// What the runs of a case left, in their order.
+struct Done {
+    finished: Vec<Finished>,
+    /// Runs that were not needed, for a test that stops when it is decided.
+    saved: Option<u32>,
+    /// Whether nothing was broken off.
+    complete: bool,
+}
+
+async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
     let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
     let permits = Arc::new(Semaphore::new(jobs));
     let mut tasks = JoinSet::new();
-    for (case_index, case) in cases.iter().enumerate() {
-        for run in 1..=case.runs {
-            let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
-            let (case, cancel) = (case.clone(), settings.cancel.clone());
-            tasks.spawn(async move {
-                let work = async {
-                    // The semaphore is never closed.
-                    let _permit = permits.acquire_owned().await.ok()?;
-                    let name = case.row(run);
-                    stage.tell(Event::Started { name: name.clone() });
-                    let began = Instant::now();
-                    let (trace, seen) = carry_out(&stage, &case, run).await;
-                    let finished = Finished {
-                        case: case_index,
-                        run,
-                        trace,
-                        seen,
-                        duration: began.elapsed(),
-                    };
-                    stage.tell(Event::Finished {
-                        name,
-                        verdict: preview(&stage.suite.tests[case.test], &finished),
-                    });
-                    Some(finished)
-                };
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => None,
-                    finished = work => finished,
-                }
-            });
-        }
+    for (index, case) in cases.iter().enumerate() {
+        let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
+        let (case, cancel) = (case.clone(), settings.cancel.clone());
+        tasks.spawn(async move { (index, run_case(&stage, index, &case, &permits, &cancel).await) });
     }
-    let mut finished = Vec::new();
+    let mut done = joined(tasks).await;
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, done)| done).collect()
+}
+
+/// The results of all tasks.
+async fn joined<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {
+    let mut results = Vec::new();
     while let Some(joined) = tasks.join_next().await {
         match joined {
-            Ok(one) => finished.extend(one),
+            Ok(one) => results.push(one),
             // A panic of ours must be seen as such, after the servers are gone (the caller's hook ends them).
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => {}
         }
     }
-    finished.sort_by_key(|one| (one.case, one.run));
-    finished
+    results
 }
 
-async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value>) {
+/// The runs of a case: all at once, or wave by wave until no further one can change a verdict.
+async fn run_case(
+    stage: &Arc<Stage>,
+    index: usize,
+    case: &Case,
+    permits: &Arc<Semaphore>,
+    cancel: &CancellationToken,
+) -> Done {
+    let mut finished: Vec<Finished> = Vec::new();
+    loop {
+        let first = u32::try_from(finished.len()).unwrap_or(u32::MAX) + 1;
+        let wave = next_wave(stage, case, &finished);
+        if wave == 0 {
+            break;
+        }
+        let mut tasks = JoinSet::new();
+        for run in first..first + wave {
+            let (stage, permits) = (Arc::clone(stage), Arc::clone(permits));
+            let (case, cancel) = (case.clone(), cancel.clone());
+            tasks.spawn(async move { one_run(&stage, index, &case, run, permits, &cancel).await });
+        }
+        let results = joined(tasks).await;
+        let whole = results.iter().all(Option::is_some);
+        finished.extend(results.into_iter().flatten());
+        finished.sort_by_key(|one| one.run);
+        if !whole {
+            return Done {
+                finished,
+                saved: None,
+                complete: false,
+            };
+        }
+    }
+    let saved = case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
+    if saved > 0 {
+        stage.tell(Event::Spared { runs: saved as usize });
+    }
+    let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
+    Done {
+        finished,
+        saved: stops.then_some(saved),
+        complete: true,
+    }
+}
+
+fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
+    let Test::Agent(test) = &stage.suite.tests[case.test] else {
+        return case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
+    };
+    let made: Vec<&Trace> = finished.iter().map(|one| &one.trace).collect();
+    let servers = stage.suite.known_servers();
+    let bench = bench(stage, &servers);
+    waves::next_wave(&bench, test, case.model.as_deref(), &case.label, &made, case.runs)
+}
+
+/// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.
+async fn one_run(
+    stage: &Stage,
+    index: usize,
+    case: &Case,
+    run: u32,
+    permits: Arc<Semaphore>,
+    cancel: &CancellationToken,
+) -> Option<Finished> {
+    let name = case.row(run);
+    let started = AtomicBool::new(false);
+    let work = async {
+        // The semaphore is never closed.
+        let _permit = permits.acquire_owned().await.ok()?;
+        if case.model.is_some()
+            && let Some(error) = stage.limits.stopped(index)
+        {
+            return Some(capped(stage, case, run, error));
+        }
+        started.store(true, Ordering::Relaxed);
+        stage.tell(Event::Started { name: name.clone() });
+        let began = Instant::now();
+        let (trace, seen) = carry_out(stage, index, case, run).await;
+        let finished = Finished {
+            run,
+            trace,
+            seen,
+            duration: began.elapsed(),
+        };
+        Some(finished)
+    };
+    let finished = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        deadline = time_is_over(stage) => {
+            let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
+            let message = format!("{how}: {}", deadline.words);
+            Some(capped(stage, case, run, RunError { kind: ErrorKind::Budget, message }))
+        }
+        finished = work => finished,
+    }?;
+    stage.tell(Event::Finished {
+        name,
+        verdict: preview(stage, &stage.suite.tests[case.test], &finished),
+    });
+    Some(finished)
+}
+
+/// Comes back when the suite's time is over, if it has a limit.
+async fn time_is_over(stage: &Stage) -> &Deadline {
+    match &stage.limits.deadline {
+        Some(deadline) => {
+            tokio::time::sleep_until(deadline.at).await;
+            stage.limits.time_is_over(deadline);
+            deadline
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// A run that a cap kept from being made or ended.
+fn capped(stage: &Stage, case: &Case, run: u32, error: RunError) -> Finished {
+    let mut trace = Trace {
+        error: Some(error),
+        ..Trace::default()
+    };
+    name_trace(&mut trace, stage, case, run);
+    Finished {
+        run,
+        trace,
+        seen: None,
+        duration: Duration::ZERO,
+    }
+}
+
+fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
+    trace.test = Some(stage.suite.tests[case.test].name().to_owned());
+    trace.model.clone_from(&case.model);
+    trace.run = Some(u64::from(run));
+}
+
+async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace, Option<Value>) {
     let test = &stage.suite.tests[case.test];
     let (mut trace, seen) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, test, model, run).await, None)
+            (agent_run(stage, index, test, model, run).await, None)
         }
         Test::Tool(test) => tool_call(test, &stage.sessions).await,
         Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
     };
-    trace.test = Some(test.name().to_owned());
-    trace.model.clone_from(&case.model);
-    trace.run = Some(u64::from(run));
+    name_trace(&mut trace, stage, case, run);
     (trace, seen)
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
-fn preview(test: &Test, finished: &Finished) -> Verdict {
+fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
     let (expect, seen) = match test {
-        Test::Agent(test) if !test.expect.is_empty() => (&test.expect, Some(finished.trace.observable())),
-        Test::Agent(test) => (&test.expect, None),
+        Test::Agent(test) => {
+            let servers = stage.suite.known_servers();
+            return judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict();
+        }
         Test::Tool(test) => (&test.expect, finished.seen.clone()),
         Test::ToolQuality(test) => {
             let bench = judge::quality_gate(test, finished.seen.as_ref());
@@ -169,21 +301,24 @@ fn preview(test: &Test, finished: &Finished) -> Verdict {
     judge::verdict_of(finished.trace.error.as_ref(), &assertions)
 }
 
-fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted: bool) -> Report {
-    let servers = suite.known_servers();
-    let bench = Bench {
-        suite: &suite.name,
-        servers: &servers,
-        prices: &suite.prices,
-        no_evidence: suite.options.no_evidence,
-    };
-    let mut by_case: Vec<Vec<Finished>> = cases.iter().map(|_| Vec::new()).collect();
-    for one in finished {
-        by_case[one.case].push(one);
+/// What the judging step needs to know.
+fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
+    Bench {
+        suite: &stage.suite.name,
+        servers,
+        prices: &stage.suite.prices,
+        no_evidence: stage.suite.options.no_evidence,
+        judges: stage.judges,
     }
+}
+
+fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -> Report {
+    let suite = &stage.suite;
+    let servers = suite.known_servers();
+    let bench = bench(stage, &servers);
     let mut tests: Vec<TestReport> = Vec::new();
     let mut timing = Timing::default();
-    for (case, finished) in cases.iter().zip(by_case) {
+    for ((index, case), Done { finished, saved, .. }) in cases.iter().enumerate().zip(done) {
         // Of a test that was broken off before its first run there is nothing to tell.
         if finished.is_empty() {
             continue;
@@ -198,14 +333,11 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
                     .into_iter()
                     .map(|one| (u64::from(one.run), one.trace))
                     .collect();
-                tests.push(judge::agent(
-                    &bench,
-                    test,
-                    case.model.as_deref(),
-                    &case.label,
-                    traces,
-                    case.runs > 1,
-                ));
+                let model = case.model.as_deref();
+                let mut report = judge::agent(&bench, test, model, &case.label, traces, case.runs > 1);
+                report.saved_runs = saved.map(u64::from);
+                report.spend = stage.limits.spend(index);
+                tests.push(report);
             }
             Test::Tool(test) => {
                 for one in finished {
@@ -235,6 +367,8 @@ fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
         actual: if passed { Value::Null } else { millis(took).into() },
         passed,
         default: false,
+        judged: false,
+        skipped: None,
         reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
         diff: Vec::new(),
     })

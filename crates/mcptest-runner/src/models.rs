@@ -3,18 +3,18 @@
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
 use mcptest_core::verdict::{ErrorKind, RunError};
-use mcptest_suite::suite::AgentTest;
+use mcptest_suite::suite::ScriptTurn;
 
 /// The models of a suite. What their providers share (connections, limits) lives as long as this.
 #[derive(Debug, Default)]
 pub(crate) struct Models {}
 
 impl Models {
-    /// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
+    /// Opens a model for one run; `script` is for the one that plays it. An unknown id is an error; nothing stands in for it silently.
     #[expect(clippy::unused_self, reason = "providers keep what they share here")]
-    pub fn open(&self, id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
+    pub fn open(&self, id: &str, script: &[Vec<ScriptTurn>], run: u32) -> Result<Box<dyn Model>, RunError> {
         match id {
-            SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
+            SCRIPTED => Ok(Box::new(Scripted::of_run(&played(script), run))),
             LEXICAL => Ok(Box::new(Lexical)),
             _ => Err(RunError {
                 kind: ErrorKind::Provider,
@@ -24,8 +24,8 @@ impl Models {
     }
 }
 
-fn script(test: &AgentTest) -> Vec<Vec<ScriptedTurn>> {
-    test.script
+fn played(script: &[Vec<ScriptTurn>]) -> Vec<Vec<ScriptedTurn>> {
+    script
         .iter()
         .map(|run| {
             run.iter()

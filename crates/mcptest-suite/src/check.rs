@@ -1,5 +1,6 @@
 //! What the schema cannot say: that names refer to something, that expressions compile, that a test can be run.
 
+mod judges;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -509,6 +510,8 @@ impl Checker<'_> {
         let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
         let stops_when_decided = self.stops_when_decided(part, at, runs, &entry.gates);
         let budget = self.test_budget(part, at, own, base);
+        let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
+        self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);
         self.suite.tests.push(Test::Agent(AgentTest {
             stops_when_decided,
             budget,
@@ -592,6 +595,7 @@ impl Checker<'_> {
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
         let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
+        self.refuse_judges(part, &place, &file.expect.assertions);
         if file.expect.assertions.is_empty() {
             expect = vec![
                 Expectation::default_of("error", Matcher::exact(Value::Null)),

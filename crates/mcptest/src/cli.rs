@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
+use mcptest_core::prices::Usd;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -74,6 +75,20 @@ pub struct ReportArgs {
     pub no_timing: bool,
 }
 
+/// What everything may cost, before whatever the suites say.
+#[derive(Debug, Args)]
+pub struct BudgetArgs {
+    /// The most US dollars that all suites may cost together: `2.50`.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub max_usd: Option<Usd>,
+    /// The most tokens that models may read and write in all suites together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// The longest that all suites may take together: `90s`, `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_duration: Option<Duration>,
+}
+
 /// Which tests to take. `run` and `score` share it.
 #[derive(Debug, Args)]
 pub struct FilterArgs {
@@ -93,7 +108,9 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
-  mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`")]
+  mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
+  mcptest run suite.yml --max-usd 2.50 --max-duration 10m
+  mcptest run suite.yml --no-judges              evidence only")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
@@ -110,6 +127,11 @@ pub struct RunArgs {
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Ask no judge: assertions with `llm-judge` and `llm-jury` are skipped.
+    #[arg(long)]
+    pub no_judges: bool,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
@@ -134,6 +156,9 @@ pub struct ScoreArgs {
     /// All traces belong to this test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+    /// Skip assertions with `llm-judge` and `llm-jury`, whatever the traces keep of them.
+    #[arg(long)]
+    pub no_judges: bool,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
@@ -510,6 +535,13 @@ pub struct CompletionsArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     mcptest_suite::parse_duration(text)
+}
+
+fn dollars(text: &str) -> Result<Usd, String> {
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    number
+        .and_then(|number| Usd::from_number(&number))
+        .ok_or_else(|| "expected an amount of dollars, for example 2.50".to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -99,7 +99,10 @@ async fn a_cap_stops_before_the_next_request_and_not_before() {
     let spend = books.spend(suite);
     assert_eq!((spend.requests, spend.usage.input, spend.usage.output), (3, 15, 12));
     assert_eq!(spend.usd.to_string(), "$0.000027");
-    assert_eq!(books.stopped(&[suite]), Some(error.message));
+    let why = books.stopped(&[suite]).unwrap();
+    assert_eq!(why, "the suite's budget is spent ($0.000027 of $0.00002)");
+    // What others are told is the same.
+    assert_eq!(model.next(ask(4)).await.unwrap_err(), error);
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -209,7 +212,10 @@ async fn stopped_by_the_clock() {
             fails: false,
         },
     );
-    assert_eq!(model.next(ask(1)).await.unwrap_err().message, "the time is over");
+    assert_eq!(
+        model.next(ask(1)).await.unwrap_err().message,
+        "the time is over; a request to `m` was not sent"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings};
+use mcptest_runner::{Event, Filter, Limits, RunSettings};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -49,6 +49,8 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
             },
             timeout: args.timeout,
             jobs: args.jobs,
+            limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+            no_judges: args.no_judges,
             this_program,
             cancel,
             on_event: progress.listener(),
@@ -194,6 +196,7 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
             Event::Warning { text } => bar.println(warning(&text)),
         })
     }

@@ -5,6 +5,9 @@
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
+//! | `budgets` | caps on money, tokens and time, and what was spent |
+//! | `decided` | tests that stop when they are decided |
+//! | `judges` | judged assertions: asked, recorded, scored, switched off, broken |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -20,11 +23,14 @@
 
 mod bad_suites;
 mod bounds;
+mod budgets;
+mod decided;
 mod docs;
 mod doctor;
 mod examples;
 mod golden;
 mod http;
+mod judges;
 mod mock;
 mod mutation;
 mod proxy;
