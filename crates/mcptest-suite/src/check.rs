@@ -512,7 +512,7 @@ impl Checker<'_> {
         let budget = self.test_budget(part, at, own, base);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
         self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);
-        self.suite.tests.push(Test::Agent(AgentTest {
+        self.suite.tests.push(Test::Agent(Box::new(AgentTest {
             stops_when_decided,
             budget,
             tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
@@ -532,7 +532,7 @@ impl Checker<'_> {
             gates,
             script: script.cloned().unwrap_or_default(),
             tags: own.tags.clone(),
-        }));
+        })));
     }
 
     /// Servers and models that this entry itself names (those of its agent are checked where they stand).

@@ -143,7 +143,7 @@ impl std::fmt::Debug for HttpAddress {
 #[derive(Debug)]
 pub enum Test {
     /// An agent, run once or several times per model.
-    Agent(AgentTest),
+    Agent(Box<AgentTest>),
     /// A direct tool call.
     Tool(ToolTest),
     /// A bar for the descriptions of a server's tools.
