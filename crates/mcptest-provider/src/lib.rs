@@ -12,5 +12,5 @@ pub mod registry;
 pub mod retry;
 mod trouble;
 
-pub use adapter::{Adapter, Ask, Assembler, Failure, FailureKind};
+pub use adapter::{Adapter, Anthropic, Ask, Assembler, Failure, FailureKind, Gemini, OpenAiChat, OpenAiResponses};
 pub use provider::{DEFAULT_TIMEOUT, LiveModel, Provider, Settings};

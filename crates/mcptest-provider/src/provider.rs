@@ -54,7 +54,7 @@ pub struct Settings {
     pub timeout: Duration,
     /// Whether answers are asked for as streams.
     pub stream: bool,
-    /// More fields of every body; they come before ours.
+    /// More fields of every body, laid over ours.
     pub body: Map<String, Value>,
     /// The most requests at once.
     pub max_concurrency: u32,
@@ -200,9 +200,7 @@ impl Provider {
             stream: settings.stream,
             body: &settings.body,
         };
-        let mut body = self.adapter.body(&ask);
-        merge(&mut body, &settings.body);
-        let body = Bytes::from(body.to_string());
+        let body = Bytes::from(self.adapter.body(&ask).to_string());
         let path = join(
             &self.base_path,
             self.base_query.as_deref(),
@@ -216,7 +214,7 @@ impl Provider {
                 Err(PausedFor(wait)) => return Err(self.paused(model, attempts, wait)),
             };
             attempts += 1;
-            let trouble = match self.attempt(&path, body.clone()).await {
+            let trouble = match self.attempt(&ask, &path, body.clone()).await {
                 Ok(turn) => {
                     place.answered();
                     return Ok(turn);
@@ -255,9 +253,9 @@ impl Provider {
     }
 
     /// One try, in the time allowed.
-    async fn attempt(&self, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
+    async fn attempt(&self, ask: &Ask<'_>, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
         let began = Instant::now();
-        match timeout(self.settings.timeout, self.exchange(path, body)).await {
+        match timeout(self.settings.timeout, self.exchange(ask, path, body)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble {
                 what: What::Timeout(began.elapsed()),
@@ -267,7 +265,7 @@ impl Provider {
         }
     }
 
-    async fn exchange(&self, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
+    async fn exchange(&self, ask: &Ask<'_>, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
         let mut request = hyper::Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = path.parse().map_err(|_| {
@@ -295,11 +293,13 @@ impl Provider {
         }
         let kind = content_type(&response);
         match kind.as_deref() {
-            Some("text/event-stream") => self.streamed(response, sender).await,
-            Some(kind) if kind == "application/json" || kind.ends_with("+json") => self.at_once(response, sender).await,
+            Some("text/event-stream") => self.streamed(ask, response, sender).await,
+            Some(kind) if kind == "application/json" || kind.ends_with("+json") => {
+                self.at_once(ask, response, sender).await
+            }
             // Some servers name no type; a missing one is what was asked for.
-            None if self.settings.stream => self.streamed(response, sender).await,
-            None => self.at_once(response, sender).await,
+            None if self.settings.stream => self.streamed(ask, response, sender).await,
+            None => self.at_once(ask, response, sender).await,
             Some(other) => {
                 let body = excerpt(response.body_mut()).await;
                 let words = format!(
@@ -312,7 +312,12 @@ impl Provider {
         }
     }
 
-    async fn at_once(&self, mut response: Response<Incoming>, sender: Sender) -> Result<AssistantTurn, Trouble> {
+    async fn at_once(
+        &self,
+        ask: &Ask<'_>,
+        mut response: Response<Incoming>,
+        sender: Sender,
+    ) -> Result<AssistantTurn, Trouble> {
         let body = whole(response.body_mut(), MOST_BYTES)
             .await
             .map_err(|unread| match unread {
@@ -334,10 +339,15 @@ impl Provider {
             );
             Trouble::answered(FailureKind::Malformed, None, words)
         })?;
-        self.turn(&answer, response.status())
+        self.turn(ask, &answer, response.status())
     }
 
-    async fn streamed(&self, mut response: Response<Incoming>, sender: Sender) -> Result<AssistantTurn, Trouble> {
+    async fn streamed(
+        &self,
+        ask: &Ask<'_>,
+        mut response: Response<Incoming>,
+        sender: Sender,
+    ) -> Result<AssistantTurn, Trouble> {
         let status = response.status();
         let silence = MOST_SILENCE.min(self.settings.timeout);
         let mut assembler = self.adapter.assembler();
@@ -382,12 +392,12 @@ impl Provider {
         }
         let answer = assembler.finish().map_err(|failure| Trouble::of(failure, status))?;
         self.pool.give_back(sender);
-        self.turn(&answer, status)
+        self.turn(ask, &answer, status)
     }
 
-    fn turn(&self, answer: &Value, status: StatusCode) -> Result<AssistantTurn, Trouble> {
+    fn turn(&self, ask: &Ask<'_>, answer: &Value, status: StatusCode) -> Result<AssistantTurn, Trouble> {
         self.adapter
-            .turn(answer)
+            .turn(ask, answer)
             .map_err(|failure| Trouble::of(failure, status))
     }
 }
@@ -426,22 +436,6 @@ fn join(base: &str, base_query: Option<&str>, path: &str) -> String {
     joined
 }
 
-/// Puts the suite's fields over ours: objects are merged, everything else is replaced, and `null` takes a field away.
-fn merge(ours: &mut Value, more: &Map<String, Value>) {
-    let Some(ours) = ours.as_object_mut() else { return };
-    for (key, value) in more {
-        match (ours.get_mut(key), value) {
-            (_, Value::Null) => {
-                ours.shift_remove(key);
-            }
-            (Some(inner @ Value::Object(_)), Value::Object(more)) => merge(inner, more),
-            _ => {
-                ours.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
 /// A provider's model, as one run has it.
 #[derive(Debug)]
 pub struct LiveModel {
@@ -461,8 +455,6 @@ impl Model for LiveModel {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -489,17 +481,6 @@ mod tests {
         ] {
             assert_eq!(join(base, query, path), joined);
         }
-    }
-
-    #[test]
-    fn the_suites_fields_lie_over_ours() {
-        let mut body = json!({"model": "m", "options": {"a": 1, "b": 2}, "gone": true, "list": [1]});
-        let more = json!({"options": {"b": 3, "c": {"d": 4}}, "gone": null, "list": [2], "absent": null});
-        merge(&mut body, more.as_object().unwrap());
-        assert_eq!(
-            body,
-            json!({"model": "m", "options": {"a": 1, "b": 3, "c": {"d": 4}}, "list": [2]})
-        );
     }
 
     #[test]

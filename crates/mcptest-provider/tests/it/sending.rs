@@ -32,10 +32,10 @@ impl Adapter for Plain {
     }
 
     fn body(&self, ask: &Ask<'_>) -> Value {
-        json!({"model": ask.model, "stream": ask.stream, "options": {"a": 1}})
+        json!({"model": ask.model, "stream": ask.stream, "more": ask.body})
     }
 
-    fn turn(&self, answer: &Value) -> Result<AssistantTurn, Failure> {
+    fn turn(&self, _: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
         let text = answer["text"].as_str();
         Ok(AssistantTurn {
             text: text
@@ -124,10 +124,7 @@ async fn what_is_sent() {
     let stand_in = StandIn::start(hello);
     let mut settings = settings(&stand_in);
     settings.headers = vec![("X-Dialect".to_owned(), "mine".to_owned())];
-    settings.body = json!({"options": {"b": 2}, "temperature": 0})
-        .as_object()
-        .unwrap()
-        .clone();
+    settings.body = json!({"temperature": 0}).as_object().unwrap().clone();
     let provider = open(settings);
     for _ in 0..3 {
         assert_eq!(ask(&provider).await.unwrap(), "hello");
@@ -139,7 +136,7 @@ async fn what_is_sent() {
     assert_eq!(seen.header("content-type"), Some("application/json"));
     assert_eq!(
         seen.body,
-        json!({"model": "m-1", "stream": false, "options": {"a": 1, "b": 2}, "temperature": 0})
+        json!({"model": "m-1", "stream": false, "more": {"temperature": 0}})
     );
     assert_eq!(stand_in.connections(), 1, "a connection is used again");
 }
