@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcptest_core::protocol::Revision;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -11,7 +12,6 @@ use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
-use crate::revision::Revision;
 use crate::text::quote;
 use crate::violation::ViolationKind;
 

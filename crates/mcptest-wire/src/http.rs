@@ -17,6 +17,7 @@ use hyper::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
+use mcptest_core::protocol::Revision;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -26,7 +27,6 @@ use self::pool::{Pool, Sender};
 use self::sse::Parser;
 use crate::error::{WireError, WireErrorKind};
 use crate::limits::Limits;
-use crate::revision::Revision;
 use crate::state::{Closed, Outgoing};
 use crate::tasks::Shared;
 use crate::text::quote;

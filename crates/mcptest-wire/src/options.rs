@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use mcptest_core::protocol::Revision;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::Limits;
-use crate::revision::Revision;
 
 /// How to open the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
