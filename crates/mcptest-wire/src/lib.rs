@@ -18,8 +18,11 @@
 //!
 //! From the bottom up: `jsonrpc` reads lines, `state` decides what they mean for
 //! waiting calls, `tasks` moves bytes, `process` and `reaper` start and end
-//! servers, `http` carries the same frames over streamable HTTP, `connection` ties these together, `handshake` and `client` are MCP.
+//! servers, `http` carries the same frames over streamable HTTP, `connection` ties these together, `handshake`, `client`, `calls` and
+//! `answers` are MCP.
 
+mod answers;
+mod calls;
 mod client;
 mod connection;
 mod error;
@@ -37,6 +40,7 @@ mod tasks;
 mod text;
 mod violation;
 
+pub use answers::{Answers, Elicitation};
 pub use client::Client;
 pub use error::{WireError, WireErrorKind, WireFailure};
 pub use http::HttpServer;

@@ -1,16 +1,22 @@
 //! Headers that MCP asks for, and which of the caller's are secrets.
 
+use std::borrow::Cow;
+
 pub(crate) use mcptest_core::protocol::headers::encode;
 use mcptest_core::protocol::headers::name_of;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tool_headers::ToolHeaders;
 use crate::handshake::META_VERSION;
 
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
+
+/// A header of one message: its name and value.
+pub(crate) type Header = (Cow<'static, str>, String);
 
 /// What a message says that its headers must repeat.
 #[derive(Debug, Deserialize)]
@@ -34,13 +40,17 @@ impl Outline {
     }
 
     /// The headers of the stateless revision, which must say what the body says.
-    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn headers(&self, tools: &ToolHeaders) -> Vec<Header> {
         let Some(method) = &self.method else {
             return Vec::new();
         };
-        let mut headers = vec![(METHOD, encode(method))];
+        let mut headers: Vec<Header> = vec![(METHOD.into(), encode(method))];
         let name = self.params.as_ref().and_then(|params| name_of(method, params));
-        headers.extend(name.map(|name| (NAME, encode(name))));
+        headers.extend(name.map(|name| (NAME.into(), encode(name))));
+        if let (Some(params), "tools/call") = (&self.params, method.as_str()) {
+            let repeated = tools.of_call(params).into_iter();
+            headers.extend(repeated.map(|(name, value)| (name.into(), value)));
+        }
         headers
     }
 }
@@ -90,10 +100,17 @@ mod tests {
         let outline = Outline::of(line);
         assert_eq!(outline.revision(), Some("2026-07-28"));
         assert_eq!(
-            outline.headers(),
-            [("mcp-method", "tools/call".to_owned()), ("mcp-name", "echo".to_owned())]
+            outline.headers(&ToolHeaders::default()),
+            [
+                ("mcp-method".into(), "tools/call".to_owned()),
+                ("mcp-name".into(), "echo".to_owned())
+            ]
         );
-        assert!(Outline::of(br#"{"id":1,"result":{}}"#).headers().is_empty());
+        assert!(
+            Outline::of(br#"{"id":1,"result":{}}"#)
+                .headers(&ToolHeaders::default())
+                .is_empty()
+        );
     }
 
     #[test]
