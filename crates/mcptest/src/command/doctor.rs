@@ -44,7 +44,7 @@ fn try_doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, String> {
         Vec::new()
     };
     let found = catalogs::gather(&args.catalog, output)?;
-    let redactor = Redactor::new(found.secrets);
+    let redactor = Redactor::new(found.secrets.into_iter().chain(secrets::of_environment()));
     if let Some(file) = &args.fix {
         return write_fixes(&found.checkups, file, output, &redactor);
     }
