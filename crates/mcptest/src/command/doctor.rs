@@ -11,6 +11,7 @@ use mcptest_yaml::{Diagnostics, suggest};
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::output::{self, Output};
+use crate::secrets;
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
