@@ -35,7 +35,6 @@ mod server_process;
 mod state;
 mod stderr_tail;
 mod tasks;
-mod text;
 mod violation;
 
 pub use client::Client;
@@ -43,11 +42,12 @@ pub use error::{WireError, WireErrorKind, WireFailure};
 pub use http::HttpServer;
 pub use jsonrpc::{CallOutcome, Response, RpcError};
 pub use limits::Limits;
+pub use mcptest_http::text::sanitize;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
 pub use process::ServerCommand;
 pub use reaper::kill_all;
 pub use revision::Revision;
 pub use server_process::ServerProcess;
 pub use state::ServerMessage;
-pub use text::sanitize;
+
 pub use violation::{Violation, ViolationKind};
