@@ -30,6 +30,7 @@
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`redact`] | taking secrets out of texts and values |
+//! | [`volatile`] | values that are different in every run, and the placeholders for them |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
@@ -57,3 +58,4 @@ pub mod tool_bench;
 pub mod tool_id;
 pub mod trace;
 pub mod verdict;
+pub mod volatile;

@@ -5,6 +5,7 @@
 mod agent_tests;
 mod broken;
 mod expressions;
+mod recording;
 mod servers;
 mod tool_tests;
 mod words;
@@ -85,6 +86,7 @@ impl Checker<'_> {
             Some(NoEvidenceFile::Fail) => self.suite.options.no_evidence = NoEvidence::Fail,
             None => {}
         }
+        self.recording(part);
     }
 
     fn prices(&mut self, part: &Part) {

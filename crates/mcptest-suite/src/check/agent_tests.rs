@@ -192,6 +192,7 @@ impl Checker<'_> {
             detection_budget_ms,
             distractors,
             discovery,
+            replay: own.replay.or_else(|| base?.replay),
             name,
             models,
             servers,
