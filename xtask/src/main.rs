@@ -15,6 +15,8 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use bench::Options;
+
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
@@ -24,6 +26,8 @@ Commands:
                             needed); with a text, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
+  bench mock [FLAGS]        the mock server beside servers on the official SDKs, FastMCP and a bare axum handler
+                            (npm and python3 are needed); --strict exits 1 when a target is missed, --json, --quick
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +41,9 @@ fn main() -> ExitCode {
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
+        ["bench", "mock", flags @ ..] if Options::parse(flags).is_some() => {
+            bench::mock::run(Options::parse(flags).unwrap_or_default())
+        }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)
