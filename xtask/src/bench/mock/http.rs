@@ -63,6 +63,10 @@ impl HttpServer {
         .into_bytes()
     }
 
+    pub fn processor_us(&self) -> Result<f64> {
+        self.process.processor_us()
+    }
+
     pub fn resident_mib(&self) -> Result<f64> {
         self.process.resident_mib()
     }

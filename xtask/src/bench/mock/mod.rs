@@ -41,6 +41,8 @@ struct Rounds {
     p50: Vec<f64>,
     p99: Vec<f64>,
     rate: Vec<f64>,
+    /// Processor time of the server for each call, in microseconds.
+    processor: Vec<f64>,
 }
 
 /// Measures and prints. True if everything is as it must be.
@@ -147,8 +149,17 @@ fn over_http(
     if !options.json {
         println!();
         println!(
-            "{:<22} {:>11} {:>9} {:>7} {:>9} {:>7} {:>12} {:>7}",
-            "HTTP, JSON", "connections", "p50 µs", "ours/", "p99 µs", "ours/", "calls/s", "ours/"
+            "{:<22} {:>11} {:>9} {:>7} {:>9} {:>7} {:>12} {:>7} {:>12} {:>7}",
+            "HTTP, JSON",
+            "connections",
+            "p50 µs",
+            "ours/",
+            "p99 µs",
+            "ours/",
+            "calls/s",
+            "ours/",
+            "CPU µs/call",
+            "ours/"
         );
     }
     let mut rows = Vec::new();
@@ -159,9 +170,13 @@ fn over_http(
             clients.push(server.clients(connections)?);
         }
         for round in 0..=plan.rounds {
-            for (client, rounds) in clients.iter_mut().zip(&mut measured) {
+            for ((client, rounds), (_, server)) in clients.iter_mut().zip(&mut measured).zip(&servers) {
+                let before = server.processor_us()?;
                 let (mut times, rate) = client.keep_busy(plan.window)?;
+                let processor = server.processor_us()? - before;
                 if round > 0 {
+                    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+                    rounds.processor.push(processor / times.len() as f64);
                     times.sort_unstable_by(f64::total_cmp);
                     rounds.p50.push(at(&times, 50));
                     rounds.p99.push(at(&times, 99));
@@ -177,15 +192,20 @@ fn over_http(
                 median_ratio(&ours.p99, &rounds.p99),
             );
             let (rate, rate_ratio) = (median(rounds.rate.clone()), median_ratio(&ours.rate, &rounds.rate));
+            let (processor, processor_ratio) = (
+                median(rounds.processor.clone()),
+                median_ratio(&ours.processor, &rounds.processor),
+            );
             if !options.json {
                 println!(
                     "{name:<22} {connections:>11} {p50:>9.1} {p50_ratio:>6.2}x {p99:>9.1} {p99_ratio:>6.2}x {rate:>12.0} \
-                     {rate_ratio:>6.2}x"
+                     {rate_ratio:>6.2}x {processor:>12.1} {processor_ratio:>6.2}x"
                 );
             }
             rows.push(json!({
-                "server": name, "connections": connections, "p50_us": p50, "p99_us": p99, "rate": rate,
+                "server": name, "connections": connections, "p50_us": p50, "p99_us": p99, "rate": rate, "processor_us": processor,
                 "our_p50_ratio": p50_ratio, "our_p99_ratio": p99_ratio, "our_rate_ratio": rate_ratio,
+                "our_processor_ratio": processor_ratio,
             }));
             if *name == peers::AXUM {
                 bounds.push(Bound {

@@ -134,6 +134,20 @@ impl Process {
         let kib: f64 = kib.context("no VmRSS")?.parse()?;
         Ok(kib / KIB_PER_MIB)
     }
+
+    /// The processor time of all its threads so far, in microseconds. Threads that have ended are missing, so only what happened while
+    /// the same threads ran can be told by the difference of two readings.
+    pub fn processor_us(&self) -> Result<f64> {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let mut nanoseconds = 0.0;
+        for task in std::fs::read_dir(&tasks).with_context(|| format!("cannot read {tasks}"))? {
+            // A thread may end between being listed and being asked.
+            let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+            let first = text.split_whitespace().next().and_then(|first| first.parse().ok());
+            nanoseconds += first.unwrap_or(0.0);
+        }
+        Ok(nanoseconds / 1000.0)
+    }
 }
 
 impl Drop for Process {
