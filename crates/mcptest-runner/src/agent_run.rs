@@ -1,6 +1,7 @@
 //! Carrying out one run of an agent: servers, offer, faults, the loop.
 
-use mcptest_agent::{Offer, Task};
+use mcptest_agent::{Model, Offer, Task};
+use mcptest_cassette::{Catalog, Role};
 use mcptest_core::catalog::Tool;
 use mcptest_core::eval::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_core::fault::FaultState;
@@ -8,40 +9,49 @@ use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::AgentTest;
 
+use crate::cassettes::Tape;
 use crate::event::Event;
 use crate::judges;
 use crate::sessions::{RunTools, Sessions};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(stage: &Stage, case: usize, test: &AgentTest, model: &str, run: u32) -> Trace {
+pub(crate) async fn agent_run(stage: &Stage, place: Place<'_>, test: &AgentTest, run: u32, tape: &Tape) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
-    // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = match stage.open_model(case, model, &test.script, (run - 1) % test.runs + 1) {
-        Ok(model) => model,
-        Err(error) => return broken(error),
-    };
+    if let Some(error) = tape.error() {
+        return broken(error);
+    }
     let mut tools = RunTools::new(
         FaultState::new(&test.faults, test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let listed = list(test, &stage.sessions, &mut tools).await;
-    let trace = match listed.and_then(|listed| offer(stage, test, run, listed)) {
-        Err(error) => broken(error),
-        Ok((offer, distractors)) => {
+    let ready = prepare(stage, place, test, run, tape, &mut tools).await;
+    let trace = match ready {
+        Err(error) => {
+            if let Some(recorder) = tape.recorder() {
+                recorder.failed(&error);
+            }
+            broken(error)
+        }
+        Ok((model, offer, distractors)) => {
             let task = Task {
                 system: test.system.as_deref(),
                 prompt: &test.prompt,
                 max_turns: test.max_turns,
                 max_tokens: test.max_tokens,
             };
-            let mut trace = mcptest_agent::run(&task, model.as_ref(), &offer, &tools).await;
+            let model = model.as_ref();
+            let mut trace = match (tape.servers(), tape.recorder()) {
+                (Some(replay), _) => mcptest_agent::run(&task, model, &offer, &replay.tools()).await,
+                (None, Some(recorder)) => mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools)).await,
+                (None, None) => mcptest_agent::run(&task, model, &offer, &tools).await,
+            };
             trace.distractors = distractors;
             if stage.judges && trace.error.is_none() && test.expect.iter().any(|one| one.judge().is_some()) {
-                trace.judgements = judges::ask(stage, case, &test.expect, &trace.observable(), run).await;
+                trace.judgements = judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
             }
             trace
         }
@@ -50,18 +60,47 @@ pub(crate) async fn agent_run(stage: &Stage, case: usize, test: &AgentTest, mode
     trace
 }
 
-/// The tools of each of the test's servers.
-async fn list(
+type Ready = (Box<dyn Model>, Offer, Option<Vec<String>>);
+
+/// The model and what it is offered.
+async fn prepare(
+    stage: &Stage,
+    place: Place<'_>,
     test: &AgentTest,
-    sessions: &Sessions,
+    run: u32,
+    tape: &Tape,
     tools: &mut RunTools<'_>,
-) -> Result<Vec<(String, Vec<Tool>)>, RunError> {
+) -> Result<Ready, RunError> {
+    // With several counts of distractors, each count has all the runs; a script starts again at each.
+    let seat = place.seat(Role::Agent, place.model, &test.script, (run - 1) % test.runs + 1);
+    let model = stage.open_model(&seat, tape)?;
+    let catalogs = match tape.servers() {
+        Some(replay) => replay.catalogs().to_vec(),
+        None => {
+            let catalogs = list(test, &stage.sessions, tools).await?;
+            tape.listed(&catalogs, &stage.redactor)?;
+            catalogs
+        }
+    };
+    let listed = catalogs.iter().map(|one| (one.server.clone(), one.tools())).collect();
+    let (offer, distractors) = offer(stage, test, run, listed)?;
+    if let (Some(recorder), Some(_)) = (tape.recorder(), &distractors) {
+        recorder.offered(&offer);
+    }
+    Ok((model, offer, distractors))
+}
+
+/// What each of the test's servers lists.
+async fn list(test: &AgentTest, sessions: &Sessions, tools: &mut RunTools<'_>) -> Result<Vec<Catalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
         let session = sessions.open(name).await?;
-        let found = session.tools().await;
+        let found = session.listing().await;
         tools.sessions.insert(name.clone(), session);
-        listed.push((name.clone(), found?));
+        listed.push(Catalog {
+            server: name.clone(),
+            tools: found?,
+        });
     }
     Ok(listed)
 }

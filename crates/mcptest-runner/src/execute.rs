@@ -19,13 +19,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
+use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::lanes::Lanes;
 use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
 use crate::waves;
@@ -46,6 +48,8 @@ pub struct RunSettings {
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
     pub cancel: CancellationToken,
+    /// What is recorded and replayed.
+    pub cassettes: CassetteSettings,
     /// Told what happens.
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
@@ -53,7 +57,8 @@ pub struct RunSettings {
 /// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
 pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     let began = Instant::now();
-    let cases = plan(&suite, &settings.filter);
+    let mut cases = plan(&suite, &settings.filter);
+    let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
     let sessions = Sessions::new(
@@ -70,10 +75,19 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
         models: Models::default(),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
+        decks,
+        redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
     let done = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
+    let replayed = stage.decks.replayed();
+    if replayed > 0 {
+        stage.tell(Event::Note {
+            text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
+        });
+    }
     let interrupted = settings.cancel.is_cancelled() && done.iter().any(|case| !case.complete);
     let mut report = conclude(&stage, &cases, done, interrupted);
     if let Some(timing) = &mut report.timing {
@@ -101,11 +115,10 @@ struct Done {
 }
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
-    let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
-    let permits = Arc::new(Semaphore::new(jobs));
+    let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let mut tasks = JoinSet::new();
     for (index, case) in cases.iter().enumerate() {
-        let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
+        let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
         let (case, cancel) = (case.clone(), settings.cancel.clone());
         tasks.spawn(async move { (index, run_case(&stage, index, &case, &permits, &cancel).await) });
     }
@@ -163,6 +176,7 @@ async fn run_case(
     }
     let saved = case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
     if saved > 0 {
+        stage.decks.decided(case, case.runs - saved);
         stage.tell(Event::Spared { runs: saved as usize });
     }
     let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
@@ -268,8 +282,22 @@ async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace
     let test = &stage.suite.tests[case.test];
     let (mut trace, seen) = match test {
         Test::Agent(test) => {
-            let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, index, test, model, run).await, None)
+            let place = Place {
+                case: index,
+                test: case.test,
+                model: case.model.as_deref().unwrap_or_default(),
+            };
+            let trace = match stage.decks.tape(case, run) {
+                Ok(tape) => {
+                    let trace = agent_run(stage, place, test, run, &tape).await;
+                    tape.finish(trace).await
+                }
+                Err(error) => Trace {
+                    error: Some(error),
+                    ..Trace::default()
+                },
+            };
+            (trace, None)
         }
         Test::Tool(test) => tool_call(test, &stage.sessions).await,
         Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,

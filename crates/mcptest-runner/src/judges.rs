@@ -1,6 +1,7 @@
 //! Asking the judges of a run's judged assertions. What they say goes into the trace; the verdict is drawn from there.
 
 use mcptest_agent::{AssistantTurn, Message, Model, Request};
+use mcptest_cassette::Role;
 use mcptest_core::expect::Expectation;
 use mcptest_core::judged::{Judge, Judgement, judged_text, read_answer};
 use mcptest_core::text::{one_line, shorten};
@@ -8,11 +9,20 @@ use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::ScriptTurn;
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::cassettes::Tape;
+use crate::stage::{Place, Stage};
 
 /// Every judge's opinion on what it is asked about in `seen`. A value that is not there needs none.
-pub(crate) async fn ask(stage: &Stage, case: usize, expect: &[Expectation], seen: &Value, run: u32) -> Vec<Judgement> {
+pub(crate) async fn ask(
+    stage: &Stage,
+    place: Place<'_>,
+    tape: &Tape,
+    expect: &[Expectation],
+    seen: &Value,
+    run: u32,
+) -> Vec<Judgement> {
     let mut judgements = Vec::new();
+    let mut number = 0;
     for expectation in expect {
         let Some(judge) = expectation.judge() else { continue };
         let Some(value) = expectation.target.select(seen) else {
@@ -22,7 +32,9 @@ pub(crate) async fn ask(stage: &Stage, case: usize, expect: &[Expectation], seen
         let text = judged_text(&value);
         for juror in &judge.jurors {
             let script = script_of(juror.script.as_ref());
-            let opinion = match stage.open_model(case, &juror.model, &script, run) {
+            number += 1;
+            let seat = place.seat(Role::Judge(number), &juror.model, &script, run);
+            let opinion = match stage.open_model(&seat, tape) {
                 Ok(model) => opinion(judge, &text, model.as_ref()).await,
                 Err(error) => Err(error),
             };

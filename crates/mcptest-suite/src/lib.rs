@@ -11,10 +11,13 @@ mod import;
 mod interpolate;
 mod limits;
 mod load;
+mod providers;
 mod schema;
 pub mod suite;
 
 pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};
+pub use mcptest_yaml::suggest;
+pub use providers::BuiltInProvider;
 pub use schema::suite_schema;
 pub use suite::Suite;

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
 use mcptest_core::prices::Usd;
 
+use crate::cassette_args::{CassetteArgs, RecordingArgs};
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything passed
@@ -60,6 +62,8 @@ pub enum Command {
     Mock(MockArgs),
     /// Stand between any MCP client and a server: pass everything on, record the calls, inject faults.
     Proxy(ProxyArgs),
+    /// Look at recorded runs, check them, and keep them tidy.
+    Cassette(CassetteArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -108,7 +112,10 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
+  mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
+  mcptest run suite.yml --record                 run live, and keep every run in a cassette
+  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
   mcptest run suite.yml --no-judges              evidence only")]
 pub struct RunArgs {
@@ -118,6 +125,9 @@ pub struct RunArgs {
     /// Another way to name a suite file.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
+    /// Run all agent tests with this model in place of their own. May be given several times.
+    #[arg(long, value_name = "ID")]
+    pub model: Vec<String>,
     /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
@@ -132,6 +142,8 @@ pub struct RunArgs {
     /// Ask no judge: assertions with `llm-judge` and `llm-jury` are skipped.
     #[arg(long)]
     pub no_judges: bool,
+    #[command(flatten)]
+    pub recording: RecordingArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]

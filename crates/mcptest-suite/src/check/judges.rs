@@ -3,7 +3,8 @@
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::judged::Juror;
 
-use super::{Checker, SCRIPTED, escape};
+use super::words::escape;
+use super::{Checker, SCRIPTED};
 use crate::file::ScriptTurn;
 use crate::import::Part;
 use crate::load::Purpose;
@@ -17,7 +18,7 @@ impl Checker<'_> {
             if self.options.purpose != Purpose::Run {
                 continue;
             }
-            if let Err(words) = (self.options.check_model)(&juror.model) {
+            if let Err(words) = self.check_model(&juror.model) {
                 self.problems.push(part.document.diagnostic_at(&model_at, words));
             } else if in_dollars {
                 self.priced(part, &model_at, &juror.model);

@@ -2,7 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use super::{Checker, item_place, key_error};
+use super::Checker;
+use super::words::{item_place, key_error};
 use crate::file::AgentFields;
 use crate::import::Part;
 use crate::limits::{StopFile, TestBudget, WrittenRuns, usd};
