@@ -2,6 +2,8 @@
 //!
 //! One table says it all: docs, validation and opening read it.
 
+use crate::adapter::{Adapter, Anthropic, Gemini, OpenAiChat, OpenAiResponses};
+
 /// The dialect that a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
@@ -24,6 +26,18 @@ impl Api {
             Self::OpenAiChat => "openai_chat",
             Self::OpenAiResponses => "openai_responses",
             Self::Gemini => "gemini",
+        }
+    }
+
+    /// What speaks it, to this address.
+    #[must_use]
+    pub fn adapter(self, base_url: &str) -> Box<dyn Adapter> {
+        match self {
+            Self::Anthropic => Box::new(Anthropic),
+            Self::OpenAiChat if base_url.starts_with("https://api.openai.com/") => Box::new(OpenAiChat::openai()),
+            Self::OpenAiChat => Box::new(OpenAiChat::compatible()),
+            Self::OpenAiResponses => Box::new(OpenAiResponses),
+            Self::Gemini => Box::new(Gemini),
         }
     }
 }

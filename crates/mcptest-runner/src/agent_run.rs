@@ -19,7 +19,7 @@ pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run:
         ..Trace::default()
     };
     // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = match stage.models.open(model, test, (run - 1) % test.runs + 1) {
+    let model = match stage.models.open(&stage.suite, model, test, (run - 1) % test.runs + 1) {
         Ok(model) => model,
         Err(error) => return broken(error),
     };

@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 
 pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
 
+pub use crate::providers::{ApiFile as Api, Keys, Provider};
+
 /// A suite that can be run or scored.
 #[derive(Debug)]
 pub struct Suite {
@@ -22,6 +24,10 @@ pub struct Suite {
     pub name: String,
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
+    /// What the suite says about model providers, by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// The keys of providers that the environment holds.
+    pub keys: Keys,
     /// The tests, in the order of the files.
     pub tests: Vec<Test>,
     /// How it runs.
@@ -37,6 +43,8 @@ impl Default for Suite {
         Self {
             name: String::new(),
             servers: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            keys: Keys::default(),
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
@@ -235,8 +243,8 @@ pub struct ToolQualityTest {
 pub struct RunOptions {
     /// The time allowed for each call, where neither the server nor the test says otherwise.
     pub timeout: Duration,
-    /// Runs at once.
-    pub jobs: u32,
+    /// Runs at once, if the suite says.
+    pub jobs: Option<u32>,
     /// What a test without evidence counts as.
     pub no_evidence: NoEvidence,
 }
@@ -245,7 +253,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
-            jobs: 8,
+            jobs: None,
             no_evidence: NoEvidence::Keep,
         }
     }

@@ -293,6 +293,8 @@ fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
         purpose: Purpose::Score,
         env: &|name| (name != "NOT_SET" && name.to_uppercase() == name).then(|| "example".to_owned()),
         check_model: &|_| Ok(()),
+        providers: &mcptest_runner::built_in_providers(),
+        models: &[],
     };
     mcptest_suite::load(&file, &options).map(|_| ())
 }
