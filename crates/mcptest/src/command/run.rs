@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::RunArgs;
 use crate::output::{self, Output};
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
     match try_run(args, output) {
@@ -31,7 +31,8 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     let Some(suites) = load_all(&suites::find(&named)?, &args.model, output) else {
         return Ok(ExitCode::CouldNotRun);
     };
-    let redactor = Redactor::new(suites.iter().flat_map(|suite| suite.secrets.iter().cloned()));
+    let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
+    let redactor = Redactor::new(declared.chain(secrets::of_environment()));
     let this_program =
         std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
