@@ -18,7 +18,7 @@ mod stage;
 mod tool_call;
 mod tool_list;
 
-pub use doctor::{CheckupSettings, check_up};
+pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;
 pub use execute::{RunSettings, run};
 pub use mcptest_agent::builtin::{MODELS, check_model};

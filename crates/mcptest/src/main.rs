@@ -6,6 +6,7 @@
 mod catalogs;
 mod cli;
 mod command;
+mod failure;
 mod output;
 mod signals;
 mod suites;

@@ -5,17 +5,14 @@ use mcptest_report::ExitCode;
 use mcptest_wire::ServerCommand;
 
 use crate::cli::ProxyArgs;
-use crate::output::Output;
+use crate::failure::Failure;
 use crate::signals::asked_to_end;
 
-pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            output.error(&format!("cannot start: {error}"));
-            return ExitCode::CouldNotRun;
-        }
-    };
+pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
     let options = ProxyOptions {
         command: command(args),
         server: args.server.clone(),
@@ -31,18 +28,13 @@ pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
     });
     // The thread that reads our input may wait for ever; it ends with us.
     runtime.shutdown_background();
-    match end {
-        Ok(End::Client) => ExitCode::Passed,
-        Ok(End::Stopped) => ExitCode::Interrupted,
-        Ok(End::Server(Some(status))) if status.success() => ExitCode::Passed,
-        Ok(End::Server(status)) => {
+    match end.map_err(|error| error.to_string())? {
+        End::Client => Ok(ExitCode::Passed),
+        End::Stopped => Ok(ExitCode::Interrupted),
+        End::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
+        End::Server(status) => {
             let how = status.map_or_else(String::new, |status| format!(" ({status})"));
-            output.error(&format!("the server ended before its client{how}"));
-            ExitCode::CouldNotRun
-        }
-        Err(error) => {
-            output.error(&error.to_string());
-            ExitCode::CouldNotRun
+            Err(Failure::Words(format!("the server ended before its client{how}")))
         }
     }
 }
