@@ -1,10 +1,15 @@
 //! `mcptest proxy`.
 
-use mcptest_proxy::{End, ProxyOptions};
+use mcptest_core::eval::distractors::Distractors;
+use mcptest_core::eval::{Gate as _, LoadContext};
+use mcptest_core::matcher::Problem;
+use mcptest_proxy::{Distraction, End, ProxyOptions};
 use mcptest_report::ExitCode;
 use mcptest_wire::ServerCommand;
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+use serde_json::json;
 
-use crate::cli::ProxyArgs;
+use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::signals::asked_to_end;
 
@@ -13,8 +18,14 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
+    let distraction = match &args.distractors {
+        Some(from) => Some(distraction(from, args)?),
+        None => None,
+    };
     let options = ProxyOptions {
         command: command(args),
+        distraction,
+        run: args.run.map(u64::from),
         server: args.server.clone(),
         test: args.test.clone(),
         fault: args.fault,
@@ -37,6 +48,51 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
             Err(Failure::Words(format!("the server ended before its client{how}")))
         }
     }
+}
+
+/// The block, as a suite would have it, for the run that this is.
+fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, Failure> {
+    let (mut block, document) = match from {
+        DistractorsFrom::Count(count) => {
+            let written = json!({"count": count, "source": {"from": "catalog"}});
+            let block: Distractors = serde_json::from_value(written).map_err(|error| error.to_string())?;
+            (block, None)
+        }
+        DistractorsFrom::File(path) => {
+            let name = path.display().to_string();
+            let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
+                _ => format!("cannot read `{name}`: {error}"),
+            })?;
+            let (block, document) = mcptest_yaml::from_bytes::<Distractors>(&name, &bytes)?;
+            (block, Some(document))
+        }
+    };
+    let context = LoadContext {
+        to_run: true,
+        runs: None,
+        siblings: &[],
+    };
+    let mut problems = block.check(&context);
+    if block.count.is_none() && block.counts.is_some() {
+        problems.push(Problem::new("/counts", "a session is one run, so it takes one `count`"));
+    }
+    if !problems.is_empty() {
+        let told = problems.iter().map(|problem| {
+            let diagnostic = match &document {
+                Some(document) => document.diagnostic_at(&problem.pointer, &problem.message),
+                None => Diagnostic::new(Severity::Error, problem.message.clone()),
+            };
+            match &problem.help {
+                Some(help) => diagnostic.help(help.clone()),
+                None => diagnostic,
+            }
+        });
+        return Err(Diagnostics(told.collect()).into());
+    }
+    block.seed = args.seed.or(block.seed);
+    let test = args.test.as_deref().unwrap_or_default();
+    Ok(Distraction::new(block, test, args.run.unwrap_or(1)))
 }
 
 fn command(args: &ProxyArgs) -> ServerCommand {
