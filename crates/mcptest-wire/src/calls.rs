@@ -8,7 +8,7 @@ use crate::connection::after;
 use crate::error::WireError;
 use crate::jsonrpc::{CallOutcome, Response};
 use crate::options::CallOptions;
-use crate::text::quote;
+use mcptest_http::text::quote;
 
 /// How often a call may ask back before it is given up.
 const MOST_ROUNDS: usize = 10;

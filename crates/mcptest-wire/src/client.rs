@@ -15,8 +15,8 @@ use crate::jsonrpc::{CallOutcome, Response};
 use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
-use crate::text::quote;
 use crate::violation::{Violation, ViolationKind};
+use mcptest_http::text::quote;
 
 /// A connection to one MCP server. Clones share it; when the last one is dropped
 /// without [`Client::shutdown`], the server is killed.

@@ -12,8 +12,8 @@ use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
-use crate::text::quote;
 use crate::violation::ViolationKind;
+use mcptest_http::text::quote;
 
 /// Longest wait for an answer to the probe before `initialize` is tried.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);

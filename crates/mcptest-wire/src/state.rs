@@ -16,8 +16,8 @@ use crate::error::WireErrorKind;
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
 use crate::limits::Limits;
 use crate::process::describe_exit;
-use crate::text::quote;
 use crate::violation::{ViolationKind, Violations};
+use mcptest_http::text::quote;
 
 /// Ids we stopped waiting for and still recognise. Older ones count as answered.
 const MAX_FORGOTTEN: usize = 4096;

@@ -136,6 +136,14 @@ pub fn read(
         .collect())
 }
 
+/// The tools of a file.
+///
+/// # Errors
+/// That it cannot be read, or holds no catalog.
+pub fn of_file(path: &Path) -> Result<Catalog, Diagnostics> {
+    Ok(tools_of(&path.display().to_string(), &file::read(path)?.listed))
+}
+
 /// Entries that are no tools are told, never dropped in silence.
 fn tools_of(name: &str, listed: &[Value]) -> Catalog {
     let mut catalog = Catalog {

@@ -1,4 +1,4 @@
-//! Headers that MCP asks for, and which of the caller's are secrets.
+//! Headers that MCP asks for.
 
 use std::borrow::Cow;
 
@@ -55,41 +55,6 @@ impl Outline {
     }
 }
 
-/// Whether a header of this name carries a credential.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password", "credential"]
-        .iter()
-        .any(|word| name.contains(word))
-}
-
-/// The values that no message may show: each credential, and what follows its scheme (`Bearer …`).
-pub(crate) fn secrets(headers: &[(String, String)]) -> Vec<String> {
-    let mut secrets = Vec::new();
-    for (_, value) in headers.iter().filter(|(name, _)| is_secret(name)) {
-        let value = value.trim();
-        if let Some((_, credential)) = value.split_once(' ') {
-            secrets.push(credential.trim().to_owned());
-        }
-        secrets.push(value.to_owned());
-    }
-    secrets.retain(|secret| secret.len() >= 4);
-    // The longest first, so that no part of it is left over.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets
-}
-
-/// Text without the secrets.
-pub(crate) fn mask(text: &str, secrets: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), "***");
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,17 +76,5 @@ mod tests {
                 .headers(&ToolHeaders::default())
                 .is_empty()
         );
-    }
-
-    #[test]
-    fn credentials_are_masked_with_and_without_their_scheme() {
-        let headers = [
-            ("Authorization".to_owned(), "Bearer s3cret-value".to_owned()),
-            ("X-Api-Key".to_owned(), "abcd1234".to_owned()),
-            ("Accept-Language".to_owned(), "de".to_owned()),
-        ];
-        let secrets = secrets(&headers);
-        let text = mask("got Bearer s3cret-value, s3cret-value, abcd1234, de", &secrets);
-        assert_eq!(text, "got ***, ***, ***, de");
     }
 }

@@ -12,6 +12,7 @@ use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::secrets;
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
@@ -30,8 +31,8 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
     } else {
         Vec::new()
     };
-    let (checkups, secrets) = catalogs::gather(&args.catalog, output)?;
-    let redactor = Redactor::new(secrets);
+    let (checkups, found) = catalogs::gather(&args.catalog, output)?;
+    let redactor = Redactor::new(found.into_iter().chain(secrets::of_environment()));
     if let Some(file) = &args.fix {
         return Ok(write_fixes(&checkups, file, output, &redactor)?);
     }

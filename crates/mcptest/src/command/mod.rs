@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod cassette;
 mod completions;
 mod diff;
 mod doctor;
@@ -36,6 +37,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Schema(args) => Ok(schema::schema(args, &output)),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Proxy(args) => proxy::proxy(args),
+        Command::Cassette(args) => Ok(cassette::cassette(args, &output)),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };
     outcome.unwrap_or_else(|failure| failure.tell(&output))

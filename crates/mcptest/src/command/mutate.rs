@@ -13,7 +13,7 @@ use super::score::read_all;
 use crate::cli::{Format, MutateArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
     let loaded = suites::load_one(&args.suite, Purpose::Score)?;
@@ -27,7 +27,7 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let report =
         mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned());
+    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
     let text = match args.format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;

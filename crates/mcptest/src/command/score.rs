@@ -12,7 +12,7 @@ use super::run::{talk_of, warn};
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
@@ -27,7 +27,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         },
     };
     let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned());
+    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
     talk_of(&report, &redactor, output);
     output.report(&reporters, &report, &redactor)?;
     Ok(report.exit_code)
