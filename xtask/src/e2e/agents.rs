@@ -19,9 +19,10 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         checks.check(&format!("{}: its trace through the proxy scores", agent.name()), || {
             right_choice(lab, agent)
         });
-        checks.check(&format!("{}: a distractor is refused and counted", agent.name()), || {
-            wrong_choice(lab, agent)
-        });
+        checks.check(
+            &format!("{}: a distractor is refused and counted", agent.name()),
+            || wrong_choice(lab, agent),
+        );
     }
 }
 
@@ -55,11 +56,7 @@ fn right_choice(lab: &Lab, agent: Agent) -> Result<()> {
     let trace = session(lab, agent, "echo")?;
     let (recorded, scored) = score(lab, &trace)?;
     expect(&recorded, "/tool_calls/0/name", "echo")?;
-    expect(
-        &recorded,
-        "/tool_results/0/content/0/text",
-        "Echo: hello from an agent",
-    )?;
+    expect(&recorded, "/tool_results/0/content/0/text", "Echo: hello from an agent")?;
     let offered = recorded["catalog"].as_array().map_or(0, Vec::len);
     ensure!(offered > 4, "{offered} tools were offered");
     expect(&scored, "/exit_code", 0)?;
@@ -76,7 +73,9 @@ fn wrong_choice(lab: &Lab, agent: Agent) -> Result<()> {
     let first: Value = serde_json::from_str(&std::fs::read_to_string(first)?)?;
     // The same seed gives the same ones again.
     let fake = first.pointer("/distractors/0").and_then(Value::as_str);
-    let fake = fake.and_then(|id| id.strip_prefix("everything.")).context("no distractor")?;
+    let fake = fake
+        .and_then(|id| id.strip_prefix("everything."))
+        .context("no distractor")?;
     let (recorded, scored) = score(lab, &session(lab, agent, fake)?)?;
     expect(&recorded, "/tool_calls/0/name", fake)?;
     expect(&recorded, "/tool_results/0/is_error", true)?;
@@ -112,7 +111,10 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     let bin = lab.parts.agents_bin()?;
     let command = match agent {
         Agent::Claude => {
-            write(&folder.join("mcp.json"), &json!({"mcpServers": {"everything": proxied}}))?;
+            write(
+                &folder.join("mcp.json"),
+                &json!({"mcpServers": {"everything": proxied}}),
+            )?;
             format!(
                 "ANTHROPIC_BASE_URL=http://127.0.0.1:$PORT ANTHROPIC_API_KEY=sk-ant-fake CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
                  DISABLE_AUTOUPDATER=1 '{}' -p 'echo please' --mcp-config mcp.json --strict-mcp-config --allowedTools '{}'",
@@ -149,7 +151,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
            sleep 0.1\n\
          done\n\
          {command} </dev/null\n",
-        bin.join("llmock").display()
+        lab.parts.aimock_bin()?.join("llmock").display()
     );
     std::fs::write(folder.join("session.sh"), script)?;
     let mut shell = if has_namespaces() {
@@ -163,7 +165,11 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Nothing of whoever runs this reaches the agent.
-    shell.current_dir(&folder).env_clear().env("PATH", path).env("HOME", &folder);
+    shell
+        .current_dir(&folder)
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", &folder);
     let finished = lab.finish(&mut shell)?;
     ensure!(
         finished.code == Some(0) && finished.stdout.contains("The server said it back."),

@@ -10,7 +10,9 @@ use super::Checks;
 use super::lab::{Lab, expect, report};
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
-    checks.check("doctor and diff: server-everything over stdio and HTTP", || everything(lab));
+    checks.check("doctor and diff: server-everything over stdio and HTTP", || {
+        everything(lab)
+    });
     checks.check("doctor and diff: FastMCP over stdio and HTTP", || fastmcp(lab));
 }
 
