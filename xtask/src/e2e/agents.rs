@@ -150,7 +150,9 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
            kill -0 $PROVIDER || exit 99\n\
            sleep 0.1\n\
          done\n\
-         {command} </dev/null\n",
+         {command} </dev/null || exit\n\
+         # An agent may end before what it started has.\n\
+         while grep -qs \"$PWD/[r]un.json\" /proc/[0-9]*/cmdline; do sleep 0.1; done\n",
         lab.parts.aimock_bin()?.join("llmock").display()
     );
     std::fs::write(folder.join("session.sh"), script)?;
