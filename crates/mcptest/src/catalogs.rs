@@ -32,6 +32,8 @@ pub struct Catalogs {
 /// # Errors
 /// What cannot be read, or that nothing is named. A server that does not start is no error but a result.
 pub fn gather(args: &CatalogArgs, output: &Output) -> Result<Catalogs, String> {
+    // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
+    std::thread::spawn(mcptest_core::tokens::prepare);
     let mut found = Catalogs {
         checkups: Vec::new(),
         secrets: Vec::new(),
