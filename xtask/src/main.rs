@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod catalogs;
 mod e2e;
 mod gate_pages;
 mod generate;
@@ -14,6 +15,8 @@ mod public_traces;
 mod workspace;
 
 use std::process::ExitCode;
+
+use bench::Options;
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
@@ -23,7 +26,12 @@ Commands:
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a text, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
+  catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
+                            opinion (npm and python3 are needed)
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
+  bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
+                            and python3 are needed); parts: stdio, http, memory
+                            --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -35,16 +43,18 @@ fn main() -> ExitCode {
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
+        ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
+        ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
+            Some(options) => bench::mock::run(options),
+            None => return usage(),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)
         }
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -54,4 +64,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
 }

@@ -154,7 +154,7 @@ impl State {
         };
         let id = || message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-        let meta = message.pointer("/params/_meta");
+        let meta = message.get("params").and_then(|params| params.get("_meta"));
         let in_body = meta.and_then(|meta| meta.get(META_VERSION));
         let in_header = headers
             .get(PROTOCOL_VERSION)
@@ -380,9 +380,10 @@ impl Accepts {
         }
         let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for range in values.flat_map(|value| value.split(',')) {
-            let range = range.split(';').next().unwrap_or(range).trim().to_ascii_lowercase();
-            accepts.json |= matches!(range.as_str(), "*/*" | "application/*" | "application/json");
-            accepts.events |= matches!(range.as_str(), "*/*" | "text/*" | "text/event-stream");
+            let range = range.split(';').next().unwrap_or(range).trim();
+            let is_one_of = |names: [&str; 3]| names.iter().any(|name| range.eq_ignore_ascii_case(name));
+            accepts.json |= is_one_of(["*/*", "application/*", "application/json"]);
+            accepts.events |= is_one_of(["*/*", "text/*", "text/event-stream"]);
         }
         (accepts.json || accepts.events).then_some(accepts)
     }

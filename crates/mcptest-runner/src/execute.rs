@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
+use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
@@ -38,6 +39,8 @@ pub struct RunSettings {
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
     pub cancel: CancellationToken,
+    /// What is recorded and replayed.
+    pub cassettes: CassetteSettings,
     /// Told what happens.
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
@@ -45,7 +48,8 @@ pub struct RunSettings {
 /// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
 pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     let began = Instant::now();
-    let cases = plan(&suite, &settings.filter);
+    let mut cases = plan(&suite, &settings.filter);
+    let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
     let sessions = Sessions::new(
@@ -60,10 +64,19 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
         suite: Arc::clone(&suite),
         sessions,
         models: Models::default(),
+        decks,
+        redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
     let finished = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
+    let replayed = stage.decks.replayed();
+    if replayed > 0 {
+        stage.tell(Event::Note {
+            text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
+        });
+    }
     let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
     let mut report = conclude(&suite, &cases, finished, interrupted);
     if let Some(timing) = &mut report.timing {
@@ -136,7 +149,17 @@ async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value
     let (mut trace, seen) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, test, model, run).await, None)
+            let trace = match stage.decks.tape(case, run) {
+                Ok(tape) => {
+                    let trace = agent_run(stage, test, model, run, &tape).await;
+                    tape.finish(trace).await
+                }
+                Err(error) => Trace {
+                    error: Some(error),
+                    ..Trace::default()
+                },
+            };
+            (trace, None)
         }
         Test::Tool(test) => tool_call(test, &stage.sessions).await,
         Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,

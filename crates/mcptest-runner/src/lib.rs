@@ -5,6 +5,7 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod cassettes;
 mod doctor;
 mod event;
 mod execute;
@@ -20,6 +21,9 @@ mod stage;
 mod tool_call;
 mod tool_list;
 
+pub use cassettes::{
+    CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
+};
 pub use doctor::{CheckupSettings, check_up};
 pub use event::Event;
 pub use execute::{RunSettings, run};

@@ -6,6 +6,7 @@ mod agent_tests;
 mod broken;
 mod expressions;
 mod providers;
+mod recording;
 mod servers;
 mod tool_tests;
 mod words;
@@ -86,6 +87,7 @@ impl Checker<'_> {
             Some(NoEvidenceFile::Fail) => self.suite.options.no_evidence = NoEvidence::Fail,
             None => {}
         }
+        self.recording(part);
     }
 
     fn prices(&mut self, part: &Part) {

@@ -8,6 +8,7 @@ use mcptest_core::eval::discovery::Discovery;
 use mcptest_core::expect::WrittenExpectation;
 use mcptest_core::fault::WrittenFault;
 use mcptest_core::prices::WrittenPrices;
+use mcptest_core::volatile::Rule;
 use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -148,8 +149,23 @@ pub struct AgentFields {
     pub inject: Option<OneOrMany>,
     /// The promise that the prompt names no tool and no server.
     pub discovery: Option<Discovery>,
+    /// Which side of a cassette is replayed. Default: the suite's.
+    pub replay: Option<ReplayFile>,
     /// Labels for choosing tests.
     pub tags: Vec<String>,
+}
+
+/// Which side of a cassette is replayed; the other one is live.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayFile {
+    /// Both: no server is started, no model is asked.
+    #[default]
+    Both,
+    /// What the model said; servers are live.
+    Model,
+    /// What tools answered; the model is live.
+    Tools,
 }
 
 /// The kind of test.
@@ -315,6 +331,14 @@ pub struct RunOptionsFile {
     pub jobs: Option<u32>,
     /// What a test without evidence counts as. Default: its own verdict, exit code 3.
     pub no_evidence: Option<NoEvidenceFile>,
+    /// The folder of recorded runs, relative to this file. Default: `cassettes`. `--cassettes` comes first.
+    #[schemars(with = "String", length(min = 1))]
+    pub cassettes: Option<String>,
+    /// Which side of a cassette is replayed. Default: `both`. `--replay` comes first.
+    pub replay: Option<ReplayFile>,
+    /// How values that are different in every run are found, so that cassettes hold placeholders for them. These rules come before the
+    /// built-in ones (`uuid`, `timestamp`, `date`, `id`).
+    pub normalise: Vec<Rule>,
 }
 
 /// What a test without evidence counts as.

@@ -72,6 +72,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
                 |name| name.to_string_lossy().into_owned(),
             )
         });
+    path.clone_into(&mut checked.suite.file);
     checked.suite.secrets.clone_from(&gathered.secrets);
     checked.suite.keys = keys;
     problems.extend(checked.problems);

@@ -11,9 +11,12 @@ use mcptest_core::expect::Expectation;
 use mcptest_core::fault::Fault;
 use mcptest_core::prices::Prices;
 use mcptest_core::tool_id::KnownServers;
+use mcptest_core::volatile::Rule;
 use serde_json::{Map, Value};
 
-pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
+pub use crate::file::{
+    IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
+};
 
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
 
@@ -22,6 +25,8 @@ pub use crate::providers::{ApiFile as Api, Keys, Provider};
 pub struct Suite {
     /// What reports call it.
     pub name: String,
+    /// The file it was read from.
+    pub file: PathBuf,
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
     /// What the suite says about model providers, by name.
@@ -42,6 +47,7 @@ impl Default for Suite {
     fn default() -> Self {
         Self {
             name: String::new(),
+            file: PathBuf::new(),
             servers: BTreeMap::new(),
             providers: BTreeMap::new(),
             keys: Keys::default(),
@@ -200,6 +206,8 @@ pub struct AgentTest {
     pub distractors: Option<Distractors>,
     /// The promise about the prompt.
     pub discovery: Discovery,
+    /// Which side of a cassette is replayed, if the test says.
+    pub replay: Option<Replay>,
     /// Labels.
     pub tags: Vec<String>,
 }
@@ -247,6 +255,12 @@ pub struct RunOptions {
     pub jobs: Option<u32>,
     /// What a test without evidence counts as.
     pub no_evidence: NoEvidence,
+    /// The folder of recorded runs, if the suite says.
+    pub cassettes: Option<PathBuf>,
+    /// Which side of a cassette is replayed.
+    pub replay: Replay,
+    /// The suite's own rules for volatile values.
+    pub normalise: Vec<Rule>,
 }
 
 impl Default for RunOptions {
@@ -255,6 +269,9 @@ impl Default for RunOptions {
             timeout: Duration::from_secs(30),
             jobs: None,
             no_evidence: NoEvidence::Keep,
+            cassettes: None,
+            replay: Replay::default(),
+            normalise: Vec::new(),
         }
     }
 }

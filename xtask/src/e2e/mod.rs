@@ -6,7 +6,7 @@
 mod conformance;
 mod inspector;
 mod lab;
-mod parts;
+pub mod parts;
 mod processes;
 mod providers;
 mod signals;

@@ -19,7 +19,7 @@ const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conforman
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 
 /// Another implementation of the protocol in Python.
-const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
+pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
 /// A stand-in for every model provider, with scripted answers.
 const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
@@ -49,29 +49,14 @@ pub struct Parts {
 
 /// Installs what is not there yet.
 pub fn install(folder: &Path) -> Result<Parts> {
-    let node = version("node")?;
-    version("npm")?;
-    version("python3")?;
-
-    let npm = folder.join("npm");
-    installed(&npm, &node, &NPM, || {
-        run(Command::new("npm")
-            .args([
-                "install",
-                "--no-audit",
-                "--no-fund",
-                "--ignore-scripts",
-                "--loglevel=error",
-                "--prefix",
-            ])
-            .arg(&npm)
-            .args(NPM))
-    })?;
+    let npm_bin = npm(&folder.join("npm"), &NPM)?;
+    // One for each: they may need different versions of the same library.
+    let venv = |name: &str, packages: &[&str]| venv(&folder.join(name), packages);
     Ok(Parts {
         folder: folder.to_owned(),
-        npm_bin: npm.join("node_modules/.bin"),
-        time_bin: venv(folder, "time", &TIME)?,
-        fastmcp_python: venv(folder, "fastmcp", &FASTMCP)?.join("python"),
+        npm_bin,
+        time_bin: venv("time", &TIME)?,
+        fastmcp_python: venv("fastmcp", &FASTMCP)?.join("python"),
     })
 }
 
@@ -91,50 +76,54 @@ impl Parts {
 
     /// The programs of aimock.
     pub fn aimock_bin(&self) -> Result<PathBuf> {
-        let npm = self.folder.join("aimock");
-        installed(&npm, &version("node")?, &AIMOCK, || {
-            run(Command::new("npm")
-                .args([
-                    "install",
-                    "--no-audit",
-                    "--no-fund",
-                    "--ignore-scripts",
-                    "--loglevel=error",
-                    "--prefix",
-                ])
-                .arg(&npm)
-                .args(AIMOCK))
-        })?;
-        Ok(npm.join("node_modules/.bin"))
+        npm(&self.folder.join("aimock"), &AIMOCK)
     }
 
     /// The programs beside `llmock`.
     pub fn llmock_bin(&self) -> Result<PathBuf> {
-        venv(&self.folder, "llmock", &LLMOCK)
+        venv(&self.folder.join("llmock"), &LLMOCK)
     }
 
     /// The programs beside `litellm`.
     pub fn litellm_bin(&self) -> Result<PathBuf> {
-        venv(&self.folder, "litellm", &LITELLM)
+        venv(&self.folder.join("litellm"), &LITELLM)
     }
 
     /// The interpreter that has the SDKs of the providers.
     pub fn sdk_python(&self) -> Result<PathBuf> {
-        Ok(venv(&self.folder, "sdks", &SDKS)?.join("python"))
+        Ok(venv(&self.folder.join("sdks"), &SDKS)?.join("python"))
     }
 
     /// The interpreter that has the small model.
     pub fn smollm2_python(&self) -> Result<PathBuf> {
-        Ok(venv(&self.folder, "smollm2", &SMOLLM2)?.join("python"))
+        Ok(venv(&self.folder.join("smollm2"), &SMOLLM2)?.join("python"))
     }
 }
 
-/// A virtual environment with these packages; gives its programs. One for each part: they may need different versions of the same library.
-fn venv(folder: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
-    let venv = folder.join(name);
-    installed(&venv, &version("python3")?, packages, || {
-        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-        run(Command::new(venv.join("bin/python"))
+/// Packages of npm in a folder of their own; says where their programs are.
+pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+    version("npm")?;
+    installed(folder, &version("node")?, packages, || {
+        run(Command::new("npm")
+            .args([
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--loglevel=error",
+                "--prefix",
+            ])
+            .arg(folder)
+            .args(packages))
+    })?;
+    Ok(folder.join("node_modules/.bin"))
+}
+
+/// Packages of PyPI in a virtual environment of their own; says where its programs are.
+pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+    installed(folder, &version("python3")?, packages, || {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        run(Command::new(folder.join("bin/python"))
             .args([
                 "-m",
                 "pip",
@@ -145,7 +134,7 @@ fn venv(folder: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
             ])
             .args(packages))
     })?;
-    Ok(venv.join("bin"))
+    Ok(folder.join("bin"))
 }
 
 /// Installs unless the marker says that exactly this is there.
@@ -155,7 +144,7 @@ fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOn
     if std::fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
         return Ok(());
     }
-    println!("installing {}", packages.join(", "));
+    eprintln!("installing {}", packages.join(", "));
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }

@@ -190,6 +190,7 @@ impl Checker<'_> {
             detection_budget_ms,
             distractors,
             discovery,
+            replay: own.replay.or_else(|| base?.replay),
             name,
             models,
             servers,

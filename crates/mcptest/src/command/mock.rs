@@ -39,7 +39,8 @@ fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
         output.talk(&format!("listening on http://{address}{}", mcptest_mock::HTTP_PATH));
         mcptest_mock::serve_http(Arc::new(server), listener).await
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Unlike everything else that we do, serving a test that loads the server is work for more than one core.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime.and_then(|runtime| runtime.block_on(serve)) {
         Ok(()) => ExitCode::Passed,
         Err(error) => {

@@ -31,6 +31,9 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     let Some(suites) = load_all(&suites::find(&named)?, &args.model, output) else {
         return Ok(ExitCode::CouldNotRun);
     };
+    if args.recording.record {
+        one_folder_each(&suites, args)?;
+    }
     let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
     let redactor = Redactor::new(declared.chain(secrets::of_environment()));
     let this_program =
@@ -52,6 +55,7 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
             jobs: args.jobs,
             this_program,
             cancel,
+            cassettes: args.recording.settings(&redactor),
             on_event: progress.listener(),
         };
         let report = run_all(suites, &settings).await;
@@ -89,6 +93,21 @@ fn load_all(files: &[std::path::PathBuf], models: &[String], output: &Output) ->
     }
     output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
     None
+}
+
+/// Two suites with one folder of cassettes would overwrite each other's.
+fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> {
+    let mut taken = std::collections::BTreeSet::new();
+    for suite in suites {
+        let folder = mcptest_runner::cassette_folder(suite, args.recording.cassettes.as_deref());
+        if !taken.insert(folder.clone()) {
+            return Err(format!(
+                "two of the suites would keep their cassettes in `{}`; run them one by one, with a `--cassettes` folder each",
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Suites one after the other, the runs of each at once.
@@ -184,10 +203,10 @@ impl Progress {
 
     fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
         let Some(bar) = self.0.clone() else {
-            return Arc::new(|event| {
-                if let Event::Warning { text } = event {
-                    output::talk(&warning(&text));
-                }
+            return Arc::new(|event| match event {
+                Event::Warning { text } => output::talk(&warning(&text)),
+                Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
+                _ => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -196,6 +215,7 @@ impl Progress {
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
             Event::Warning { text } => bar.println(warning(&text)),
+            Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })
     }
 
