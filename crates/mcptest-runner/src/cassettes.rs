@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::event::Event;
 use crate::plan::Case;
+use crate::providers;
 
 /// Whether cassettes are read or written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,8 +90,14 @@ fn recording_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
 
 /// What decides what the model of a test sees, but for the tools.
 #[must_use]
-pub fn cassette_subject(test: &AgentTest, model: &str) -> Subject {
+pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject {
     let mut settings = Map::new();
+    if let Some((api, body)) = providers::manner(suite, model) {
+        settings.insert("api".to_owned(), api.into());
+        if !body.is_empty() {
+            settings.insert("body".to_owned(), body.into());
+        }
+    }
     if let Some(most) = test.max_tokens {
         settings.insert("max_tokens".to_owned(), most.into());
     }
@@ -157,7 +164,7 @@ pub fn cassette_changes(
         value
     };
     // The recorded subject has no secrets in it, so neither may this one.
-    let mut subject = cassette_subject(test, model);
+    let mut subject = cassette_subject(suite, test, model);
     subject.prompt = settings.redactor.text(&subject.prompt);
     subject.system = subject.system.map(|system| settings.redactor.text(&system));
     subject.test = settings.redactor.text(&subject.test);
@@ -232,7 +239,7 @@ impl Decks {
                 }),
                 Some(Ok(rules)) => Deck::Record(Recording::new(RecordingSpec {
                     suite: suite.name.clone(),
-                    subject: cassette_subject(test, model),
+                    subject: cassette_subject(suite, test, model),
                     planned: case.runs,
                     path: recording_place(&folder, test, model),
                     rules: Arc::clone(rules),
@@ -310,7 +317,7 @@ fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &
         Ok(cassette) => cassette,
         Err(LoadError::Missing { path: place }) => {
             let partial = partial_place(path);
-            let must = settings.mode == CassetteMode::ReplayOnly && builtin::check_model(model).is_err();
+            let must = settings.mode == CassetteMode::ReplayOnly && providers::is_live(model);
             return match (must, load(&partial)) {
                 (true, Ok(found)) => refused(format!(
                     "the recording in {} was not finished: it has {} of {} runs; record it with `mcptest run --record`",

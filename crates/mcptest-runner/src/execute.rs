@@ -12,7 +12,6 @@ use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{Test, ToolTest};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +19,7 @@ use crate::agent_run::agent_run;
 use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::lanes::Lanes;
 use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
@@ -96,12 +96,11 @@ struct Finished {
 }
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
-    let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
-    let permits = Arc::new(Semaphore::new(jobs));
+    let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let mut tasks = JoinSet::new();
     for (case_index, case) in cases.iter().enumerate() {
         for run in 1..=case.runs {
-            let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
+            let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
             let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
                 let work = async {

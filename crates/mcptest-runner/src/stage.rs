@@ -36,8 +36,8 @@ impl Stage {
     ) -> Result<Box<dyn Model>, RunError> {
         match tape {
             Tape::Replay(replay, Replay::Both | Replay::Model) => Ok(replay.model(role)),
-            Tape::Record(recorder, _) => Ok(recorder.model(role, self.models.open(id, test, run)?)),
-            Tape::Off | Tape::Replay(_, Replay::Tools) => self.models.open(id, test, run),
+            Tape::Record(recorder, _) => Ok(recorder.model(role, self.models.open(&self.suite, id, test, run)?)),
+            Tape::Off | Tape::Replay(_, Replay::Tools) => self.models.open(&self.suite, id, test, run),
         }
     }
 

@@ -16,6 +16,7 @@ use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
 pub use crate::duration::WrittenDuration;
+pub use crate::providers::{ApiFile, ProviderFile};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -45,9 +46,8 @@ pub struct SuiteFile {
     /// Spend and time caps.
     #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
     pub budget: Option<Value>,
-    /// Model providers: base URL, key variable, headers, timeouts.
-    #[schemars(extend("x-mcptest-unavailable" = "model providers are not built in yet", "not" = {}))]
-    pub providers: Option<Value>,
+    /// Model providers, by the name that stands before the slash of `provider/model`.
+    pub providers: BTreeMap<String, ProviderFile>,
     /// Prices of models in US dollars per million tokens, over the built-in table.
     pub prices: WrittenPrices,
     /// How the suite runs.
@@ -326,7 +326,7 @@ pub struct ToolQualityFile {
 pub struct RunOptionsFile {
     /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
     pub timeout: Option<WrittenDuration>,
-    /// How many runs go on at once. Default: 8. `--jobs` comes first.
+    /// How many runs go on at once. Default: 8, and 64 for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
     /// What a test without evidence counts as. Default: its own verdict, exit code 3.

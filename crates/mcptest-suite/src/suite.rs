@@ -18,6 +18,8 @@ pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
 };
 
+pub use crate::providers::{ApiFile as Api, Keys, Provider};
+
 /// A suite that can be run or scored.
 #[derive(Debug)]
 pub struct Suite {
@@ -27,6 +29,10 @@ pub struct Suite {
     pub file: PathBuf,
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
+    /// What the suite says about model providers, by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// The keys of providers that the environment holds.
+    pub keys: Keys,
     /// The tests, in the order of the files.
     pub tests: Vec<Test>,
     /// How it runs.
@@ -43,6 +49,8 @@ impl Default for Suite {
             name: String::new(),
             file: PathBuf::new(),
             servers: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            keys: Keys::default(),
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
@@ -243,8 +251,8 @@ pub struct ToolQualityTest {
 pub struct RunOptions {
     /// The time allowed for each call, where neither the server nor the test says otherwise.
     pub timeout: Duration,
-    /// Runs at once.
-    pub jobs: u32,
+    /// Runs at once, if the suite says.
+    pub jobs: Option<u32>,
     /// What a test without evidence counts as.
     pub no_evidence: NoEvidence,
     /// The folder of recorded runs, if the suite says.
@@ -259,7 +267,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
-            jobs: 8,
+            jobs: None,
             no_evidence: NoEvidence::Keep,
             cassettes: None,
             replay: Replay::default(),

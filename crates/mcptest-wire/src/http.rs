@@ -5,6 +5,7 @@
 
 pub(crate) mod headers;
 mod stream;
+mod tool_headers;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,9 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode, Uri};
+use mcptest_core::protocol::Revision;
 use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
@@ -23,10 +25,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::headers::{Outline, PROTOCOL_VERSION, SESSION_ID};
+use self::headers::{Header, Outline, PROTOCOL_VERSION, SESSION_ID};
+use self::tool_headers::ToolHeaders;
 use crate::error::{WireError, WireErrorKind};
 use crate::limits::Limits;
-use crate::revision::Revision;
 use crate::state::{Closed, Outgoing};
 use crate::tasks::Shared;
 use crate::violation::ViolationKind;
@@ -91,6 +93,7 @@ impl Trouble {
 struct Settled {
     session: Option<String>,
     revision: Option<Revision>,
+    tool_headers: ToolHeaders,
 }
 
 /// The far end of a connection over HTTP.
@@ -147,6 +150,20 @@ impl Endpoint {
         self.settled().revision = Some(revision);
     }
 
+    /// Takes in what a listing says about headers. Gives the tools whose annotations break the rules.
+    pub(crate) fn learn_headers(&self, tools: &[serde_json::Value]) -> Vec<(String, String)> {
+        self.settled().tool_headers.learn(tools)
+    }
+
+    pub(crate) fn knows_headers_of(&self, tool: &str) -> bool {
+        self.settled().tool_headers.has(tool)
+    }
+
+    /// Why a tool must not be called over HTTP.
+    pub(crate) fn unusable_headers(&self, tool: &str) -> Option<String> {
+        self.settled().tool_headers.unusable(tool)
+    }
+
     /// Text without the credentials that we send.
     pub(crate) fn mask(&self, text: &str) -> String {
         mask(text, &self.secrets)
@@ -177,22 +194,27 @@ impl Endpoint {
             return;
         };
         let mut extra = self.version_header();
-        extra.push((SESSION_ID, session));
+        extra.push((SESSION_ID.into(), session));
         let _ = timeout(DELETE_WAIT, self.send(&Method::DELETE, Bytes::new(), &extra)).await;
     }
 
-    fn version_header(&self) -> Vec<(&'static str, String)> {
+    fn version_header(&self) -> Vec<Header> {
         let revision = self.settled().revision;
         revision
-            .map(|revision| (PROTOCOL_VERSION, revision.as_str().to_owned()))
+            .map(|revision| (PROTOCOL_VERSION.into(), revision.as_str().to_owned()))
             .into_iter()
             .collect()
     }
 
     /// The session and the revision, as far as they are settled.
-    fn session_headers(&self) -> Vec<(&'static str, String)> {
+    fn session_headers(&self) -> Vec<Header> {
         let mut extra = self.version_header();
-        extra.extend(self.settled().session.clone().map(|session| (SESSION_ID, session)));
+        extra.extend(
+            self.settled()
+                .session
+                .clone()
+                .map(|session| (SESSION_ID.into(), session)),
+        );
         extra
     }
 
@@ -201,7 +223,7 @@ impl Endpoint {
         &self,
         method: &Method,
         body: Bytes,
-        extra: &[(&'static str, String)],
+        extra: &[Header],
     ) -> Result<(Response<Incoming>, Sender), Trouble> {
         let mut path = self.path.clone();
         for _ in 0..=MOST_REDIRECTS {
@@ -222,7 +244,7 @@ impl Endpoint {
         method: &Method,
         path: &str,
         body: Bytes,
-        extra: &[(&'static str, String)],
+        extra: &[Header],
     ) -> Result<(Response<Incoming>, Sender), Trouble> {
         let mut request = Request::builder()
             .method(method)
@@ -242,7 +264,13 @@ impl Endpoint {
                     format!("{name} has characters that no header can carry"),
                 )
             })?;
-            map.insert(*name, value);
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+                Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!("`{name}` cannot be the name of a header"),
+                )
+            })?;
+            map.insert(name, value);
         }
         // The caller's own come last and so replace ours: a test may send wrong ones on purpose.
         for name in self.headers.keys() {
@@ -304,15 +332,15 @@ impl Endpoint {
         let opens = outline.method.as_deref() == Some("initialize");
         let mut extra = Vec::new();
         if let Some(revision) = outline.revision() {
-            extra.push((PROTOCOL_VERSION, headers::encode(revision)));
-            extra.extend(outline.headers());
+            extra.push((PROTOCOL_VERSION.into(), headers::encode(revision)));
+            extra.extend(outline.headers(&self.settled().tool_headers));
         } else if !opens {
             extra = self.session_headers();
             if self.settled().revision.is_some_and(Revision::is_stateless) {
-                extra.extend(outline.headers());
+                extra.extend(outline.headers(&self.settled().tool_headers));
             }
         }
-        let had_session = extra.iter().any(|(name, _)| *name == SESSION_ID);
+        let had_session = extra.iter().any(|(name, _)| name == SESSION_ID);
         if let Some(id) = outgoing.id {
             shared.state().mark_written(id);
         }

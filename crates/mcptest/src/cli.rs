@@ -97,6 +97,7 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
+  mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
   mcptest run suite.yml --record                 run live, and keep every run in a cassette
   mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent")]
@@ -107,6 +108,9 @@ pub struct RunArgs {
     /// Another way to name a suite file.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
+    /// Run all agent tests with this model in place of their own. May be given several times.
+    #[arg(long, value_name = "ID")]
+    pub model: Vec<String>,
     /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,

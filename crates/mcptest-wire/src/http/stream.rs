@@ -100,7 +100,7 @@ impl Endpoint {
     /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether there was one.
     async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, Trouble> {
         let mut extra = self.session_headers();
-        extra.extend(parser.last_id.clone().map(|id| ("last-event-id", id)));
+        extra.extend(parser.last_id.clone().map(|id| ("last-event-id".into(), id)));
         let (mut response, sender) = self.send(&Method::GET, Bytes::new(), &extra).await?;
         if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
             return Ok(false);

@@ -28,7 +28,7 @@ pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
 fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     let reporters = output::reporters(&args.report)?;
     let named: Vec<_> = args.suites.iter().chain(&args.config).cloned().collect();
-    let Some(suites) = load_all(&suites::find(&named)?, output) else {
+    let Some(suites) = load_all(&suites::find(&named)?, &args.model, output) else {
         return Ok(ExitCode::CouldNotRun);
     };
     if args.recording.record {
@@ -76,11 +76,11 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     Ok(report.exit_code)
 }
 
-fn load_all(files: &[std::path::PathBuf], output: &Output) -> Option<Vec<Arc<Suite>>> {
+fn load_all(files: &[std::path::PathBuf], models: &[String], output: &Output) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
-        match suites::load_one(file, Purpose::Run) {
+        match suites::load_with(file, Purpose::Run, models) {
             Ok(Loaded { suite, warnings }) => {
                 warn(&warnings, output);
                 suites.push(Arc::new(suite));
