@@ -130,7 +130,7 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A trace file is one JSON object, an array of them, or JSON Lines; `-` is standard input.
+A trace file is one JSON object, an array of them, JSON Lines, or a cassette; `-` is standard input.
 
 Examples:
   mcptest score suite.yml --trace run1.json run2.json

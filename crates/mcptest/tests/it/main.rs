@@ -6,7 +6,11 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+<<<<<<< HEAD
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
+=======
+//! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
+>>>>>>> s2-p2
 //! | `http` | suites with servers over streamable HTTP |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
@@ -22,7 +26,11 @@
 
 mod bad_suites;
 mod bounds;
+<<<<<<< HEAD
 mod catalogs;
+=======
+mod cassettes;
+>>>>>>> s2-p2
 mod docs;
 mod doctor;
 mod examples;
