@@ -3,14 +3,22 @@
 //! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided before. One file per reporter, one list of
 //! them ([`REPORTERS`]). Everything that leaves through here is redacted, and text from servers and models is made harmless for terminals.
 
+pub mod compare;
 pub mod doctor;
 pub mod exit_code;
+mod markdown;
+mod matrix;
+pub mod merge;
 pub mod model;
+mod read;
 mod reporter;
+#[cfg(test)]
+mod samples;
 
 pub use exit_code::ExitCode;
 pub use mcptest_core::redact::Redactor;
 pub use model::Report;
+pub use read::{ReadError, read};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, Style, find, render};
 

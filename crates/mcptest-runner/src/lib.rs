@@ -5,6 +5,7 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod brake;
 mod doctor;
 mod event;
 mod execute;
@@ -14,6 +15,7 @@ mod mutate;
 mod plan;
 mod score;
 mod sessions;
+mod shard;
 mod stage;
 mod tool_call;
 mod tool_list;
@@ -24,5 +26,6 @@ pub use execute::{RunSettings, run};
 pub use mcptest_agent::builtin::{MODELS, check_model};
 pub use mcptest_wire::kill_all;
 pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
-pub use plan::Filter;
+pub use plan::{Case, Filter, plan};
 pub use score::{ScoreError, ScoreSettings, score};
+pub use shard::{ShardOf, Weighed, assign, weigh};

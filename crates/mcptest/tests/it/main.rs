@@ -7,9 +7,11 @@
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `http` | suites with servers over streamable HTTP |
+//! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
+//! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -25,9 +27,11 @@ mod doctor;
 mod examples;
 mod golden;
 mod http;
+mod many;
 mod mock;
 mod mutation;
 mod proxy;
+mod reports;
 mod scoring;
 mod servers;
 mod suites;
