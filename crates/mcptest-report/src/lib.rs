@@ -25,10 +25,20 @@ pub use reporter::{REPORTERS, Style, find, render};
 /// The JSON Schema of the JSON report.
 #[must_use]
 pub fn report_schema() -> serde_json::Value {
+    schema_of::<Report>("report")
+}
+
+/// The JSON Schema of what `mcptest report --compare` gives as JSON.
+#[must_use]
+pub fn comparison_schema() -> serde_json::Value {
+    schema_of::<compare::Comparison>("comparison")
+}
+
+fn schema_of<T: schemars::JsonSchema>(name: &str) -> serde_json::Value {
     let mut schema = schemars::SchemaGenerator::default()
-        .into_root_schema_for::<Report>()
+        .into_root_schema_for::<T>()
         .to_value();
-    schema["title"] = "mcptest report".into();
-    schema["$id"] = "https://mcptest.sh/schema/report.v1.json".into();
+    schema["title"] = format!("mcptest {name}").into();
+    schema["$id"] = format!("https://mcptest.sh/schema/{name}.v1.json").into();
     schema
 }

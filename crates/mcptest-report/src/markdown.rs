@@ -27,26 +27,6 @@ pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', "\\|")
 }
 
-/// Text of ours, with text from a server or a model in it that must not become markup.
-pub(crate) fn text(text: &str) -> String {
-    let mut out = String::new();
-    for character in one_line(text).chars() {
-        match character {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '|' | '*' | '[' | ']' | '\\' | '`' | '~' => {
-                out.push('\\');
-                out.push(character);
-            }
-            // No mention, no issue of somebody.
-            '@' => out.push_str("&#64;"),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// A page that does not outgrow its bounds, and says what it left out.
 pub(crate) struct Bounded {
     text: String,
@@ -121,11 +101,6 @@ mod tests {
         assert_eq!(code(""), "`  `");
         assert_eq!(code("<img>@you #1\n\u{1b}[0m"), "`<img>@you #1\\n\\u{1b}[0m`");
         assert!(code(&"x".repeat(10_000)).chars().count() < 210);
-    }
-
-    #[test]
-    fn markup_in_text_is_shown() {
-        assert_eq!(text("<b>|*x*|[a](b)`@me"), "&lt;b&gt;\\|\\*x\\*\\|\\[a\\](b)\\`&#64;me");
     }
 
     #[test]

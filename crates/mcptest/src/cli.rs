@@ -422,6 +422,8 @@ pub enum SchemaOf {
     Mock,
     /// The JSON report.
     Report,
+    /// What `mcptest report --compare` gives as JSON.
+    Comparison,
     /// Specs of `mcptest tool-bench`.
     ToolBench,
     /// A recorded trace.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use mcptest_core::text::one_line;
+
 use super::{DoctorReport, percent};
-use crate::markdown::text as cell;
 
 /// Rows of a table of prices; the rest is summed up.
 const MOST_ROWS: usize = 20;
@@ -74,6 +75,26 @@ pub(super) fn render(report: &DoctorReport) -> String {
                 finding.severity.as_str(),
                 cell(&finding.message)
             );
+        }
+    }
+    out
+}
+
+/// Text from a server must not become markup.
+fn cell(text: &str) -> String {
+    let mut out = String::new();
+    for character in one_line(text).chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '*' | '[' | ']' | '\\' => {
+                out.push('\\');
+                out.push(character);
+            }
+            // No mention, no issue of somebody.
+            '@' => out.push_str("&#64;"),
+            other => out.push(other),
         }
     }
     out

@@ -6,7 +6,7 @@ use mcptest_core::verdict::Verdict;
 use super::Style;
 use super::pretty::count_words;
 use crate::compare::verdict_word;
-use crate::markdown::{Bounded, cell, code, text};
+use crate::markdown::{Bounded, cell, code};
 use crate::matrix::{Matrix, matrices};
 use crate::model::{FloorReport, Report, TestReport};
 
@@ -70,13 +70,13 @@ fn words(verdict: Verdict) -> &'static str {
 /// A test that did not pass, and why.
 fn reasons(test: &TestReport) -> String {
     let mut reasons: Vec<String> = Vec::new();
-    reasons.extend(test.no_evidence.as_deref().map(text));
+    reasons.extend(test.no_evidence.as_deref().map(code));
     for gate in test.gates.iter().filter(|gate| gate.verdict != Verdict::Pass) {
         reasons.push(format!(
             "{} {}: {}",
             code(&gate.block),
             words(gate.verdict),
-            text(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
+            code(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
         ));
         reasons.extend(gate.assertions.iter().filter(|one| !one.passed).map(assertion));
     }
@@ -130,8 +130,8 @@ fn write_matrix(page: &mut Bounded, matrix: &Matrix<'_>) {
 
 fn floor(floor: &FloorReport) -> Vec<String> {
     let figure = |name: &str| match floor.figures.get(name) {
-        None | Some(serde_json::Value::Null) => "–".to_owned(),
-        Some(value) => text(&value.to_string()),
+        Some(serde_json::Value::Number(number)) => number.to_string(),
+        _ => "–".to_owned(),
     };
     let passed = floor.figures.get("passed").and_then(serde_json::Value::as_bool);
     vec![
@@ -158,7 +158,7 @@ fn row(test: &TestReport) -> Vec<String> {
     let gates: Vec<String> = test
         .gates
         .iter()
-        .map(|gate| format!("{}: {}", cell(&gate.block), text(&gate.summary)))
+        .map(|gate| format!("{}: {}", cell(&gate.block), cell(&gate.summary)))
         .collect();
     let verdict = verdict_word(test.verdict);
     vec![
@@ -209,13 +209,13 @@ mod tests {
 ### Not passed
 
 - **failed** `a|b [m1]`
-  - `tool_selection` failed: selection 50%
+  - `tool_selection` failed: `selection 50%`
   - `floor.passed`: expected `{">=":1}`, actual `0`
   - `a|b` `tool_calls[0].name`: expected `{"exact":"search"}`, actual `"fetch"`
 - **error** `a|b [m2]`
   - `a|b` `timeout: no answer`
 - **no evidence** `<script>`
-  - the test expects nothing
+  - `the test expects nothing`
 
 ### Models: `sample`
 
@@ -233,7 +233,7 @@ mod tests {
 
 | test | suite | verdict | runs | gates |
 |---|---|---|---|---|
-| `a\|b [m1]` | `sample` | **fail** | 0/1 | `tool_selection`: selection 50% |
+| `a\|b [m1]` | `sample` | **fail** | 0/1 | `tool_selection`: `selection 50%` |
 | `a\|b [m2]` | `sample` | **error** | 0/1 |  |
 | `<script>` | `sample` | **no_evidence** | 0/1 |  |
 

@@ -23,8 +23,9 @@ pub(super) fn reporter_help() -> String {
     after_help = "\
 Shown again, a report is what it was: `--reporter json` gives the bytes that `run` wrote.
 
-With --compare, exits with 1 if something regressed (it passed in the baseline and fails now), else with 3 if something
-was lost (it passed, and could not be judged now), else with 0. Without it, exits with 0 whatever the verdict.
+With --compare, exits with 1 if something regressed (it passed in the baseline and fails now), else
+with 3 if something was lost (it passed, and could not be judged now), else with 0. Without
+--compare, exits with 0 whatever the verdict.
 
 Examples:
   mcptest report report.json                                     for people
@@ -54,8 +55,9 @@ pub enum ReportCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The shards can be named in any order; the tests come out in the order of their suites, and the verdict, the exit code and the
-floors are those of the whole. A shard that is missing, or there twice, is refused. Exits as the whole run would have.
+The shards can be named in any order; the tests come out in the order of their suites, and the
+verdict, the exit code and the floors are those of the whole. A shard that is missing, or there
+twice, is refused. Exits as the whole run would have.
 
 Examples:
   mcptest report merge shard-1.json shard-2.json --output report.json
