@@ -29,6 +29,7 @@
 //! | [`catalog_diff`] | what changed between two catalogs, and what that breaks |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
+//! | [`protocol`] | what both ends of MCP agree on: revisions, headers |
 //! | [`redact`] | taking secrets out of texts and values |
 //! | [`text`] | making untrusted text safe to show |
 
@@ -45,6 +46,7 @@ pub mod matcher;
 pub mod mutate;
 pub mod percent;
 pub mod prices;
+pub mod protocol;
 pub mod quality;
 pub mod random;
 mod ratio;

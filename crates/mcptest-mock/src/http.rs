@@ -19,6 +19,7 @@ use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap,
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use mcptest_core::protocol::Revision;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
@@ -29,7 +30,6 @@ use crate::jsonrpc::{
     UNSUPPORTED_PROTOCOL_VERSION,
 };
 use crate::later::{Deferred, Event};
-use crate::revision::Revision;
 use crate::server::MockServer;
 use crate::session::{META_VERSION, Session};
 
@@ -159,7 +159,9 @@ impl State {
         let in_header = headers
             .get(PROTOCOL_VERSION)
             .map(|version| version.to_str().unwrap_or_default());
-        let header_stateless = in_header.and_then(Revision::parse).is_some_and(Revision::is_stateless);
+        let header_stateless = in_header
+            .and_then(Revision::from_wire)
+            .is_some_and(Revision::is_stateless);
         if header_stateless || in_body.is_some() || method == "server/discover" {
             if message.get("id").is_some()
                 && let Some(why) = header_mismatch(&headers, in_header, in_body, &message, |tool| {
@@ -175,7 +177,7 @@ impl State {
             }
             return self.handle(&Arc::default(), &message, accepts, true).await;
         }
-        if in_header.is_some_and(|version| Revision::parse(version).is_none()) {
+        if in_header.is_some_and(|version| Revision::from_wire(version).is_none()) {
             let error = RpcError::invalid_request("Invalid request: unknown MCP-Protocol-Version");
             return error_reply(StatusCode::BAD_REQUEST, id(), error);
         }
@@ -388,7 +390,9 @@ impl Accepts {
 
 fn stateless(headers: &HeaderMap) -> bool {
     let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
-    version.and_then(Revision::parse).is_some_and(Revision::is_stateless)
+    version
+        .and_then(Revision::from_wire)
+        .is_some_and(Revision::is_stateless)
 }
 
 /// The stateless revision says some errors in the status, too.

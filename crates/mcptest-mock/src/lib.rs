@@ -15,7 +15,6 @@
 //! | `fault.rs` | what goes wrong with calls on purpose |
 //! | `later.rs` | answers that come late, in parts, or never |
 //! | `resources.rs` | resources by pattern, completions |
-//! | `revision.rs` | the revisions of MCP and how they differ |
 //! | `jsonrpc.rs` | messages in, replies out |
 //! | `session.rs` | a connection, and which revision rules a request on it |
 //! | `server.rs`, `calls.rs`, `listed.rs` | the protocol: dispatch, calls, lists |
@@ -41,7 +40,6 @@ mod manifest;
 mod preset;
 mod record;
 mod resources;
-mod revision;
 mod server;
 mod session;
 mod stdio;
@@ -61,7 +59,6 @@ pub use manifest::{
     manifest_schema,
 };
 pub use preset::Preset;
-pub use revision::Revision;
 pub use server::MockServer;
 pub use session::Session;
 pub use stdio::{MAX_LINE_BYTES, serve_stdio};

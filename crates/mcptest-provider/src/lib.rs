@@ -5,4 +5,4 @@
 
 pub mod adapter;
 
-pub use adapter::{Adapter, Ask, Assembler, Failure, FailureKind};
+pub use adapter::{Adapter, Anthropic, Ask, Assembler, Failure, FailureKind, Gemini, OpenAiChat, OpenAiResponses};

@@ -7,6 +7,7 @@ mod catalogs;
 mod cli;
 mod command;
 mod output;
+mod secrets;
 mod signals;
 mod suites;
 

@@ -7,6 +7,7 @@ mod inspector;
 mod lab;
 mod parts;
 mod processes;
+mod readers;
 mod signals;
 mod suites;
 
@@ -24,6 +25,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     };
     suites::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     lab.clean_up();

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use self::select::Planned;
 use crate::cli::RunArgs;
 use crate::output::{self, Output, Reporter};
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
     let done = Job::new(args, output).and_then(|job| {
@@ -88,7 +88,8 @@ impl<'a> Job<'a> {
         let Some(suites) = load_all(&files, inputs, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
-        let redactor = Redactor::new(suites.iter().flat_map(|suite| suite.secrets.iter().cloned()));
+        let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
+        let redactor = Redactor::new(declared.chain(secrets::of_environment()));
         let filter = Filter {
             names: args.filter.filter.clone(),
             tags: args.filter.tag.clone(),
