@@ -13,7 +13,7 @@ pub fn root() -> &'static Path {
 }
 
 /// The cargo that runs us, or the one on PATH.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command

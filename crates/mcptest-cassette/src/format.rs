@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::digest::digest;
-use crate::volatile::Rule;
+use mcptest_core::volatile::Rule;
 
 /// What the file says it is.
 pub const FORMAT: &str = "mcptest-cassette";

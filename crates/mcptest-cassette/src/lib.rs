@@ -9,7 +9,6 @@
 //! | `file` | names, bounded reading, atomic writing |
 //! | `record` | writing down what passes; secrets go here |
 //! | `replay` | answering what was recorded, and telling what was not |
-//! | `volatile` | values that are different each time |
 //! | `compare` | what changed since the recording |
 //! | `diff`, `show`, `verify`, `merge`, `traces` | what can be done with cassettes |
 //!
@@ -29,10 +28,10 @@ mod show;
 mod told;
 mod traces;
 mod verify;
-mod volatile;
 
 pub use compare::{Change, catalog_changes, changes};
 pub use diff::{CassetteDiff, diff};
+pub use digest::digest;
 pub use file::{LoadError, MOST_BYTES, find, is_partial, load, parse, partial_place, place, safe, write};
 pub use format::{
     Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT, Fed, Marker,
@@ -45,4 +44,3 @@ pub use role::Role;
 pub use show::show;
 pub use traces::traces;
 pub use verify::{Finding, verify};
-pub use volatile::{BUILTIN, Rule, RuleError, Rules};

@@ -18,7 +18,7 @@ use crate::format::{
 use crate::role::Role;
 use crate::scrub::Scrub;
 use crate::told;
-use crate::volatile::{Normaliser, Rules};
+use mcptest_core::volatile::{Normaliser, Rules};
 
 /// Saving may take this part of the time (one in so many): with very many runs, not every one is saved at once.
 const SHARE: u32 = 5;

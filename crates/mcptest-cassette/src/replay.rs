@@ -15,7 +15,7 @@ use crate::record::redacted;
 use crate::role::Role;
 use crate::scrub::Scrub;
 use crate::told;
-use crate::volatile::{Bindings, Rules};
+use mcptest_core::volatile::{Bindings, Rules};
 
 /// What to do about a request that was not recorded.
 pub const REMEDY: &str = "`--record` records anew, `--live` runs without the cassette";

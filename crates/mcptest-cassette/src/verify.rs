@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::format::Cassette;
 use crate::traces::traces;
-use crate::volatile::unexplained;
+use mcptest_core::volatile::unexplained;
 
 /// Something about a cassette that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -31,6 +31,7 @@
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
 //! | [`protocol`] | what both ends of MCP agree on: revisions, headers |
 //! | [`redact`] | taking secrets out of texts and values |
+//! | [`volatile`] | values that are different in every run, and the placeholders for them |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
@@ -59,3 +60,4 @@ pub mod tool_bench;
 pub mod tool_id;
 pub mod trace;
 pub mod verdict;
+pub mod volatile;

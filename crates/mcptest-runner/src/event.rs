@@ -20,6 +20,11 @@ pub enum Event {
         /// In one line.
         text: String,
     },
+    /// Something was done beside running, such as writing a cassette.
+    Note {
+        /// In one line.
+        text: String,
+    },
     /// A run or direct call is over.
     Finished {
         /// Its row's name.

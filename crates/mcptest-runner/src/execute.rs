@@ -13,14 +13,15 @@ use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{Test, ToolTest};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
 use crate::brake::Brake;
+use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::lanes::Lanes;
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
@@ -40,6 +41,8 @@ pub struct RunSettings {
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
     pub cancel: CancellationToken,
+    /// What is recorded and replayed.
+    pub cassettes: CassetteSettings,
     /// Told what happens.
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
@@ -48,6 +51,8 @@ pub struct RunSettings {
 /// broken off; what was not begun is named in it.
 pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
+    let mut cases = cases.to_vec();
+    let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
     let sessions = Sessions::new(
@@ -62,12 +67,21 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
         suite: Arc::clone(&suite),
         sessions,
         models: Models::default(),
+        decks,
+        redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
-    let finished = execute(&stage, cases, settings).await;
+    let finished = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
+    let replayed = stage.decks.replayed();
+    if replayed > 0 {
+        stage.tell(Event::Note {
+            text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
+        });
+    }
     let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
-    let mut report = conclude(&suite, cases, finished, interrupted);
+    let mut report = conclude(&suite, &cases, finished, interrupted);
     if let Some(timing) = &mut report.timing {
         timing.duration_ms = millis(began.elapsed());
     }
@@ -86,13 +100,12 @@ pub(crate) struct Finished {
 }
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
-    let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
-    let permits = Arc::new(Semaphore::new(jobs));
+    let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let brake = Arc::new(Brake::new(settings.fail_fast, cases));
     let mut tasks = JoinSet::new();
     for (case_index, case) in cases.iter().enumerate() {
         for run in 1..=case.runs {
-            let (stage, permits, brake) = (Arc::clone(stage), Arc::clone(&permits), Arc::clone(&brake));
+            let (stage, permits, brake) = (Arc::clone(stage), lanes.of(&stage.suite, case), Arc::clone(&brake));
             let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
                 let work = async {
@@ -143,7 +156,17 @@ async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value
     let (mut trace, seen) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, test, model, run).await, None)
+            let trace = match stage.decks.tape(case, run) {
+                Ok(tape) => {
+                    let trace = agent_run(stage, test, model, run, &tape).await;
+                    tape.finish(trace).await
+                }
+                Err(error) => Trace {
+                    error: Some(error),
+                    ..Trace::default()
+                },
+            };
+            (trace, None)
         }
         Test::Tool(test) => tool_call(test, &stage.sessions).await,
         Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,

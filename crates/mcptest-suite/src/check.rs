@@ -5,6 +5,8 @@
 mod agent_tests;
 mod broken;
 mod expressions;
+mod providers;
+mod recording;
 mod servers;
 mod tool_tests;
 mod words;
@@ -47,10 +49,12 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
     };
     for part in parts {
         checker.servers(part);
+        checker.providers(part);
         checker.run_options(part);
         checker.prices(part);
         checker.faults(part);
     }
+    checker.models_instead();
     for part in parts {
         checker.tests(part);
     }
@@ -77,14 +81,13 @@ impl Checker<'_> {
         if let Some(timeout) = self.duration(part, "/run_options/timeout", file.timeout.as_ref()) {
             self.suite.options.timeout = timeout;
         }
-        if let Some(jobs) = file.jobs {
-            self.suite.options.jobs = jobs;
-        }
+        self.suite.options.jobs = file.jobs.or(self.suite.options.jobs);
         match file.no_evidence {
             Some(NoEvidenceFile::Pass) => self.suite.options.no_evidence = NoEvidence::Pass,
             Some(NoEvidenceFile::Fail) => self.suite.options.no_evidence = NoEvidence::Fail,
             None => {}
         }
+        self.recording(part);
     }
 
     fn prices(&mut self, part: &Part) {

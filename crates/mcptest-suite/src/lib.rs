@@ -10,10 +10,13 @@ pub mod file;
 mod import;
 mod interpolate;
 mod load;
+mod providers;
 mod schema;
 pub mod suite;
 
 pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};
+pub use mcptest_yaml::suggest;
+pub use providers::BuiltInProvider;
 pub use schema::suite_schema;
 pub use suite::Suite;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
 
+use crate::cassette_args::{CassetteArgs, RecordingArgs};
 pub use many::ManyArgs;
 pub use report::{MergeArgs, RenderArgs, ReportCommand};
 
@@ -67,6 +68,8 @@ pub enum Command {
     Mock(MockArgs),
     /// Stand between any MCP client and a server: pass everything on, record the calls, inject faults.
     Proxy(ProxyArgs),
+    /// Look at recorded runs, check them, and keep them tidy.
+    Cassette(CassetteArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -100,7 +103,10 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
+  mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
+  mcptest run suite.yml --record                 run live, and keep every run in a cassette
+  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
   mcptest run suite.yml --reporter pretty --reporter junit=report.xml
   mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
   mcptest run suite.yml --rerun-failed           only what failed the last time
@@ -112,6 +118,9 @@ pub struct RunArgs {
     /// Another way to name a suite file.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
+    /// Run all agent tests with this model in place of their own. May be given several times.
+    #[arg(long, value_name = "ID")]
+    pub model: Vec<String>,
     /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
@@ -121,6 +130,8 @@ pub struct RunArgs {
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
+    #[command(flatten)]
+    pub recording: RecordingArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]

@@ -122,11 +122,7 @@ impl Checker<'_> {
         self.name(part, at, &name);
         let run = self.options.purpose == Purpose::Run;
         // What the test says comes first, then what its agent says.
-        let models = own
-            .models
-            .as_ref()
-            .or_else(|| base?.models.as_ref())
-            .map_or_else(Vec::new, |models| models.0.clone());
+        let models = self.models_of(own, base);
         let servers = own
             .servers
             .as_ref()
@@ -156,8 +152,10 @@ impl Checker<'_> {
                 );
             }
             self.references(part, at, own, script.is_some());
-            let inherits = own.models.is_none() && models.iter().any(|model| model == SCRIPTED);
-            if inherits && script.is_none() {
+            let plays = models.iter().any(|model| model == SCRIPTED) && script.is_none();
+            if plays && !self.options.models.is_empty() {
+                self.problems.push(no_script(part, &format!("{at}/name")));
+            } else if plays && own.models.is_none() {
                 self.problems.push(no_script(part, &format!("{at}/agent")));
             }
         }
@@ -192,6 +190,7 @@ impl Checker<'_> {
             detection_budget_ms,
             distractors,
             discovery,
+            replay: own.replay.or_else(|| base?.replay),
             name,
             models,
             servers,
@@ -219,7 +218,7 @@ impl Checker<'_> {
         }
         for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
             let place = item_place(part, at, &["models", "model"], index);
-            if let Err(words) = (self.options.check_model)(model) {
+            if let Err(words) = self.check_model(model) {
                 self.problems.push(part.document.diagnostic_at(&place, words));
             } else if model == SCRIPTED && !has_script {
                 self.problems.push(no_script(part, &place));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Checker;
-use super::words::{escape, key_error};
+use super::words::{escape, key_error, names_a_host};
 use crate::file::ServerFile;
 use crate::import::Part;
 use crate::suite::{HttpAddress, Server};
@@ -93,9 +93,7 @@ impl Checker<'_> {
             self.problems
                 .push(part.document.diagnostic_at(&format!("{at}/{key}"), words));
         }
-        let url = url.trim();
-        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+        if !names_a_host(url) {
             fine = false;
             self.problems.push(
                 part.document
@@ -107,7 +105,7 @@ impl Checker<'_> {
             );
         }
         fine.then(|| HttpAddress {
-            url: url.to_owned(),
+            url: url.trim().to_owned(),
             headers: file
                 .headers
                 .iter()

@@ -61,3 +61,23 @@ pub(super) fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> 
 pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
+
+/// What `url:` of a server and `base_url:` of a provider must be.
+pub(super) fn names_a_host(url: &str) -> bool {
+    let url = url.trim();
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        assert!(names_a_host(" https://x/v1 "));
+        for wrong in ["", "x", "http://", "http:///v1", "ftp://x"] {
+            assert!(!names_a_host(wrong), "{wrong}");
+        }
+    }
+}

@@ -85,9 +85,12 @@ impl<'a> Job<'a> {
         let (args, output) = (self.args, self.output);
         let files = self.suite_files()?;
         inputs.extend(files.iter().cloned());
-        let Some(suites) = load_all(&files, inputs, output) else {
+        let Some(suites) = load_all(&files, &args.model, inputs, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
+        if args.recording.record {
+            one_folder_each(&suites, args)?;
+        }
         let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
         let redactor = Redactor::new(declared.chain(secrets::of_environment()));
         let filter = Filter {
@@ -114,6 +117,7 @@ impl<'a> Job<'a> {
                 jobs: args.jobs,
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
+                cassettes: args.recording.settings(&redactor),
                 on_event: progress.listener(),
             };
             let report = run_all(&selected.planned, &settings).await;
@@ -134,11 +138,16 @@ impl<'a> Job<'a> {
     }
 }
 
-fn load_all(files: &[PathBuf], inputs: &mut Vec<PathBuf>, output: &Output) -> Option<Vec<Arc<Suite>>> {
+fn load_all(
+    files: &[PathBuf],
+    models: &[String],
+    inputs: &mut Vec<PathBuf>,
+    output: &Output,
+) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
-        match suites::load_one(file, Purpose::Run) {
+        match suites::load_with(file, Purpose::Run, models) {
             Ok(Loaded { suite, warnings, files }) => {
                 warn(&warnings, output);
                 inputs.extend(files);
@@ -152,6 +161,21 @@ fn load_all(files: &[PathBuf], inputs: &mut Vec<PathBuf>, output: &Output) -> Op
     }
     output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
     None
+}
+
+/// Two suites with one folder of cassettes would overwrite each other's.
+fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> {
+    let mut taken = std::collections::BTreeSet::new();
+    for suite in suites {
+        let folder = mcptest_runner::cassette_folder(suite, args.recording.cassettes.as_deref());
+        if !taken.insert(folder.clone()) {
+            return Err(format!(
+                "two of the suites would keep their cassettes in `{}`; run them one by one, with a `--cassettes` folder each",
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Suites one after the other, the runs of each at once.
@@ -253,10 +277,10 @@ impl Progress {
 
     fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
         let Some(bar) = self.0.clone() else {
-            return Arc::new(|event| {
-                if let Event::Warning { text } = event {
-                    output::talk(&warning(&text));
-                }
+            return Arc::new(|event| match event {
+                Event::Warning { text } => output::talk(&warning(&text)),
+                Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
+                _ => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -265,6 +289,7 @@ impl Progress {
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
             Event::Warning { text } => bar.println(warning(&text)),
+            Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })
     }
 

@@ -9,6 +9,7 @@
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
+//! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
@@ -29,10 +30,13 @@ mod golden;
 mod http;
 mod many;
 mod mock;
+mod models;
 mod mutation;
 mod proxy;
 mod reports;
 mod scoring;
 mod servers;
+#[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
+mod stand_in;
 mod suites;
 mod support;

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How volatile values are found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What placeholders are called.
+    /// What placeholders are called: `order` gives `<order:1>`. The name of a built-in rule replaces that rule.
     pub name: String,
     /// A regular expression. If it has a group, the first group is the value.
     pub pattern: String,
@@ -166,7 +167,7 @@ fn placeholder() -> Regex {
 
 /// Replaces volatile values by placeholders while a run is recorded.
 #[derive(Debug)]
-pub(crate) struct Normaliser {
+pub struct Normaliser {
     rules: Arc<Rules>,
     by_value: BTreeMap<(String, String), String>,
     counts: BTreeMap<String, u32>,
@@ -174,7 +175,9 @@ pub(crate) struct Normaliser {
 }
 
 impl Normaliser {
-    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+    /// For one run.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>) -> Self {
         Self {
             rules,
             by_value: BTreeMap::new(),
@@ -199,11 +202,14 @@ impl Normaliser {
         })
     }
 
-    pub(crate) fn value(&mut self, value: &mut Value) {
+    /// Puts placeholders into a value.
+    pub fn value(&mut self, value: &mut Value) {
         each_text(value, &mut |text| self.text(text));
     }
 
-    pub(crate) fn take_values(&mut self) -> Map<String, Value> {
+    /// What the placeholders stand for, in the order in which they came up.
+    #[must_use]
+    pub fn take_values(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.values)
     }
 }
@@ -241,7 +247,7 @@ fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
 
 /// What placeholders stand for while a run is replayed: the recorded values, or those of the live side where there is one.
 #[derive(Debug)]
-pub(crate) struct Bindings {
+pub struct Bindings {
     rules: Arc<Rules>,
     recorded: Map<String, Value>,
     by_name: BTreeMap<String, String>,
@@ -250,7 +256,9 @@ pub(crate) struct Bindings {
 }
 
 impl Bindings {
-    pub(crate) fn new(rules: Arc<Rules>, recorded: Map<String, Value>) -> Self {
+    /// With what placeholders stood for when the run was recorded.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, recorded: Map<String, Value>) -> Self {
         Self {
             rules,
             recorded,
@@ -260,7 +268,7 @@ impl Bindings {
     }
 
     /// Puts values in for placeholders. From then on they are what the placeholders stand for.
-    pub(crate) fn restore(&mut self, value: &mut Value) {
+    pub fn restore(&mut self, value: &mut Value) {
         let regex = placeholder();
         each_text(value, &mut |text| {
             let put_in = |found: &regex::Captures<'_>| {
@@ -280,7 +288,7 @@ impl Bindings {
     }
 
     /// Puts placeholders in for known values, and marks those that are not known.
-    pub(crate) fn denote(&self, value: &mut Value) {
+    pub fn denote(&self, value: &mut Value) {
         each_text(value, &mut |text| {
             replaced(&self.rules, text, &mut |rule, value| {
                 let known = self.by_value.get(&(rule.to_owned(), value.to_owned())).cloned();
@@ -291,7 +299,7 @@ impl Bindings {
 
     /// Whether a live value is the recorded one up to volatile values. If so, its values are what the placeholders stand for from now
     /// on.
-    pub(crate) fn align(&mut self, recorded: &Value, live: &Value) -> bool {
+    pub fn align(&mut self, recorded: &Value, live: &Value) -> bool {
         let mut fresh = Vec::new();
         if !self.same(recorded, live, &mut fresh) {
             return false;
@@ -319,7 +327,7 @@ impl Bindings {
                         }),
                     })
             }
-            _ => mcptest_core::json::equal(recorded, live),
+            _ => crate::json::equal(recorded, live),
         }
     }
 
@@ -382,7 +390,8 @@ fn bind(
 }
 
 /// The placeholders in a value that the table does not explain.
-pub(crate) fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
+#[must_use]
+pub fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
     let regex = placeholder();
     let mut missing = Vec::new();
     let mut value = value.clone();
