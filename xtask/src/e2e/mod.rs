@@ -11,6 +11,7 @@ mod lab;
 pub mod parts;
 mod processes;
 mod providers;
+mod readers;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -32,6 +33,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     suites::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
+    readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
