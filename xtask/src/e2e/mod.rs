@@ -4,6 +4,7 @@
 
 mod conformance;
 mod inspector;
+mod kills;
 mod lab;
 pub mod parts;
 mod processes;
@@ -26,6 +27,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     inspector::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
+    kills::run(&lab, &mut checks);
     lab.clean_up();
     println!("{} passed, {} failed", checks.passed, checks.failed);
     Ok(checks.failed == 0 && checks.passed > 0)
