@@ -7,6 +7,7 @@ mod agents;
 mod catalogs;
 mod conformance;
 mod inspector;
+mod kills;
 mod lab;
 pub mod parts;
 mod processes;
@@ -37,6 +38,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
+    kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);
     providers::run(&lab, &stand_ins, &mut checks);
     small_model::run(&lab, &stand_ins, &mut checks);

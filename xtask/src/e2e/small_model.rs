@@ -18,6 +18,24 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
         let finished = run_suite(lab, &stand_ins.small_model()?.url, &["--reporter=json"])?;
         judged(&finished)
     });
+    checks.check(
+        "small model: recorded runs replay to the same bytes, with the network cut",
+        || {
+            let cassettes = lab.scratch("small-model-cassettes")?.display().to_string();
+            let flags = ["--reporter=json", "--no-timing", "--cassettes", &cassettes];
+            let recorded = run_suite(
+                lab,
+                &stand_ins.small_model()?.url,
+                &[&flags[..], &["--record"]].concat(),
+            )?;
+            judged(&recorded)?;
+            for more in [&["--replay-only"][..], &["--jobs=1"], &["--replay=model"]] {
+                let replayed = run_suite(lab, "http://127.0.0.1:1", &[&flags[..], more].concat())?;
+                ensure!(replayed.stdout == recorded.stdout, "{more:?}: {}", replayed.stderr);
+            }
+            Ok(())
+        },
+    );
 }
 
 fn run_suite(lab: &Lab, url: &str, arguments: &[&str]) -> Result<Finished> {
