@@ -19,13 +19,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
+use crate::brake::Brake;
 use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
 use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
-use crate::plan::{Case, Filter, plan};
+use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
 use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
@@ -34,8 +35,8 @@ use crate::waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
-    /// Which tests to run.
-    pub filter: Filter,
+    /// After the first test that fails, no other is begun.
+    pub fail_fast: bool,
     /// The time allowed for every call, before whatever the suite says.
     pub timeout: Option<Duration>,
     /// How many runs at once, before whatever the suite says.
@@ -54,10 +55,11 @@ pub struct RunSettings {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
-pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
+/// Runs these cases of a suite, as [`plan`](crate::plan) gave them. The report holds what was finished, which is everything unless the work was
+/// broken off; what was not begun is named in it.
+pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
-    let mut cases = plan(&suite, &settings.filter);
+    let mut cases = cases.to_vec();
     let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
@@ -97,6 +99,7 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
 }
 
 /// What one run left.
+#[derive(Clone)]
 struct Finished {
     run: u32,
     trace: Trace,
@@ -114,13 +117,23 @@ struct Done {
     complete: bool,
 }
 
+/// What may keep a run from being made.
+struct Control {
+    brake: Brake,
+    cancel: CancellationToken,
+}
+
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
+    let control = Arc::new(Control {
+        brake: Brake::new(settings.fail_fast, cases.len()),
+        cancel: settings.cancel.clone(),
+    });
     let mut tasks = JoinSet::new();
     for (index, case) in cases.iter().enumerate() {
         let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
-        let (case, cancel) = (case.clone(), settings.cancel.clone());
-        tasks.spawn(async move { (index, run_case(&stage, index, &case, &permits, &cancel).await) });
+        let (case, control) = (case.clone(), Arc::clone(&control));
+        tasks.spawn(async move { (index, run_case(&stage, index, &case, &permits, &control).await) });
     }
     let mut done = joined(tasks).await;
     done.sort_by_key(|(index, _)| *index);
@@ -147,7 +160,7 @@ async fn run_case(
     index: usize,
     case: &Case,
     permits: &Arc<Semaphore>,
-    cancel: &CancellationToken,
+    control: &Arc<Control>,
 ) -> Done {
     let mut finished: Vec<Finished> = Vec::new();
     loop {
@@ -159,8 +172,8 @@ async fn run_case(
         let mut tasks = JoinSet::new();
         for run in first..first + wave {
             let (stage, permits) = (Arc::clone(stage), Arc::clone(permits));
-            let (case, cancel) = (case.clone(), cancel.clone());
-            tasks.spawn(async move { one_run(&stage, index, &case, run, permits, &cancel).await });
+            let (case, control) = (case.clone(), Arc::clone(control));
+            tasks.spawn(async move { one_run(&stage, index, &case, run, permits, &control).await });
         }
         let results = joined(tasks).await;
         let whole = results.iter().all(Option::is_some);
@@ -178,6 +191,11 @@ async fn run_case(
     if saved > 0 {
         stage.decks.decided(case, case.runs - saved);
         stage.tell(Event::Spared { runs: saved as usize });
+    }
+    if control.brake.is_there() {
+        let servers = stage.suite.known_servers();
+        let judged = judge_case(&bench(stage, &servers), &stage.suite, case, finished.clone());
+        judged.iter().for_each(|test| control.brake.look_at(test.verdict));
     }
     let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
     Done {
@@ -204,13 +222,16 @@ async fn one_run(
     case: &Case,
     run: u32,
     permits: Arc<Semaphore>,
-    cancel: &CancellationToken,
+    control: &Control,
 ) -> Option<Finished> {
     let name = case.row(run);
     let started = AtomicBool::new(false);
     let work = async {
         // The semaphore is never closed.
         let _permit = permits.acquire_owned().await.ok()?;
+        if !control.brake.may_begin(index) {
+            return None;
+        }
         if case.model.is_some()
             && let Some(error) = stage.limits.stopped(index)
         {
@@ -230,7 +251,7 @@ async fn one_run(
     };
     let finished = tokio::select! {
         biased;
-        () = cancel.cancelled() => None,
+        () = control.cancel.cancelled() => None,
         deadline = time_is_over(stage) => {
             let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
             let message = format!("{how}: {}", deadline.words);
@@ -238,10 +259,13 @@ async fn one_run(
         }
         finished = work => finished,
     }?;
-    stage.tell(Event::Finished {
-        name,
-        verdict: preview(stage, &stage.suite.tests[case.test], &finished),
-    });
+    let test = &stage.suite.tests[case.test];
+    let verdict = preview(stage, test, &finished);
+    stage.tell(Event::Finished { name, verdict });
+    // One failed run is a failed test, unless a gate is to decide about the runs together.
+    if !matches!(test, Test::Agent(test) if test.tolerates_failed_runs) {
+        control.brake.look_at(verdict);
+    }
     Some(finished)
 }
 
@@ -345,44 +369,51 @@ fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -
     let servers = suite.known_servers();
     let bench = bench(stage, &servers);
     let mut tests: Vec<TestReport> = Vec::new();
+    let mut not_run = Vec::new();
     let mut timing = Timing::default();
     for ((index, case), Done { finished, saved, .. }) in cases.iter().enumerate().zip(done) {
-        // Of a test that was broken off before its first run there is nothing to tell.
+        // Of a test that was broken off before its first run there is nothing to tell but its name.
         if finished.is_empty() {
+            not_run.push(case.id(suite));
             continue;
         }
         timing.runs.extend(finished.iter().map(|one| RunTiming {
             name: case.row(one.run),
             duration_ms: millis(one.duration),
         }));
-        match &suite.tests[case.test] {
-            Test::Agent(test) => {
-                let traces = finished
-                    .into_iter()
-                    .map(|one| (u64::from(one.run), one.trace))
-                    .collect();
-                let model = case.model.as_deref();
-                let mut report = judge::agent(&bench, test, model, &case.label, traces, case.runs > 1);
-                report.saved_runs = saved.map(u64::from);
-                report.spend = stage.limits.spend(index);
-                tests.push(report);
-            }
-            Test::Tool(test) => {
-                for one in finished {
-                    let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
-                    tests.push(judge::tool(&bench, test, one.trace, one.seen.as_ref(), slow));
-                }
-            }
-            Test::ToolQuality(test) => {
-                for one in finished {
-                    tests.push(judge::tool_quality(&bench, test, one.trace, one.seen.as_ref()));
-                }
-            }
-        }
+        tests.extend(judge_case(&bench, suite, case, finished).map(|test| TestReport {
+            saved_runs: saved.map(u64::from),
+            spend: stage.limits.spend(index),
+            ..test
+        }));
     }
     let mut report = Report::conclude(tests, interrupted);
+    report.not_run = not_run;
     report.timing = Some(timing);
     report
+}
+
+/// Judges the runs of one case; nothing if there are none.
+fn judge_case(bench: &Bench<'_>, suite: &Suite, case: &Case, mut finished: Vec<Finished>) -> Option<TestReport> {
+    match &suite.tests[case.test] {
+        Test::Agent(test) => {
+            let traces = finished
+                .into_iter()
+                .map(|one| (u64::from(one.run), one.trace))
+                .collect();
+            let model = case.model.as_deref();
+            Some(judge::agent(bench, test, model, &case.label, traces, case.runs > 1))
+        }
+        Test::Tool(test) => {
+            let one = finished.pop()?;
+            let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
+            Some(judge::tool(bench, test, one.trace, one.seen.as_ref(), slow))
+        }
+        Test::ToolQuality(test) => {
+            let one = finished.pop()?;
+            Some(judge::tool_quality(bench, test, one.trace, one.seen.as_ref()))
+        }
+    }
 }
 
 /// The time is told only where it is too long: a passing report does not change with the weather.
