@@ -30,7 +30,7 @@ fn test(name: &str, runs: u32, more: &str) -> String {
 
 fn run_suite(text: &str, args: &[&str]) -> Ran {
     let dir = folder(&[("suite.yml", text)]);
-    let mut all = vec!["run", "suite.yml", "--reporter", "json", "--no-timing"];
+    let mut all = vec!["run", "suite.yml", "--reporter", "json"];
     all.extend(args);
     run(dir.path(), &all)
 }
@@ -136,17 +136,7 @@ fn many_runs_at_once_do_not_overshoot_by_more_than_one_request() {
 fn suites_share_what_is_given_on_the_command_line() {
     let text = format!("{HEAD}agents:{}", test("a", 2, ""));
     let dir = folder(&[("a.yml", &text), ("b.yml", &text)]);
-    let args = [
-        "run",
-        ".",
-        "--reporter",
-        "json",
-        "--no-timing",
-        "--jobs",
-        "1",
-        "--max-usd",
-        "0.005",
-    ];
+    let args = ["run", ".", "--reporter", "json", "--jobs", "1", "--max-usd", "0.005"];
     let ran = run(dir.path(), &args);
     let report = ran.json();
     assert_eq!((ran.code, &report["spend"]["usd"]), (4, &json!(0.005)));

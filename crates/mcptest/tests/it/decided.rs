@@ -79,7 +79,8 @@ fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
 
 #[test]
 fn what_was_saved_is_told_and_was_not_spent() {
-    let (_, passed) = report(&suite(&[], FLOOR), "8");
+    let dir = folder(&[("suite.yml", &suite(&[], FLOOR))]);
+    let passed = run(dir.path(), &["run", "suite.yml", "--reporter", "json"]).json();
     assert_eq!(passed["tests"][0]["saved_runs"], json!(4));
     assert_eq!(passed["tests"][0]["runs"].as_array().unwrap().len(), 16);
     assert_eq!(passed["spend"]["requests"], json!(32));
