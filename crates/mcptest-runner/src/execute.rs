@@ -63,7 +63,7 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
         sessions,
-        models: Models::default(),
+        models: Models::new(Arc::clone(&settings.on_event)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
