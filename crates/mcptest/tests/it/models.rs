@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stand_in::{Answer, Seen, StandIn};
-use crate::support::{Ran, folder, mcptest, ran};
+use crate::support::{Ran, files, folder, mcptest, ran};
 
 const MANIFEST: &str = "
 mock_server:
@@ -13,7 +13,7 @@ mock_server:
 ";
 
 /// A suite with one server `s`, and providers at the stand-in.
-fn suite(stand_in: &StandIn, rest: &str) -> tempfile::TempDir {
+pub fn suite(stand_in: &StandIn, rest: &str) -> tempfile::TempDir {
     let text = format!(
         "servers: {{s: {{command: [mcptest, mock, --tools-from, m.yml]}}}}
 providers:
@@ -70,7 +70,7 @@ fn has_results(seen: &Seen) -> bool {
 }
 
 /// Calls `search` once and then answers, in whichever dialect it is asked.
-fn searches(seen: &Seen, _: usize) -> Answer {
+pub fn searches(seen: &Seen, _: usize) -> Answer {
     let done = has_results(seen);
     Answer::ok(match seen.path.as_str() {
         "/v1/messages" => {
@@ -112,7 +112,7 @@ fn searches(seen: &Seen, _: usize) -> Answer {
     })
 }
 
-const AGENT: &str = "
+pub const AGENT: &str = "
 agents:
   - name: searches
     models: [claude-x, gpt-x, gemini-x, mine/m]
@@ -304,6 +304,14 @@ fn a_key_that_a_server_or_a_model_repeats_is_hidden() {
         }
         assert!(out.contains("[redacted]"), "{out}");
     }
+    run(&dir, &["--record"]);
+    let cassettes = files(&dir.path().join("cassettes"), "json");
+    assert_eq!(cassettes.len(), 1);
+    let text = std::fs::read_to_string(&cassettes[0]).unwrap();
+    assert!(
+        !text.contains("pk-planted") && text.contains("Bearer [redacted]"),
+        "{text}"
+    );
 }
 
 #[test]
