@@ -73,7 +73,7 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
         sessions,
-        models: Models::default(),
+        models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
         decks,
