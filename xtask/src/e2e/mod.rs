@@ -3,6 +3,8 @@
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
+mod agents;
+mod catalogs;
 mod conformance;
 mod inspector;
 mod kills;
@@ -10,6 +12,7 @@ mod lab;
 pub mod parts;
 mod processes;
 mod providers;
+mod readers;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -30,7 +33,10 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     };
     suites::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    catalogs::run(&lab, &mut checks);
+    readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
+    agents::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);

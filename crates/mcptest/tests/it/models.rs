@@ -172,6 +172,50 @@ fn every_dialect_leaves_the_same_evidence() {
 }
 
 #[test]
+fn a_streamed_answer_leaves_the_evidence_of_a_whole_one() {
+    let event = |delta: Value, reason: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!(
+            "data: {}\n\n",
+            json!({"object": "chat.completion.chunk", "choices": [choice]})
+        )
+    };
+    let stand_in = StandIn::start(move |seen, _| {
+        assert_eq!(seen.body["stream"], true);
+        let mut parts = if has_results(seen) {
+            vec![
+                event(json!({"role": "assistant", "content": "Fou"}), None),
+                event(json!({"content": "nd."}), Some("stop")),
+            ]
+        } else {
+            let call = |more: Value| json!({"tool_calls": [more]});
+            let begin = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{\"q\":"}});
+            vec![
+                event(call(begin), None),
+                ": still there\n\n".to_owned(),
+                event(call(json!({"index": 0, "function": {"arguments": "\"cats\"}"}})), None),
+                event(json!({}), Some("tool_calls")),
+            ]
+        };
+        let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110});
+        parts.push(format!(
+            "data: {}\n\ndata: [DONE]\n\n",
+            json!({"choices": [], "usage": usage})
+        ));
+        Answer::Stream { parts, cut: false }
+    });
+    let dir = suite(&stand_in, AGENT);
+    let text = std::fs::read_to_string(dir.path().join("s.yml")).unwrap();
+    let text = text.replace("api_key_env: MY_PROVIDER_KEY", "stream: true");
+    std::fs::write(dir.path().join("s.yml"), text).unwrap();
+    let ran = run(&dir, &["--model", "mine/m"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let trace = &ran.json()["tests"][0]["runs"][0]["trace"];
+    assert_eq!(trace["conversation"]["tokens"]["total"], 220);
+    assert_eq!(trace["conversation"]["turns"][2]["stop_reason"], "stop");
+}
+
+#[test]
 fn what_a_model_or_a_provider_does_wrong_is_one_row() {
     let stand_in = StandIn::start(|seen, _| {
         let done = has_results(seen);
