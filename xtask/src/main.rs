@@ -29,8 +29,9 @@ Commands:
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
-  bench mock [FLAGS]        the mock server beside servers on the official SDKs, FastMCP and a bare axum handler
-                            (npm and python3 are needed); --strict exits 1 when a target is missed, --json, --quick
+  bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
+                            and python3 are needed); parts: stdio, http, memory
+                            --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -45,17 +46,15 @@ fn main() -> ExitCode {
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
-        ["bench", "mock", flags @ ..] if Options::parse(flags).is_some() => {
-            bench::mock::run(Options::parse(flags).unwrap_or_default())
-        }
+        ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
+            Some(options) => bench::mock::run(options),
+            None => return usage(),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)
         }
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -65,4 +64,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
 }

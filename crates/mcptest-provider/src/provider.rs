@@ -22,7 +22,7 @@ use crate::adapter::{Adapter, Ask, FailureKind};
 use crate::asked_wait::asked_wait;
 use crate::limits::{Limits, PausedFor, WIDEST};
 use crate::retry::{DEFAULT_RETRIES, MOST_WAIT, Next, Schedule};
-use crate::trouble::{Asked, Trouble, What, run_error};
+use crate::trouble::{Asked, Hidden, Trouble, What, run_error};
 
 /// The time allowed for a whole answer, unless the suite says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -93,7 +93,6 @@ impl std::fmt::Debug for Settings {
 }
 
 /// A provider with its connections and limits, shared by all runs.
-#[derive(Debug)]
 pub struct Provider {
     settings: Settings,
     adapter: Box<dyn Adapter>,
@@ -102,9 +101,19 @@ pub struct Provider {
     base_path: String,
     base_query: Option<String>,
     headers: HeaderMap,
-    secrets: Vec<String>,
+    hidden: Hidden,
     shown_url: String,
     limits: Limits,
+}
+
+impl std::fmt::Debug for Provider {
+    /// Its address may have a key in its query.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("settings", &self.settings)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Provider {
@@ -118,14 +127,13 @@ impl Provider {
             message: format!("provider `{}`: {words}", settings.name),
         };
         let address = Address::parse(&settings.base_url).map_err(refuse)?;
-        let mut secrets = secrets::of_headers(
-            settings
-                .headers
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
+        let own = settings
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut secrets = secrets::of_headers(own.clone());
         secrets.extend(settings.key.clone().filter(|key| key.len() >= 4));
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let hidden = Hidden::new(secrets);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, address.authority.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -141,7 +149,7 @@ impl Provider {
             USER_AGENT,
             HeaderValue::from_static(concat!("mcptest/", env!("CARGO_PKG_VERSION"))),
         );
-        let own = header_map(settings.headers.iter().map(|(name, value)| (name, value))).map_err(refuse)?;
+        let own = header_map(own).map_err(refuse)?;
         let of_adapter = header_map(adapter.headers(settings.key.as_deref())).map_err(refuse)?;
         // The suite's come last and so replace ours.
         for more in [of_adapter, own] {
@@ -161,8 +169,8 @@ impl Provider {
             base_path: base_path.trim_end_matches('/').to_owned(),
             base_query,
             headers,
-            shown_url: secrets::mask(&quote(&without_query(&settings.base_url), 200), &secrets),
-            secrets,
+            shown_url: hidden.clean(&quote(&without_query(&settings.base_url), 200)),
+            hidden,
             limits: Limits::new(settings.max_concurrency),
             adapter,
             settings,
@@ -244,7 +252,7 @@ impl Provider {
             attempts,
             key_variables: &self.settings.key_variables,
         };
-        run_error(asked, trouble, end, |text| secrets::mask(text, &self.secrets))
+        run_error(asked, trouble, end, &self.hidden)
     }
 
     fn paused(&self, model: &str, attempts: u32, wait: Duration) -> RunError {
@@ -329,6 +337,7 @@ impl Provider {
                 Unread::TooLong { .. } => too_long(),
             })?;
         self.pool.give_back(sender);
+        // What nests too deep to be read is refused here, by the reader's own bound.
         let answer: Value = serde_json::from_slice(&body).map_err(|error| {
             if error.is_eof() {
                 return Trouble::connection(format!("the answer broke off after {} bytes", body.len()));
@@ -491,5 +500,7 @@ mod tests {
             .headers
             .push(("Authorization".to_owned(), "s3cret-3".to_owned()));
         assert!(!format!("{settings:?}").contains("s3cret"));
+        let provider = Provider::new(settings, Box::new(crate::adapter::OpenAiChat::compatible())).unwrap();
+        assert!(!format!("{provider:?}").contains("s3cret"));
     }
 }

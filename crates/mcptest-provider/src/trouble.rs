@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
+use mcptest_core::redact::Redactor;
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_http::body::show;
@@ -12,6 +13,9 @@ use crate::retry::Next;
 
 /// Characters of a provider's own words that an error shows.
 const MOST_WORDS: usize = 300;
+
+/// So many characters of a secret may be seen where a text was cut: fewer happen by chance, and give nothing away.
+const MOST_OF_A_SECRET: usize = 4;
 
 /// Why one try gave no turn.
 #[derive(Debug)]
@@ -97,6 +101,44 @@ impl Trouble {
     }
 }
 
+/// What no message may show.
+pub(crate) struct Hidden {
+    redactor: Redactor,
+    /// The same values: a text that was cut may end in the beginning of one.
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hidden").finish_non_exhaustive()
+    }
+}
+
+impl Hidden {
+    pub(crate) fn new(secrets: Vec<String>) -> Self {
+        Self {
+            redactor: Redactor::new(secrets.iter().cloned()),
+            secrets,
+        }
+    }
+
+    /// Text without secrets, whole or cut off.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let clean = self.redactor.text(text);
+        let Some(before) = clean.strip_suffix('…') else {
+            return clean;
+        };
+        let cut = self.secrets.iter().flat_map(|secret| {
+            let ends = secret.char_indices().map(|(index, _)| index).skip(MOST_OF_A_SECRET + 1);
+            ends.map(|end| &secret[..end]).filter(|start| before.ends_with(start))
+        });
+        match cut.map(str::len).max() {
+            Some(length) => format!("{}…", &before[..before.len() - length]),
+            None => clean,
+        }
+    }
+}
+
 /// Who was asked for what, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
@@ -110,12 +152,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What the run's error says: who, what, how often, in whose words, and what to do.
-pub(crate) fn run_error(
-    asked: Asked<'_>,
-    trouble: &Trouble,
-    end: Option<Next>,
-    clean: impl Fn(&str) -> String,
-) -> RunError {
+pub(crate) fn run_error(asked: Asked<'_>, trouble: &Trouble, end: Option<Next>, hidden: &Hidden) -> RunError {
     let Asked { provider, model, .. } = asked;
     let mut message = match trouble.what {
         What::Answered(_, Some(status)) => format!("{provider} answered for {model} with {}", show(status)),
@@ -127,7 +164,7 @@ pub(crate) fn run_error(
     if asked.attempts > 1 {
         message.push_str(&format!(", {} times", asked.attempts));
     }
-    let words = one_line(shorten(clean(&trouble.words).trim(), MOST_WORDS).trim_end_matches('.'));
+    let words = one_line(shorten(hidden.clean(&trouble.words).trim(), MOST_WORDS).trim_end_matches('.'));
     if !words.is_empty() {
         message.push_str(&format!(": {words}"));
     }
@@ -192,21 +229,21 @@ mod tests {
             attempts,
             key_variables: &variables,
         };
-        run_error(asked, trouble, end, |text| text.replace("sk-1", "***"))
+        run_error(asked, trouble, end, &Hidden::new(vec!["s3cret-value".to_owned()]))
     }
 
     #[test]
     fn who_what_how_often_in_whose_words_and_what_to_do() {
         let status = Some(StatusCode::TOO_MANY_REQUESTS);
         let error = told(
-            &Trouble::answered(FailureKind::RateLimit, status, "slow\ndown, sk-1."),
+            &Trouble::answered(FailureKind::RateLimit, status, "slow\ndown, s3cret-value."),
             9,
             Some(Next::TriedEnough),
         );
         assert_eq!(error.kind, ErrorKind::RateLimit);
         assert_eq!(
             error.message,
-            "acme answered for m-1 with HTTP 429 Too Many Requests, 9 times: slow\\ndown, ***. Run fewer at once (`providers.acme.max_concurrency`), allow more tries (`providers.acme.retries`), or come back later."
+            "acme answered for m-1 with HTTP 429 Too Many Requests, 9 times: slow\\ndown, [redacted]. Run fewer at once (`providers.acme.max_concurrency`), allow more tries (`providers.acme.retries`), or come back later."
         );
         let error = told(
             &Trouble::answered(FailureKind::Auth, Some(StatusCode::UNAUTHORIZED), ""),
@@ -225,6 +262,20 @@ mod tests {
         );
         assert_eq!(error.kind, ErrorKind::Transport);
         assert!(error.message.contains("It asks to wait 91s"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_secret_that_was_cut_off_is_hidden_too() {
+        let hidden = Hidden::new(vec!["s3cret-value".to_owned()]);
+        for (text, clean) in [
+            ("your key s3cret-va…", "your key …"),
+            ("your key s3cre…", "your key …"),
+            ("your key s3cr…", "your key s3cr…"),
+            ("your key s3cret-value…", "your key [redacted]…"),
+            ("nothing here…", "nothing here…"),
+        ] {
+            assert_eq!(hidden.clean(text), clean);
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server.
+//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server, their stand-ins for
+//! model providers and a real small model against our agents.
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
@@ -7,13 +8,17 @@ mod inspector;
 mod lab;
 pub mod parts;
 mod processes;
+mod providers;
 mod readers;
 mod signals;
+mod small_model;
+mod stand_ins;
 mod suites;
 
 use anyhow::Result;
 
 use lab::Lab;
+use stand_ins::StandIns;
 
 /// Runs the checks whose name contains the text; without one, all. True if none failed.
 pub fn run(only: Option<&str>) -> Result<bool> {
@@ -28,6 +33,10 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
+    let stand_ins = StandIns::new(&lab);
+    providers::run(&lab, &stand_ins, &mut checks);
+    small_model::run(&lab, &stand_ins, &mut checks);
+    drop(stand_ins);
     lab.clean_up();
     println!("{} passed, {} failed", checks.passed, checks.failed);
     Ok(checks.failed == 0 && checks.passed > 0)

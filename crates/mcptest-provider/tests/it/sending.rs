@@ -164,7 +164,7 @@ async fn refusals_that_do_not_pass_end_in_a_typed_error() {
     });
     let error = once(&stand_in, 2).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::RateLimit);
-    let words = "acme answered for m-1 with HTTP 429 Too Many Requests, 3 times: \"slow down, ***\". ";
+    let words = "acme answered for m-1 with HTTP 429 Too Many Requests, 3 times: \"slow down, [redacted]\". ";
     assert!(error.message.starts_with(words), "{}", error.message);
     assert_eq!(stand_in.seen().len(), 3);
 }
