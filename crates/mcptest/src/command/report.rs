@@ -8,20 +8,17 @@ use mcptest_report::merge::merge;
 use mcptest_report::{ExitCode, Redactor, Report};
 
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
+use crate::failure::Failure;
 use crate::output::{self, Output};
 
-pub fn report(args: &RenderArgs, output: &Output) -> ExitCode {
-    let done = match &args.command {
-        Some(ReportCommand::Merge(args)) => try_merge(args, output),
-        None => try_report(args, output),
-    };
-    done.unwrap_or_else(|words| {
-        output.error(&words);
-        ExitCode::CouldNotRun
+pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
+    Ok(match &args.command {
+        Some(ReportCommand::Merge(args)) => merged(args, output)?,
+        None => shown(args, output)?,
     })
 }
 
-fn try_report(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
+fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     let reporters = output::reporters(&args.report)?;
     // The command line asks for it.
     let current = args.current.as_deref().unwrap_or(Path::new("-"));
@@ -42,7 +39,7 @@ fn try_report(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     Ok(comparison.exit_code)
 }
 
-fn try_merge(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
+fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
     let parts = args
         .reports
         .iter()

@@ -21,20 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 use self::select::Planned;
 use crate::cli::RunArgs;
+use crate::failure::Failure;
 use crate::output::{self, Output, Reporter};
 use crate::{secrets, suites};
 
-pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
-    let done = Job::new(args, output).and_then(|job| {
-        if args.many.watch {
-            watch::watch(&job)
-        } else {
-            job.pass(&mut Vec::new())
-        }
-    });
-    done.unwrap_or_else(|words| {
-        output.error(&words);
-        ExitCode::CouldNotRun
+pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let job = Job::new(args, output)?;
+    Ok(if args.many.watch {
+        watch::watch(&job)?
+    } else {
+        job.pass(&mut Vec::new())?
     })
 }
 

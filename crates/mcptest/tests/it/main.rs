@@ -6,6 +6,8 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
+//! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -23,6 +25,8 @@
 
 mod bad_suites;
 mod bounds;
+mod cassettes;
+mod catalogs;
 mod docs;
 mod doctor;
 mod examples;
