@@ -106,6 +106,8 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
 /// # Errors
 /// What cannot be read, or that nothing is named. A server that does not start is no error but a result.
 pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
+    // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
+    std::thread::spawn(mcptest_core::tokens::prepare);
     let Sources { sources, secrets } = named(args, output)?;
     if sources.is_empty() {
         let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";

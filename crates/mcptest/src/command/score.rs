@@ -62,6 +62,12 @@ fn read(path: &Path) -> Result<Vec<Trace>, String> {
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{name}:{line}: not UTF-8")
     })?;
+    // A cassette says so in its first line.
+    if text.lines().take(3).any(|line| line.contains(mcptest_cassette::FORMAT)) {
+        let cassette =
+            mcptest_cassette::parse(&name.to_string(), text.as_bytes()).map_err(|error| error.to_string())?;
+        return mcptest_cassette::traces(cassette).map_err(|words| format!("{name}: {words}"));
+    }
     trace::read(&text).map_err(|error| {
         format!(
             "{name}:{}:{}: not a trace: {}\n  a trace is a JSON object with at least `tool_calls`, see `mcptest schema trace`",
