@@ -570,6 +570,8 @@ Examples:
   mcptest score suite.yml --trace run.json
   # connecting and listing work, the first two searches are lost:
   mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
+  # an agent that only speaks stdio, in front of a server over HTTP:
+  mcptest proxy --record run.json --url https://example.com/mcp --header 'Authorization: Bearer …'
   # eight more tools to choose from, which nobody has:
   mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
@@ -598,8 +600,14 @@ pub struct ProxyArgs {
     /// The number of the run that the trace is of, from 1. Each has distractors of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
+    /// The address of a server over streamable HTTP, in place of a command. The client still speaks over stdio.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present = "command")]
+    pub url: Option<String>,
+    /// A header for `--url`. Its value is in no trace and no message. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// The server's program and its arguments, after `--`.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
