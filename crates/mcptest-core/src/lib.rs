@@ -13,6 +13,7 @@
 //! | [`target`] | the path language that selects a value |
 //! | [`matcher`] | what a selected value must look like |
 //! | [`expect`] | target and matcher together, and the outcome of applying them |
+//! | [`snapshot`] | answers kept in files: what is kept of them, and how a later one is held against it |
 //! | [`eval`] | the gates, one file each, and their registry |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
@@ -49,6 +50,7 @@ pub mod quality;
 pub mod random;
 mod ratio;
 pub mod redact;
+pub mod snapshot;
 pub mod statistics;
 pub mod target;
 pub mod text;

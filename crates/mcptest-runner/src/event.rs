@@ -20,6 +20,11 @@ pub enum Event {
         /// In one line.
         text: String,
     },
+    /// Something was done that was asked for, such as writing a snapshot.
+    Note {
+        /// In one line.
+        text: String,
+    },
     /// A run or direct call is over.
     Finished {
         /// Its row's name.

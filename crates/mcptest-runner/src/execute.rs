@@ -10,8 +10,8 @@ use mcptest_core::verdict::Verdict;
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{Test, ToolTest};
-use serde_json::{Value, json};
+use mcptest_suite::suite::Test;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use crate::judge::{self, Bench};
 use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
+use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::Stage;
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
@@ -34,6 +35,8 @@ pub struct RunSettings {
     pub timeout: Option<Duration>,
     /// How many runs at once, before whatever the suite says.
     pub jobs: Option<u32>,
+    /// What is done with the snapshots of direct tool tests.
+    pub snapshots: SnapshotMode,
     /// What `mcptest` as a server's program means.
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
@@ -60,10 +63,15 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
         suite: Arc::clone(&suite),
         sessions,
         models: Models::default(),
+        snapshots: Snapshots::new(settings.snapshots, &suite),
         on_event: Arc::clone(&settings.on_event),
     });
     let finished = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    for file in stage.snapshots.unused(&suite) {
+        let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
+        stage.tell(Event::Note { text });
+    }
     let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
     let mut report = conclude(&suite, &cases, finished, interrupted);
     if let Some(timing) = &mut report.timing {
@@ -77,9 +85,18 @@ struct Finished {
     case: usize,
     run: u32,
     trace: Trace,
-    /// For a direct call: what its assertions look into.
-    seen: Option<Value>,
+    besides: Besides,
     duration: Duration,
+}
+
+/// What a run leaves besides its trace.
+enum Besides {
+    /// An agent's run: nothing.
+    Nothing,
+    /// A direct call: what came of its expectations.
+    Assertions(Vec<Assertion>),
+    /// A look at a catalog: what the server lists.
+    Listed(Option<Value>),
 }
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
@@ -91,29 +108,34 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
             let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
             let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
+                let test = &stage.suite.tests[case.test];
                 let work = async {
+                    // Before the permit: whoever has to wait for a server keeps nobody else from working.
+                    let _turn = stage.sessions.turns.take(test).await;
                     // The semaphore is never closed.
                     let _permit = permits.acquire_owned().await.ok()?;
                     let name = case.row(run);
                     stage.tell(Event::Started { name: name.clone() });
                     let began = Instant::now();
-                    let (trace, seen) = carry_out(&stage, &case, run).await;
+                    let (trace, besides) = carry_out(&stage, &case, run, &cancel).await?;
                     let finished = Finished {
                         case: case_index,
                         run,
                         trace,
-                        seen,
+                        besides,
                         duration: began.elapsed(),
                     };
                     stage.tell(Event::Finished {
                         name,
-                        verdict: preview(&stage.suite.tests[case.test], &finished),
+                        verdict: preview(test, &finished),
                     });
                     Some(finished)
                 };
+                // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+                let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
                 tokio::select! {
                     biased;
-                    () = cancel.cancelled() => None,
+                    () = cancel.cancelled(), if !cleans_up => None,
                     finished = work => finished,
                 }
             });
@@ -132,41 +154,45 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
     finished
 }
 
-async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value>) {
+/// One run. Nothing is left of a direct call that was broken off.
+async fn carry_out(stage: &Stage, case: &Case, run: u32, cancel: &CancellationToken) -> Option<(Trace, Besides)> {
     let test = &stage.suite.tests[case.test];
-    let (mut trace, seen) = match test {
+    let (mut trace, besides) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, test, model, run).await, None)
+            (agent_run(stage, test, model, run).await, Besides::Nothing)
         }
-        Test::Tool(test) => tool_call(test, &stage.sessions).await,
-        Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
+        Test::Tool(test) => {
+            let called = tool_call(stage, test, cancel).await?;
+            (called.trace, Besides::Assertions(called.assertions))
+        }
+        Test::ToolQuality(test) => {
+            let (trace, listed) = tool_list(test, &stage.sessions).await;
+            (trace, Besides::Listed(listed))
+        }
     };
     trace.test = Some(test.name().to_owned());
     trace.model.clone_from(&case.model);
     trace.run = Some(u64::from(run));
-    (trace, seen)
+    Some((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
 fn preview(test: &Test, finished: &Finished) -> Verdict {
-    let (expect, seen) = match test {
-        Test::Agent(test) if !test.expect.is_empty() => (&test.expect, Some(finished.trace.observable())),
-        Test::Agent(test) => (&test.expect, None),
-        Test::Tool(test) => (&test.expect, finished.seen.clone()),
-        Test::ToolQuality(test) => {
-            let bench = judge::quality_gate(test, finished.seen.as_ref());
-            return finished.trace.error.as_ref().map_or(bench.verdict, |_| Verdict::Error);
+    let error = finished.trace.error.as_ref();
+    match (test, &finished.besides) {
+        (Test::ToolQuality(test), Besides::Listed(listed)) => error.map_or_else(
+            || judge::quality_gate(test, listed.as_ref()).verdict,
+            |_| Verdict::Error,
+        ),
+        (Test::Agent(test), _) if !test.expect.is_empty() => {
+            let seen = finished.trace.observable();
+            let applied = test.expect.iter().map(|expectation| expectation.apply(&seen, None));
+            judge::verdict_of(error, &applied.collect::<Vec<_>>())
         }
-    };
-    let assertions: Vec<Assertion> = match seen {
-        Some(seen) => expect
-            .iter()
-            .map(|expectation| expectation.apply(&seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    judge::verdict_of(finished.trace.error.as_ref(), &assertions)
+        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        _ => judge::verdict_of(error, &[]),
+    }
 }
 
 fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted: bool) -> Report {
@@ -209,13 +235,20 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
             }
             Test::Tool(test) => {
                 for one in finished {
-                    let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
-                    tests.push(judge::tool(&bench, test, one.trace, one.seen.as_ref(), slow));
+                    let assertions = match one.besides {
+                        Besides::Assertions(assertions) => assertions,
+                        Besides::Nothing | Besides::Listed(_) => Vec::new(),
+                    };
+                    tests.push(judge::tool(&bench, test, one.trace, assertions));
                 }
             }
             Test::ToolQuality(test) => {
                 for one in finished {
-                    tests.push(judge::tool_quality(&bench, test, one.trace, one.seen.as_ref()));
+                    let listed = match one.besides {
+                        Besides::Listed(listed) => listed,
+                        Besides::Nothing | Besides::Assertions(_) => None,
+                    };
+                    tests.push(judge::tool_quality(&bench, test, one.trace, listed.as_ref()));
                 }
             }
         }
@@ -223,21 +256,6 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
     let mut report = Report::conclude(tests, interrupted);
     report.timing = Some(timing);
     report
-}
-
-/// The time is told only where it is too long: a passing report does not change with the weather.
-fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
-    let most = test.max_duration?;
-    let passed = took <= most;
-    Some(Assertion {
-        target: "duration_ms".to_owned(),
-        matcher: json!({"<=": millis(most)}),
-        actual: if passed { Value::Null } else { millis(took).into() },
-        passed,
-        default: false,
-        reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
-        diff: Vec::new(),
-    })
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,22 +1,25 @@
 //! What the schema cannot say: that names refer to something, that expressions compile, that a test can be run.
 
+mod tools;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mcptest_core::eval::discovery::Discovery;
 use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::fault::Fault;
-use mcptest_core::matcher::{Matcher, Problem};
+use mcptest_core::matcher::Problem;
 use mcptest_core::quality;
 use mcptest_core::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::{Diagnostic, Document, NodeValue, Span, suggest};
 use serde_json::Value;
 
-use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolQualityFile, ToolTestFile, WrittenDuration};
+use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolQualityFile, WrittenDuration};
 use crate::import::{Broken, Part};
 use crate::load::{LoadOptions, Purpose};
-use crate::suite::{AgentTest, HttpAddress, NoEvidence, Server, Suite, Test, ToolQualityTest, ToolTest};
+use crate::suite::{AgentTest, HttpAddress, NoEvidence, Server, Suite, Test, ToolQualityTest};
 
 /// Roots of a direct tool test.
 const TOOL_ROOTS: [&str; 2] = ["result", "error"];
@@ -37,6 +40,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         suite: Suite::default(),
         problems: Vec::new(),
         names: BTreeMap::new(),
+        snapshots: BTreeMap::new(),
         faults: Vec::new(),
     };
     for part in parts {
@@ -44,6 +48,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         checker.run_options(part);
         checker.prices(part);
         checker.faults(part);
+        checker.suite.snapshot_folders.push(tools::snapshot_folder(part));
     }
     for part in parts {
         checker.tests(part);
@@ -134,6 +139,8 @@ struct Checker<'a> {
     problems: Vec<Diagnostic>,
     /// Test names with the line of their first use.
     names: BTreeMap<String, String>,
+    /// Snapshot files with the test that each belongs to.
+    snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
     faults: Vec<Fault>,
 }
@@ -174,10 +181,22 @@ impl Checker<'_> {
             server.http = self.http(part, at, name, file, url);
             return server.http.is_some().then_some(server);
         }
-        if !file.headers.is_empty() {
+        let for_http = [
+            (
+                "headers",
+                !file.headers.is_empty(),
+                "headers are for a server with a `url`",
+            ),
+            (
+                "bearer",
+                file.bearer.is_some(),
+                "a bearer token is for a server with a `url`",
+            ),
+        ];
+        for (key, _, words) in for_http.iter().filter(|(_, written, _)| *written) {
             self.problems.push(
                 part.document
-                    .diagnostic_at(&format!("{at}/headers"), "headers are for a server with a `url`")
+                    .diagnostic_at(&format!("{at}/{key}"), *words)
                     .help("a program takes its secrets from `env:`"),
             );
         }
@@ -234,13 +253,36 @@ impl Checker<'_> {
                     .help("write it as `http://127.0.0.1:3000/mcp`"),
             );
         }
+        let mut headers: Vec<(String, String)> = file
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.0.clone()))
+            .collect();
+        if let Some(token) = &file.bearer {
+            let token_at = format!("{at}/bearer");
+            if headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+            {
+                fine = false;
+                let words = "`bearer` and a header `Authorization` are two answers to one question";
+                self.problems
+                    .push(part.document.diagnostic_at(&token_at, words).help("keep one of them"));
+            }
+            if !token.chars().all(|c| c.is_ascii_graphic()) {
+                fine = false;
+                let words = "a bearer token is one word of printable ASCII characters";
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(&token_at, words)
+                        .help("write the token alone, without `Bearer`"),
+                );
+            }
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
         fine.then(|| HttpAddress {
             url: url.to_owned(),
-            headers: file
-                .headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.0.clone()))
-                .collect(),
+            headers,
         })
     }
 
@@ -577,30 +619,6 @@ impl Checker<'_> {
             self.problems
                 .push(unknown_name(part, &place, "server", server, &known, "servers"));
         }
-    }
-
-    fn tool_test(&mut self, part: &Part, at: &str, file: &ToolTestFile) {
-        self.name(part, at, &file.name);
-        self.named_server(part, at, &file.server);
-        let place = format!("{at}/expect{}", file.expect.assertions_at);
-        let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
-        if file.expect.assertions.is_empty() {
-            expect = vec![
-                Expectation::default_of("error", Matcher::exact(Value::Null)),
-                Expectation::default_of("result.is_error", Matcher::exact(Value::Bool(false))),
-            ];
-        }
-        let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
-        self.suite.tests.push(Test::Tool(ToolTest {
-            name: file.name.clone(),
-            server: file.server.clone(),
-            tool: file.tool.clone(),
-            args: file.args.clone().unwrap_or_default(),
-            expect,
-            max_duration: file.expect.max_duration_ms.map(Duration::from_millis),
-            timeout,
-            tags: file.tags.clone(),
-        }));
     }
 
     fn is_declared(&self, server: &str) -> bool {

@@ -146,6 +146,9 @@ impl Reader<'_> {
                 }
                 self.secret(name, value.0.clone());
             }
+            if let Some(token) = &server.bearer {
+                self.secret("authorization", token.clone());
+            }
         }
         self.gathered.parts.push(Part { document, file, dir });
     }

@@ -12,8 +12,11 @@ mod interpolate;
 mod load;
 mod schema;
 pub mod suite;
+pub mod template;
+mod tool_file;
 
 pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};
+pub use mcptest_yaml::suggest;
 pub use schema::suite_schema;
 pub use suite::Suite;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings};
+use mcptest_runner::{Event, Filter, RunSettings, SnapshotMode};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +27,7 @@ pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
 
 fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     let reporters = output::reporters(&args.report)?;
+    let snapshots = snapshot_mode(args)?;
     let named: Vec<_> = args.suites.iter().chain(&args.config).cloned().collect();
     let Some(suites) = load_all(&suites::find(&named)?, output) else {
         return Ok(ExitCode::CouldNotRun);
@@ -49,6 +50,7 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
             },
             timeout: args.timeout,
             jobs: args.jobs,
+            snapshots,
             this_program,
             cancel,
             on_event: progress.listener(),
@@ -69,6 +71,22 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
         write_traces(&file.display().to_string(), &report, &redactor)?;
     }
     Ok(report.exit_code)
+}
+
+/// What is done with snapshots. In CI nobody looks at what is written, so writing has to be asked for twice.
+fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
+    if !args.update_snapshots {
+        return Ok(SnapshotMode::Compare);
+    }
+    let ci = std::env::var("CI").unwrap_or_default();
+    if !matches!(ci.as_str(), "" | "0" | "false") && !args.allow_ci_updates {
+        return Err(format!(
+            "`--update-snapshots` is refused in CI (the environment variable CI is `{}`): whatever the server answers would pass; \
+             update where you can look at the difference, or add `--allow-ci-updates`",
+            mcptest_core::text::one_line(&ci)
+        ));
+    }
+    Ok(SnapshotMode::Update)
 }
 
 fn load_all(files: &[std::path::PathBuf], output: &Output) -> Option<Vec<Arc<Suite>>> {
@@ -183,10 +201,10 @@ impl Progress {
 
     fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
         let Some(bar) = self.0.clone() else {
-            return Arc::new(|event| {
-                if let Event::Warning { text } = event {
-                    output::talk(&warning(&text));
-                }
+            return Arc::new(|event| match event {
+                Event::Warning { text } => output::talk(&warning(&text)),
+                Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
+                Event::Planned { .. } | Event::Started { .. } | Event::Finished { .. } => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -195,6 +213,7 @@ impl Progress {
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
             Event::Warning { text } => bar.println(warning(&text)),
+            Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })
     }
 

@@ -12,6 +12,7 @@
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
+//! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
@@ -32,3 +33,4 @@ mod scoring;
 mod servers;
 mod suites;
 mod support;
+mod tools;
