@@ -4,6 +4,7 @@ mod tools;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::eval::discovery::Discovery;
@@ -13,7 +14,7 @@ use mcptest_core::fault::Fault;
 use mcptest_core::matcher::Problem;
 use mcptest_core::quality;
 use mcptest_core::trace::OBSERVABLE_ROOTS;
-use mcptest_yaml::{Diagnostic, Document, NodeValue, Span, suggest};
+use mcptest_yaml::{Diagnostic, Document, NodeValue, Source, Span, suggest};
 use serde_json::Value;
 
 use crate::file::{AgentFields, Entry, NoEvidenceFile, ServerFile, ToolQualityFile, WrittenDuration};
@@ -137,8 +138,8 @@ struct Checker<'a> {
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
-    /// Test names with the line of their first use.
-    names: BTreeMap<String, String>,
+    /// Test names with the place of their first use.
+    names: BTreeMap<String, (Arc<Source>, Span)>,
     /// Snapshot files with the test that each belongs to.
     snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
@@ -635,15 +636,16 @@ impl Checker<'_> {
     /// Rows of the report and traces find their test by name.
     fn name(&mut self, part: &Part, at: &str, name: &str) {
         let span = part.document.span_at(&format!("{at}/name"));
-        let (line, _) = part.document.source().line_column(span.start);
-        let place = format!("{}:{line}", part.document.source().name());
-        if let Some(first) = self.names.get(name) {
+        if let Some((source, first)) = self.names.get(name) {
+            let (line, _) = source.line_column(first.start);
+            let first = format!("{}:{line}", source.name());
             self.problems.push(
                 part.document
                     .error(span, format!("a second test called `{name}`"))
                     .label(format!("the first is at {first}")),
             );
         } else {
+            let place = (Arc::clone(part.document.source()), span);
             self.names.insert(name.to_owned(), place);
         }
     }

@@ -42,7 +42,7 @@ pub(crate) struct Interpolated {
 /// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is left for [`crate::template`], and whatever else could be
 /// taken for such a reference then is escaped.
 pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
-    let original = document.clone();
+    let original = document.without_values();
     let mut done = Interpolated {
         variables: scope.outer.clone(),
         ..Interpolated::default()
