@@ -117,7 +117,7 @@ impl<'a> Visit<'a> {
             }
             return Err(fixture_error(words));
         }
-        self.save(&call.save, &observe(&outcome, &short))
+        self.save(&call.save, &observe(outcome, &short))
     }
 
     /// Makes all teardown calls, also after one of them failed; the first failure is told. A test that reached no server has nothing to clean up,

@@ -85,7 +85,7 @@ async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called:
     let outcome = session.call(&test.tool, &args, test.timeout).await?;
     let took = began.elapsed();
     let short = reply(&outcome);
-    let seen = observe(&outcome, &short);
+    let seen = observe(outcome, &short);
     let mut assertions: Vec<Assertion> = test
         .expect
         .iter()
@@ -116,12 +116,12 @@ async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called:
 }
 
 /// What assertions look into: the result as the server sent it, with `is_error` and `text` beside it, and `error`, which is `null` when there is none.
-pub(crate) fn observe(outcome: &CallOutcome, short: &ToolReply) -> Value {
+pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
     match outcome {
         CallOutcome::Result(result) => {
             let mut result = match result {
-                Value::Object(map) => map.clone(),
-                other => Map::from_iter([("value".to_owned(), other.clone())]),
+                Value::Object(map) => map,
+                other => Map::from_iter([("value".to_owned(), other)]),
             };
             result.insert("is_error".to_owned(), short.is_error.into());
             result.insert("text".to_owned(), short.text().into());
@@ -234,8 +234,11 @@ mod tests {
             tokens::count(r#"{"a":1}"#)
         );
         assert_eq!(response_tokens(&reply_of(json!({}))), 0);
-        let refused: mcptest_wire::RpcError =
-            serde_json::from_value(json!({"code": -1, "message": "hello world"})).unwrap();
+        let refused = mcptest_wire::RpcError {
+            code: -1,
+            message: "hello world".to_owned(),
+            data: None,
+        };
         assert_eq!(response_tokens(&reply(&CallOutcome::Error(refused))), 2);
     }
 

@@ -15,7 +15,7 @@ use crate::error::WireErrorKind;
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response, RpcError};
 use crate::limits::Limits;
 use crate::process::describe_exit;
-use crate::text::quote;
+use crate::text::{clip, quote};
 use crate::violation::{ViolationKind, Violations};
 
 /// Ids we stopped waiting for and still recognise. Older ones count as answered.
@@ -97,6 +97,7 @@ pub(crate) struct State {
     pub(crate) closed: Option<Closed>,
     pub(crate) exit: Option<ExitStatus>,
     pub(crate) violations: Violations,
+    /// The last line of the server, cut but not cleaned.
     pub(crate) last_line: Option<String>,
     pub(crate) late_replies: u64,
     pub(crate) batches_allowed: bool,
@@ -250,7 +251,8 @@ impl State {
         let mut classified = jsonrpc::classify(line);
         let raw = std::mem::take(&mut classified.raw);
         if !raw.trim().is_empty() {
-            self.last_line = Some(quote(&raw, self.limits.max_text_chars));
+            // Cleaned when it is shown, which is seldom.
+            self.last_line = Some(clip(&raw, self.limits.max_text_chars));
         }
         if !terminated {
             self.violations.record(ViolationKind::Unterminated, "", &raw);
