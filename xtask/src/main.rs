@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod catalogs;
 mod e2e;
 mod gate_pages;
 mod generate;
@@ -14,6 +15,8 @@ mod public_traces;
 mod workspace;
 
 use std::process::ExitCode;
+
+use bench::Options;
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
@@ -23,7 +26,11 @@ Commands:
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a text, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
+  catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
+                            opinion (npm and python3 are needed)
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
+  bench mock [FLAGS]        the mock server beside servers on the official SDKs, FastMCP and a bare axum handler
+                            (npm and python3 are needed); --strict exits 1 when a target is missed, --json, --quick
 ";
 
 fn main() -> ExitCode {
@@ -35,8 +42,12 @@ fn main() -> ExitCode {
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
+        ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
+        ["bench", "mock", flags @ ..] if Options::parse(flags).is_some() => {
+            bench::mock::run(Options::parse(flags).unwrap_or_default())
+        }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)

@@ -13,7 +13,7 @@ pub fn root() -> &'static Path {
 }
 
 /// The cargo that runs us, or the one on PATH.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
@@ -41,20 +41,23 @@ pub enum Profile {
 
 /// Builds the program and says where it is.
 pub fn build(profile: Profile) -> Result<PathBuf> {
-    let mut command = cargo();
-    command.args([
-        "build",
-        "--package=mcptest",
-        "--bin=mcptest",
-        "--message-format=json-render-diagnostics",
-    ]);
-    match profile {
-        Profile::Dev => {}
-        Profile::Release => {
-            command.arg("--release");
-        }
-    }
-    let output = command
+    let release = match profile {
+        Profile::Dev => None,
+        Profile::Release => Some("--release"),
+    };
+    built("mcptest", "bin", "mcptest", release)
+}
+
+/// Builds an example of a package and says where it is.
+pub fn build_example(package: &str, example: &str) -> Result<PathBuf> {
+    built(package, "example", example, None)
+}
+
+fn built(package: &str, kind: &str, name: &str, release: Option<&str>) -> Result<PathBuf> {
+    let output = cargo()
+        .args(["build", "--message-format=json-render-diagnostics"])
+        .args([format!("--package={package}"), format!("--{kind}={name}")])
+        .args(release)
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo build")?;
@@ -63,8 +66,8 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| {
-            let is_ours = message["target"]["name"] == "mcptest" && message["target"]["kind"][0] == "bin";
-            message["executable"].as_str().filter(|_| is_ours).map(PathBuf::from)
+            let is_it = message["target"]["name"] == name && message["target"]["kind"][0] == kind;
+            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
         })
         .context("cargo build did not say where the program is")
 }

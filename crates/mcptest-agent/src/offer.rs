@@ -55,11 +55,7 @@ impl Offer {
     /// Adds tools that no server has, and puts all in a new order: position by position, the index of the tool that stands there.
     pub fn inject(&mut self, fakes: Vec<Tool>, refusal: fn(&str) -> String, order: impl Fn(usize) -> Vec<usize>) {
         for fake in fakes {
-            let server = fake
-                .server()
-                .or(self.servers.first().map(String::as_str))
-                .unwrap_or_default()
-                .to_owned();
+            let server = self.server_of(&fake);
             let answer = refusal(fake.name());
             self.add(server, fake, Some(answer));
         }
@@ -68,6 +64,27 @@ impl Offer {
             .into_iter()
             .filter_map(|index| old.get_mut(index)?.take())
             .collect();
+    }
+
+    /// Adds tools that no server has, each with what a call to it is answered with, and puts all in the order of these wire names. A tool
+    /// without a name there comes last.
+    pub fn inject_in_order(&mut self, fakes: Vec<(Tool, String)>, order: &[String]) {
+        for (fake, answer) in fakes {
+            let server = self.server_of(&fake);
+            self.add(server, fake, Some(answer));
+        }
+        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools).into_iter().map(Some).collect();
+        for name in order {
+            let named = |tool: &&mut Option<OfferedTool>| tool.as_ref().is_some_and(|tool| tool.wire_name == *name);
+            self.tools.extend(old.iter_mut().find(named).and_then(Option::take));
+        }
+        self.tools.extend(old.into_iter().flatten());
+    }
+
+    /// A fake says whose tool it pretends to be; if not, it is the first server's.
+    fn server_of(&self, fake: &Tool) -> String {
+        let server = fake.server().or(self.servers.first().map(String::as_str));
+        server.unwrap_or_default().to_owned()
     }
 
     /// The tools, in order.
@@ -133,6 +150,16 @@ mod tests {
             .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
             .collect();
         assert_eq!(names, [("x_v2", Some("not x_v2")), ("y", None), ("x", None)]);
+        let order: Vec<String> = offer.tools().iter().map(|tool| tool.wire_name.clone()).collect();
+        let mut again = super::tests::offer(&[("a", &["x", "y"])]);
+        let fake = offer.tools()[0].tool.clone();
+        again.inject_in_order(vec![(fake, "not x_v2".to_owned())], &order);
+        let again: Vec<_> = again
+            .tools()
+            .iter()
+            .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
+            .collect();
+        assert_eq!(again, names);
     }
 
     #[test]

@@ -30,7 +30,9 @@
 //! | [`catalog_diff`] | what changed between two catalogs, and what that breaks |
 //! | [`mutate`] | small typed changes to traces, to see whether gates bite |
 //! | [`verdict`] | the four verdicts and the typed causes of errors |
+//! | [`protocol`] | what both ends of MCP agree on: revisions, headers |
 //! | [`redact`] | taking secrets out of texts and values |
+//! | [`volatile`] | values that are different in every run, and the placeholders for them |
 //! | [`text`] | making untrusted text safe to show |
 
 pub mod catalog;
@@ -46,6 +48,7 @@ pub mod matcher;
 pub mod mutate;
 pub mod percent;
 pub mod prices;
+pub mod protocol;
 pub mod quality;
 pub mod random;
 mod ratio;
@@ -59,3 +62,4 @@ pub mod tool_bench;
 pub mod tool_id;
 pub mod trace;
 pub mod verdict;
+pub mod volatile;

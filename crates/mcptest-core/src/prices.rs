@@ -196,6 +196,11 @@ impl Prices {
         &self.date
     }
 
+    /// The models that have a price.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.keys().map(String::as_str)
+    }
+
     /// These prices with a suite's own over them.
     ///
     /// # Errors

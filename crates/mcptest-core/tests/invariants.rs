@@ -5,6 +5,8 @@
 //! - Shuffling the keys of argument objects changes nothing at all.
 //! - Shuffling runs changes only figures that are about their order (decay and graceful degradation).
 
+mod support;
+
 use std::collections::BTreeSet;
 
 use mcptest_core::eval::{Context, GATES, GateOutcome, LoadContext, LoadedGate, Run};
@@ -13,6 +15,7 @@ use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use support::trace;
 
 /// A block of every gate, so that each has something to say about the traces below.
 fn blocks() -> Vec<(String, Value)> {
@@ -76,50 +79,6 @@ fn changed(before: &[GateOutcome], after: &[GateOutcome]) -> BTreeSet<String> {
         })
         .map(|(name, _)| name.clone())
         .collect()
-}
-
-fn trace() -> impl Strategy<Value = Trace> {
-    let tool = prop::sample::select(vec!["search", "find", "create_note", "delete_note", "weather_now"]);
-    let args = prop::collection::btree_map("[p-s]", 0_i64..3, 0..4);
-    let call = (tool, args, prop::option::of(any::<bool>()), any::<bool>());
-    let text = prop::sample::select(vec![
-        "",
-        "I created the note.",
-        "Done.",
-        "I will search.",
-        "The note was deleted.",
-    ]);
-    let parts = (
-        prop::collection::vec(call, 0..6),
-        prop::collection::vec(text, 0..4),
-        prop::option::of(0_u64..1000),
-    );
-    parts.prop_map(|(calls, texts, tokens)| {
-        let mut results = Vec::new();
-        let calls: Vec<Value> = calls
-            .into_iter()
-            .map(|(name, args, is_error, faulted)| {
-                let mut result = json!({});
-                if let Some(is_error) = is_error {
-                    result["is_error"] = is_error.into();
-                    if is_error && faulted {
-                        result["error_kind"] = "timeout".into();
-                        result["fault"] = "hung".into();
-                    }
-                }
-                results.push(result);
-                json!({"name": name, "server": "a", "args": args})
-            })
-            .collect();
-        let turns: Vec<Value> = texts.iter().map(|text| json!({"role": "assistant", "content": text})).collect();
-        let mut trace = json!({
-            "tool_calls": calls, "tool_results": results, "conversation": {"turns": turns}, "distractors": ["a.weather_now"],
-        });
-        if let Some(tokens) = tokens {
-            trace["conversation"]["tokens"] = json!({"total": tokens, "input": tokens, "output": 0});
-        }
-        serde_json::from_value(trace).expect("a trace")
-    })
 }
 
 /// Every assistant text, the closing one included, says something else.

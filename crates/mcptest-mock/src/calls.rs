@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcptest_core::protocol::Revision;
+use mcptest_core::protocol::headers::{ParamHeader, param_headers};
 use serde_json::{Map, Value, json};
 
 use crate::ask::ask;
 use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
 use crate::fault::{Fault, FaultState, Strike};
-use crate::headers::parameter_headers;
 use crate::jsonrpc::{RpcError, clip, write_json};
 use crate::later::Schedule;
 use crate::listed::{Listed, Outcome, members};
 use crate::manifest::LogLevel;
-use crate::revision::Revision;
 use crate::validate::{ArgumentCheck, ArgumentProblem};
 
 /// A tool that can be called.
@@ -24,13 +24,17 @@ pub(crate) struct Tool {
     ask: Vec<Vec<Ask>>,
     fault: Option<FaultState>,
     /// The arguments that headers repeat.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<ParamHeader>,
 }
 
 impl Tool {
     pub(crate) fn new(input_schema: Option<Value>, cases: Vec<Case>, ask: Vec<Vec<Ask>>, fault: Option<Fault>) -> Self {
         Self {
-            headers: input_schema.as_ref().map(parameter_headers).unwrap_or_default(),
+            // Where the annotations break the rules, clients must not call the tool, so there is nothing to hold them to.
+            headers: input_schema
+                .as_ref()
+                .and_then(|schema| param_headers(schema).ok())
+                .unwrap_or_default(),
             arguments: ArgumentCheck::new(input_schema),
             cases: cases.into_iter().map(|case| (case, AtomicUsize::new(0))).collect(),
             ask,

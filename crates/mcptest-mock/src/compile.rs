@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use mcptest_core::protocol::base64::is_base64;
 use serde_json::{Map, Value, json};
 
-use crate::content::{block_problems, is_base64};
+use crate::content::block_problems;
 use crate::fault::Fault;
 use crate::manifest::{
     AskSpec, BeforeSpec, BlockSpec, LogLevel, PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, ServerSpec,

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +20,9 @@ use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap,
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use mcptest_core::protocol::Revision;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
 use crate::headers::{header_mismatch, local_authority, local_origin};
@@ -29,9 +31,9 @@ use crate::jsonrpc::{
     UNSUPPORTED_PROTOCOL_VERSION,
 };
 use crate::later::{Deferred, Event};
-use crate::revision::Revision;
 use crate::server::MockServer;
 use crate::session::{META_VERSION, Session};
+use crate::workers::Workers;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -45,16 +47,21 @@ const MAX_SESSIONS: usize = 10_000;
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
-/// Serves the mock on a listener until the future is dropped. Every connection is a task of the current runtime.
+/// Serves the mock on a listener until the future is dropped. Connections are shared out over so many threads, the calling one included; what
+/// stays on it are tasks of the current runtime.
 ///
 /// # Errors
-/// Accepting connections failed.
-pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::Result<()> {
+/// Accepting connections failed, or a thread cannot be started.
+pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener, threads: NonZeroUsize) -> io::Result<()> {
     let state = Arc::new(State {
         server,
         sessions: Mutex::default(),
         next_session: AtomicU64::new(1),
     });
+    let serve = move |stream| {
+        tokio::spawn(serve_connection(Arc::clone(&state), stream));
+    };
+    let mut workers = Workers::new(threads, Arc::new(serve));
     loop {
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -64,18 +71,19 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
         };
         // Without it, an answer in two packets waits 40 ms for the first to be acknowledged.
         stream.set_nodelay(true)?;
-        let state = Arc::clone(&state);
-        tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let state = Arc::clone(&state);
-                async move { Ok::<_, Infallible>(state.answer(request).await) }
-            });
-            // A broken connection concerns nobody but its client.
-            let _ = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
+        workers.take(stream)?;
     }
+}
+
+async fn serve_connection(state: Arc<State>, stream: TcpStream) {
+    let service = service_fn(|request| {
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(state.answer(request).await) }
+    });
+    // A broken connection concerns nobody but its client.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
 }
 
 struct State {
@@ -159,7 +167,9 @@ impl State {
         let in_header = headers
             .get(PROTOCOL_VERSION)
             .map(|version| version.to_str().unwrap_or_default());
-        let header_stateless = in_header.and_then(Revision::parse).is_some_and(Revision::is_stateless);
+        let header_stateless = in_header
+            .and_then(Revision::from_wire)
+            .is_some_and(Revision::is_stateless);
         if header_stateless || in_body.is_some() || method == "server/discover" {
             if message.get("id").is_some()
                 && let Some(why) = header_mismatch(&headers, in_header, in_body, &message, |tool| {
@@ -175,7 +185,7 @@ impl State {
             }
             return self.handle(&Arc::default(), &message, accepts, true).await;
         }
-        if in_header.is_some_and(|version| Revision::parse(version).is_none()) {
+        if in_header.is_some_and(|version| Revision::from_wire(version).is_none()) {
             let error = RpcError::invalid_request("Invalid request: unknown MCP-Protocol-Version");
             return error_reply(StatusCode::BAD_REQUEST, id(), error);
         }
@@ -378,9 +388,10 @@ impl Accepts {
         }
         let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for range in values.flat_map(|value| value.split(',')) {
-            let range = range.split(';').next().unwrap_or(range).trim().to_ascii_lowercase();
-            accepts.json |= matches!(range.as_str(), "*/*" | "application/*" | "application/json");
-            accepts.events |= matches!(range.as_str(), "*/*" | "text/*" | "text/event-stream");
+            let range = range.split(';').next().unwrap_or(range).trim();
+            let is_one_of = |names: [&str; 3]| names.iter().any(|name| range.eq_ignore_ascii_case(name));
+            accepts.json |= is_one_of(["*/*", "application/*", "application/json"]);
+            accepts.events |= is_one_of(["*/*", "text/*", "text/event-stream"]);
         }
         (accepts.json || accepts.events).then_some(accepts)
     }
@@ -388,7 +399,9 @@ impl Accepts {
 
 fn stateless(headers: &HeaderMap) -> bool {
     let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
-    version.and_then(Revision::parse).is_some_and(Revision::is_stateless)
+    version
+        .and_then(Revision::from_wire)
+        .is_some_and(Revision::is_stateless)
 }
 
 /// The stateless revision says some errors in the status, too.

@@ -15,7 +15,6 @@
 //! | `fault.rs` | what goes wrong with calls on purpose |
 //! | `later.rs` | answers that come late, in parts, or never |
 //! | `resources.rs` | resources by pattern, completions |
-//! | `revision.rs` | the revisions of MCP and how they differ |
 //! | `jsonrpc.rs` | messages in, replies out |
 //! | `session.rs` | a connection, and which revision rules a request on it |
 //! | `server.rs`, `calls.rs`, `listed.rs` | the protocol: dispatch, calls, lists |
@@ -23,6 +22,7 @@
 //! | `preset.rs` | the bundled catalogs |
 //! | `ask.rs` | what is asked of the client before an answer |
 //! | `http.rs`, `headers.rs` | the streamable HTTP transport, and what its headers must say |
+//! | `workers.rs` | connections shared out over threads |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
 
 mod ask;
@@ -41,13 +41,13 @@ mod manifest;
 mod preset;
 mod record;
 mod resources;
-mod revision;
 mod server;
 mod session;
 mod stdio;
 mod template;
 mod timer;
 mod validate;
+mod workers;
 
 pub use compile::{Manifest, Problem};
 pub use fault::Fault;
@@ -61,7 +61,6 @@ pub use manifest::{
     manifest_schema,
 };
 pub use preset::Preset;
-pub use revision::Revision;
 pub use server::MockServer;
 pub use session::Session;
 pub use stdio::{MAX_LINE_BYTES, serve_stdio};

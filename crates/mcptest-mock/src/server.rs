@@ -2,18 +2,22 @@
 
 use std::sync::atomic::AtomicU64;
 
+use mcptest_core::protocol::Revision;
+use mcptest_core::protocol::headers::ParamHeader;
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};
 use crate::compile::{Manifest, Prompt, ResourceTemplate, Tool as CompiledTool};
 use crate::fault::FaultState;
-use crate::jsonrpc::{Incoming, PARSE_ERROR, Replies, Reply, ResultBody, RpcError, classify, clip, write_json};
+use crate::jsonrpc::{
+    INVALID_PARAMS, Incoming, PARSE_ERROR, RESOURCE_NOT_FOUND, Replies, Reply, ResultBody, RpcError, classify, clip,
+    write_json,
+};
 use crate::later::{Event, Schedule};
 use crate::listed::{Kind, Listed, Outcome, members};
 use crate::manifest::LogLevel;
 use crate::record::Recorder;
 use crate::resources::{complete, read_by_pattern};
-use crate::revision::Revision;
 use crate::session::{META_CAPABILITIES, Session, request_revision};
 
 /// How many messages a batch may hold.
@@ -126,8 +130,8 @@ impl MockServer {
         }
     }
 
-    /// The arguments of a tool that headers repeat over HTTP, each with the end of the header's name.
-    pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<(String, String)> {
+    /// The arguments of a tool that headers repeat over HTTP.
+    pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<ParamHeader> {
         let tool = self.tools.as_ref().and_then(|tools| tools.by_name.get(tool));
         tool.map(|tool| tool.headers.clone()).unwrap_or_default()
     }
@@ -218,7 +222,7 @@ impl MockServer {
                 None => Replies::None,
             };
         };
-        if !session.revision.is_some_and(Revision::has_batches) {
+        if !session.revision.is_some_and(Revision::allows_batches) {
             return refuse("Invalid request: only revision 2025-03-26 has batches");
         }
         if batch.is_empty() {
@@ -318,9 +322,9 @@ impl MockServer {
                 "Invalid params: protocolVersion is not a string",
             ));
         };
-        let revision = Revision::parse(requested)
+        let revision = Revision::from_wire(requested)
             .filter(|revision| !revision.is_stateless())
-            .unwrap_or(Revision::NEWEST_WITH_INITIALIZE);
+            .unwrap_or(Revision::LATEST_WITH_INITIALIZE);
         session.revision = Some(revision);
         session.capabilities = params.get("capabilities").cloned();
         let mut result = json!({
@@ -405,11 +409,8 @@ impl MockServer {
             return Ok(Outcome::cacheable(contents.as_slice()));
         }
         read_by_pattern(&self.templates, uri).ok_or_else(|| {
-            RpcError::new(
-                revision.resource_not_found_code(),
-                format!("Resource not found: {}", clip(uri)),
-            )
-            .with_data(json!({"uri": clip(uri)}))
+            RpcError::new(not_found_code(revision), format!("Resource not found: {}", clip(uri)))
+                .with_data(json!({"uri": clip(uri)}))
         })
     }
 
@@ -422,6 +423,15 @@ impl MockServer {
             result["instructions"] = instructions.clone().into();
         }
         Outcome::cacheable(members(&result))
+    }
+}
+
+/// The code for a resource that does not exist (SEP-2164 moved it to the standard "invalid params").
+fn not_found_code(revision: Revision) -> i32 {
+    if revision.is_stateless() {
+        INVALID_PARAMS
+    } else {
+        RESOURCE_NOT_FOUND
     }
 }
 

@@ -1,11 +1,11 @@
 //! A connection, and which revision of the protocol rules a request on it.
 
+use mcptest_core::protocol::Revision;
 use serde_json::{Map, Value, json};
 
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
 use crate::later::Event;
 use crate::manifest::LogLevel;
-use crate::revision::Revision;
 
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -51,7 +51,7 @@ fn revision_of(session: &Session, method: &str, params: &Map<String, Value>) -> 
     let requested = match version {
         None if method == "server/discover" => return Err(missing(META_VERSION)),
         None => None,
-        Some(Value::String(name)) => match Revision::parse(name) {
+        Some(Value::String(name)) => match Revision::from_wire(name) {
             Some(revision) => Some(revision),
             None => {
                 let supported = Revision::ALL.map(Revision::as_str);

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mcptest_core::redact::Redactor;
 use mcptest_core::trace::Trace;
-use serde_json::Value;
 
 /// Writing is put off while it would take more than this share of the time (one in so many parts).
 const SHARE: u32 = 20;
@@ -14,18 +14,17 @@ const SHARE: u32 = 20;
 /// Writes the trace of one session.
 pub(crate) struct Recorder {
     path: PathBuf,
-    secrets: Vec<String>,
+    redactor: Redactor,
     last: Option<(Instant, Duration)>,
 }
 
 impl Recorder {
     pub(crate) fn new(path: &Path, secrets: &[String]) -> Self {
-        let mut secrets: Vec<String> = secrets.iter().filter(|secret| secret.len() >= 6).cloned().collect();
-        // The longest first, so that no part of it is left over.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        // Hiding every `1` of a trace would hide the trace.
+        let secrets = secrets.iter().filter(|secret| secret.len() >= 6).cloned();
         Self {
             path: path.to_owned(),
-            secrets,
+            redactor: Redactor::new(secrets),
             last: None,
         }
     }
@@ -46,7 +45,7 @@ impl Recorder {
     pub(crate) fn write(&mut self, trace: &Trace) -> io::Result<()> {
         let started = Instant::now();
         let mut value = serde_json::to_value(trace).map_err(io::Error::other)?;
-        self.mask(&mut value);
+        self.redactor.value(&mut value);
         let mut text = value.to_string().into_bytes();
         text.push(b'\n');
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
@@ -60,21 +59,6 @@ impl Recorder {
         let ended = Instant::now();
         self.last = Some((ended, ended - started));
         written
-    }
-
-    fn mask(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                for secret in &self.secrets {
-                    if text.contains(secret.as_str()) {
-                        *text = text.replace(secret.as_str(), "***");
-                    }
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
-            Value::Object(map) => map.values_mut().for_each(|item| self.mask(item)),
-            _ => {}
-        }
     }
 }
 
@@ -100,7 +84,7 @@ mod tests {
         let text = fs::read_to_string(&path).expect("a file");
         assert_eq!(
             text,
-            "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is ***\",\"x\":1}}]}\n"
+            "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\",\"x\":1}}]}\n"
         );
         assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
     }

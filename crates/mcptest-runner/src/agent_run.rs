@@ -1,6 +1,7 @@
 //! Carrying out one run of an agent: servers, offer, faults, the loop.
 
-use mcptest_agent::{Offer, Task};
+use mcptest_agent::{Model, Offer, Task};
+use mcptest_cassette::{Catalog, Role};
 use mcptest_core::catalog::Tool;
 use mcptest_core::eval::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_core::fault::FaultState;
@@ -8,36 +9,45 @@ use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::AgentTest;
 
+use crate::cassettes::Tape;
 use crate::event::Event;
 use crate::sessions::{RunTools, Sessions};
 use crate::stage::Stage;
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run: u32) -> Trace {
+pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run: u32, tape: &Tape) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
-    // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = match stage.models.open(model, test, (run - 1) % test.runs + 1) {
-        Ok(model) => model,
-        Err(error) => return broken(error),
-    };
+    if let Some(error) = tape.error() {
+        return broken(error);
+    }
     let mut tools = RunTools::new(
         FaultState::new(&test.faults, test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let listed = list(test, &stage.sessions, &mut tools).await;
-    let trace = match listed.and_then(|listed| offer(stage, test, run, listed)) {
-        Err(error) => broken(error),
-        Ok((offer, distractors)) => {
+    let ready = prepare(stage, test, model, run, tape, &mut tools).await;
+    let trace = match ready {
+        Err(error) => {
+            if let Some(recorder) = tape.recorder() {
+                recorder.failed(&error);
+            }
+            broken(error)
+        }
+        Ok((model, offer, distractors)) => {
             let task = Task {
                 system: test.system.as_deref(),
                 prompt: &test.prompt,
                 max_turns: test.max_turns,
                 max_tokens: test.max_tokens,
             };
-            let mut trace = mcptest_agent::run(&task, model.as_ref(), &offer, &tools).await;
+            let model = model.as_ref();
+            let mut trace = match (tape.servers(), tape.recorder()) {
+                (Some(replay), _) => mcptest_agent::run(&task, model, &offer, &replay.tools()).await,
+                (None, Some(recorder)) => mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools)).await,
+                (None, None) => mcptest_agent::run(&task, model, &offer, &tools).await,
+            };
             trace.distractors = distractors;
             trace
         }
@@ -46,18 +56,46 @@ pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run:
     trace
 }
 
-/// The tools of each of the test's servers.
-async fn list(
+type Ready = (Box<dyn Model>, Offer, Option<Vec<String>>);
+
+/// The model and what it is offered.
+async fn prepare(
+    stage: &Stage,
     test: &AgentTest,
-    sessions: &Sessions,
+    model: &str,
+    run: u32,
+    tape: &Tape,
     tools: &mut RunTools<'_>,
-) -> Result<Vec<(String, Vec<Tool>)>, RunError> {
+) -> Result<Ready, RunError> {
+    // With several counts of distractors, each count has all the runs; a script starts again at each.
+    let model = stage.open_model(tape, Role::Agent, model, test, (run - 1) % test.runs + 1)?;
+    let catalogs = match tape.servers() {
+        Some(replay) => replay.catalogs().to_vec(),
+        None => {
+            let catalogs = list(test, &stage.sessions, tools).await?;
+            tape.listed(&catalogs, &stage.redactor)?;
+            catalogs
+        }
+    };
+    let listed = catalogs.iter().map(|one| (one.server.clone(), one.tools())).collect();
+    let (offer, distractors) = offer(stage, test, run, listed)?;
+    if let (Some(recorder), Some(_)) = (tape.recorder(), &distractors) {
+        recorder.offered(&offer);
+    }
+    Ok((model, offer, distractors))
+}
+
+/// What each of the test's servers lists.
+async fn list(test: &AgentTest, sessions: &Sessions, tools: &mut RunTools<'_>) -> Result<Vec<Catalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
         let session = sessions.open(name).await?;
-        let found = session.tools().await;
+        let found = session.listing().await;
         tools.sessions.insert(name.clone(), session);
-        listed.push((name.clone(), found?));
+        listed.push(Catalog {
+            server: name.clone(),
+            tools: found?,
+        });
     }
     Ok(listed)
 }

@@ -20,7 +20,7 @@ pub enum Event {
         /// In one line.
         text: String,
     },
-    /// Something was done that was asked for, such as writing a snapshot.
+    /// Something was done beside running, such as writing a cassette or a snapshot.
     Note {
         /// In one line.
         text: String,

@@ -12,13 +12,14 @@ use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
+use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
+use crate::lanes::Lanes;
 use crate::models::Models;
 use crate::plan::{Case, Filter, plan};
 use crate::sessions::{SessionSettings, Sessions};
@@ -41,6 +42,8 @@ pub struct RunSettings {
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
     pub cancel: CancellationToken,
+    /// What is recorded and replayed.
+    pub cassettes: CassetteSettings,
     /// Told what happens.
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
@@ -48,7 +51,8 @@ pub struct RunSettings {
 /// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
 pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     let began = Instant::now();
-    let cases = plan(&suite, &settings.filter);
+    let mut cases = plan(&suite, &settings.filter);
+    let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
     let sessions = Sessions::new(
@@ -63,7 +67,9 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
         suite: Arc::clone(&suite),
         sessions,
         models: Models::default(),
-        snapshots: Snapshots::new(settings.snapshots, &suite),
+        snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
+        decks,
+        redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
     let finished = execute(&stage, &cases, settings).await;
@@ -71,6 +77,13 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
     for file in stage.snapshots.unused(&suite) {
         let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
         stage.tell(Event::Note { text });
+    }
+    stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
+    let replayed = stage.decks.replayed();
+    if replayed > 0 {
+        stage.tell(Event::Note {
+            text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
+        });
     }
     let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
     let mut report = conclude(&suite, &cases, finished, interrupted);
@@ -100,12 +113,11 @@ enum Besides {
 }
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
-    let jobs = settings.jobs.unwrap_or(stage.suite.options.jobs).max(1) as usize;
-    let permits = Arc::new(Semaphore::new(jobs));
+    let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let mut tasks = JoinSet::new();
     for (case_index, case) in cases.iter().enumerate() {
         for run in 1..=case.runs {
-            let (stage, permits) = (Arc::clone(stage), Arc::clone(&permits));
+            let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
             let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
                 let test = &stage.suite.tests[case.test];
@@ -160,7 +172,17 @@ async fn carry_out(stage: &Stage, case: &Case, run: u32, cancel: &CancellationTo
     let (mut trace, besides) = match test {
         Test::Agent(test) => {
             let model = case.model.as_deref().unwrap_or_default();
-            (agent_run(stage, test, model, run).await, Besides::Nothing)
+            let trace = match stage.decks.tape(case, run) {
+                Ok(tape) => {
+                    let trace = agent_run(stage, test, model, run, &tape).await;
+                    tape.finish(trace).await
+                }
+                Err(error) => Trace {
+                    error: Some(error),
+                    ..Trace::default()
+                },
+            };
+            (trace, Besides::Nothing)
         }
         Test::Tool(test) => {
             let called = tool_call(stage, test, cancel).await?;

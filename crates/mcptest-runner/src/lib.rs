@@ -5,14 +5,17 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod cassettes;
 mod doctor;
 mod event;
 mod execute;
 mod fixtures;
 mod judge;
+mod lanes;
 mod models;
 mod mutate;
 mod plan;
+mod providers;
 mod score;
 mod sessions;
 mod snapshots;
@@ -21,12 +24,17 @@ mod tool_call;
 mod tool_list;
 mod turns;
 
+pub use cassettes::{
+    CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
+};
 pub use doctor::{CheckupSettings, check_up};
 pub use event::Event;
 pub use execute::{RunSettings, run};
-pub use mcptest_agent::builtin::{MODELS, check_model};
+pub use mcptest_agent::builtin::MODELS;
+pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;
 pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
 pub use plan::Filter;
+pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
 pub use snapshots::SnapshotMode;

@@ -2,24 +2,29 @@
 
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_core::random::seed_of;
+use mcptest_core::verdict::RunError;
+use mcptest_suite::Suite;
 use mcptest_suite::suite::AgentTest;
+
+use crate::providers::Providers;
 
 /// The models of a suite. What their providers share (connections, limits) lives as long as this.
 #[derive(Debug, Default)]
-pub(crate) struct Models {}
+pub(crate) struct Models {
+    providers: Providers,
+}
 
 impl Models {
     /// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
-    #[expect(clippy::unused_self, reason = "providers keep what they share here")]
-    pub fn open(&self, id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
+    pub fn open(&self, suite: &Suite, id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
         match id {
             SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
             LEXICAL => Ok(Box::new(Lexical)),
-            _ => Err(RunError {
-                kind: ErrorKind::Provider,
-                message: mcptest_agent::builtin::check_model(id).err().unwrap_or_default(),
-            }),
+            _ => {
+                let (provider, model) = self.providers.of(suite, id)?;
+                Ok(Box::new(provider.model(model, seed_of(&test.name, u64::from(run)))))
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_agent::{Future, ToolReply, Tools};
-use mcptest_core::catalog::Tool;
 use mcptest_core::fault::{FaultState, Strike, timeout_text};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
@@ -55,7 +54,6 @@ struct Shared {
 
 /// A connected server.
 pub(crate) struct Session {
-    name: String,
     pub(crate) client: Client,
     call_timeout: Duration,
     /// Whether that is `--timeout`, which no test's own comes before.
@@ -165,7 +163,6 @@ impl Sessions {
         };
         let client = client.map_err(|error| run_error(&error))?;
         Ok(Session {
-            name: name.to_owned(),
             client,
             call_timeout,
             timeout_is_final: self.settings.timeout.is_some(),
@@ -187,15 +184,6 @@ impl Sessions {
 }
 
 impl Session {
-    /// The server's tools, listed once per session.
-    pub async fn tools(&self) -> Result<Vec<Tool>, RunError> {
-        let listed = self.listing().await?;
-        Ok(listed
-            .iter()
-            .filter_map(|tool| Tool::from_listing(Some(&self.name), tool))
-            .collect())
-    }
-
     /// What the server lists, entry by entry as sent, asked for once per session.
     pub async fn listing(&self) -> Result<Vec<Value>, RunError> {
         let mut known = self.listed.lock().await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mcptest_core::expect::Assertion;
 use mcptest_core::redact::Redactor;
@@ -25,7 +26,7 @@ pub enum SnapshotMode {
 pub(crate) struct Snapshots {
     mode: SnapshotMode,
     /// Secrets must not reach a file that is kept in version control.
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
 }
 
 /// What came of holding an answer against its snapshot.
@@ -36,11 +37,8 @@ pub(crate) struct Checked {
 }
 
 impl Snapshots {
-    pub fn new(mode: SnapshotMode, suite: &Suite) -> Self {
-        Self {
-            mode,
-            redactor: Redactor::new(suite.secrets.iter().cloned()),
-        }
+    pub fn new(mode: SnapshotMode, redactor: Arc<Redactor>) -> Self {
+        Self { mode, redactor }
     }
 
     /// Holds an answer against its snapshot. `others_hold`: whether the test's other expectations held; an answer that is wrong by them is

@@ -149,17 +149,16 @@ fn result(short: ToolReply) -> ToolResult {
 
 /// A tool that the server does not list, with the one that was probably meant. Asked only where a call was refused.
 pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Option<String> {
-    let tools = session.tools().await.ok()?;
-    if tools.iter().any(|listed| listed.name() == tool) {
+    let listed = session.listing().await.ok()?;
+    let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name")?.as_str()).collect();
+    if names.contains(&tool) {
         return None;
     }
     let words = format!("server `{server}` lists no tool `{tool}`");
-    Some(
-        match mcptest_suite::suggest(tool, tools.iter().map(|listed| listed.name())) {
-            Some(near) => format!("{words}; did you mean `{near}`?"),
-            None => words,
-        },
-    )
+    Some(match mcptest_suite::suggest(tool, names) {
+        Some(near) => format!("{words}; did you mean `{near}`?"),
+        None => words,
+    })
 }
 
 /// The time is told only where it is too long: a passing report does not change with the weather.

@@ -8,6 +8,7 @@ use mcptest_core::eval::discovery::Discovery;
 use mcptest_core::expect::WrittenExpectation;
 use mcptest_core::fault::WrittenFault;
 use mcptest_core::prices::WrittenPrices;
+use mcptest_core::volatile::Rule;
 use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
 pub use crate::duration::WrittenDuration;
+pub use crate::providers::{ApiFile, ProviderFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
@@ -45,9 +47,8 @@ pub struct SuiteFile {
     /// Spend and time caps.
     #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
     pub budget: Option<Value>,
-    /// Model providers: base URL, key variable, headers, timeouts.
-    #[schemars(extend("x-mcptest-unavailable" = "model providers are not built in yet", "not" = {}))]
-    pub providers: Option<Value>,
+    /// Model providers, by the name that stands before the slash of `provider/model`.
+    pub providers: BTreeMap<String, ProviderFile>,
     /// Prices of models in US dollars per million tokens, over the built-in table.
     pub prices: WrittenPrices,
     /// How the suite runs.
@@ -153,8 +154,23 @@ pub struct AgentFields {
     pub inject: Option<OneOrMany>,
     /// The promise that the prompt names no tool and no server.
     pub discovery: Option<Discovery>,
+    /// Which side of a cassette is replayed. Default: the suite's.
+    pub replay: Option<ReplayFile>,
     /// Labels for choosing tests.
     pub tags: Vec<String>,
+}
+
+/// Which side of a cassette is replayed; the other one is live.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayFile {
+    /// Both: no server is started, no model is asked.
+    #[default]
+    Both,
+    /// What the model said; servers are live.
+    Model,
+    /// What tools answered; the model is live.
+    Tools,
 }
 
 /// The kind of test.
@@ -227,11 +243,19 @@ pub struct ToolQualityFile {
 pub struct RunOptionsFile {
     /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
     pub timeout: Option<WrittenDuration>,
-    /// How many runs go on at once. Default: 8. `--jobs` comes first.
+    /// How many runs go on at once. Default: 8, and 64 for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
     /// What a test without evidence counts as. Default: its own verdict, exit code 3.
     pub no_evidence: Option<NoEvidenceFile>,
+    /// The folder of recorded runs, relative to this file. Default: `cassettes`. `--cassettes` comes first.
+    #[schemars(with = "String", length(min = 1))]
+    pub cassettes: Option<String>,
+    /// Which side of a cassette is replayed. Default: `both`. `--replay` comes first.
+    pub replay: Option<ReplayFile>,
+    /// How values that are different in every run are found, so that cassettes hold placeholders for them. These rules come before the
+    /// built-in ones (`uuid`, `timestamp`, `date`, `id`).
+    pub normalise: Vec<Rule>,
 }
 
 /// What a test without evidence counts as.

@@ -140,16 +140,18 @@ impl Reader<'_> {
             for (name, value) in &server.env {
                 self.secret(name, value.0.clone());
             }
-            for (name, value) in &server.headers {
-                // `Bearer abc`: whoever shows the credential may leave out its scheme.
-                if let Some((_, credential)) = value.0.split_once(' ') {
-                    self.secret(name, credential.trim().to_owned());
-                }
-                self.secret(name, value.0.clone());
-            }
             if let Some(token) = &server.bearer {
                 self.secret("authorization", token.clone());
             }
+        }
+        let of_servers = file.servers.values().flat_map(|server| &server.headers);
+        let of_providers = file.providers.values().flat_map(|provider| &provider.headers);
+        for (name, value) in of_servers.chain(of_providers) {
+            // `Bearer abc`: whoever shows the credential may leave out its scheme.
+            if let Some((_, credential)) = value.0.split_once(' ') {
+                self.secret(name, credential.trim().to_owned());
+            }
+            self.secret(name, value.0.clone());
         }
         self.gathered.parts.push(Part { document, file, dir });
     }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use mcptest_core::redact::Redactor;
+use mcptest_core::redact::{Redactor, is_secret};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;
 use crate::import::{self, Part};
+use crate::providers::{BuiltInProvider, Keys};
 use crate::suite::Suite;
 
 /// What a suite is loaded for.
@@ -24,8 +25,12 @@ pub struct LoadOptions<'a> {
     pub purpose: Purpose,
     /// The environment, read by name.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether a model id is known; the error says what is.
+    /// Whether a model id is known, apart from the providers that the suite declares; the error says what is.
     pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
+    /// The providers that need not be declared.
+    pub providers: &'a [BuiltInProvider],
+    /// Models that all agent tests run with in place of their own; empty for their own.
+    pub models: &'a [String],
 }
 
 /// A suite, and what is odd about it.
@@ -42,7 +47,11 @@ pub struct Loaded {
 /// # Errors
 /// Every problem found, each with its place.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
-    let gathered = import::gather(path, options.env);
+    let mut gathered = import::gather(path, options.env);
+    let keys = keys(&gathered.parts, options);
+    // Short values are no secrets: hiding them would hide the report.
+    let secret = keys.values().filter(|key| is_secret("key", key)).map(str::to_owned);
+    gathered.secrets.extend(secret);
     // A value from the environment may stand where a name was expected, and would be told in the complaint.
     let redactor = Redactor::new(gathered.secrets.iter().cloned());
     let clean = |problems| sorted(problems, &gathered.order, &redactor);
@@ -63,7 +72,9 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
                 |name| name.to_string_lossy().into_owned(),
             )
         });
+    path.clone_into(&mut checked.suite.file);
     checked.suite.secrets.clone_from(&gathered.secrets);
+    checked.suite.keys = keys;
     problems.extend(checked.problems);
     let all = clean(problems);
     if all.has_errors() {
@@ -74,6 +85,20 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
             warnings: all,
         })
     }
+}
+
+/// The keys of all providers that could be asked.
+fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
+    let mut keys = Keys::default();
+    let built_in = options.providers.iter().flat_map(|known| known.key_variables);
+    for variable in built_in {
+        keys.read(variable, options.env);
+    }
+    let declared = parts.iter().flat_map(|part| part.file.providers.values());
+    for variable in declared.filter_map(|provider| provider.api_key_env.as_ref()) {
+        keys.read(variable, options.env);
+    }
+    keys
 }
 
 /// By file, in the order read, then by place; without secrets.

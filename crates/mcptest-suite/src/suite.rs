@@ -13,8 +13,13 @@ use mcptest_core::prices::Prices;
 use mcptest_core::snapshot::Snapshot;
 use mcptest_core::target::Target;
 use mcptest_core::tool_id::KnownServers;
+use mcptest_core::volatile::Rule;
 
-pub use crate::file::{IsolationFile as Isolation, LifecycleFile as Lifecycle, ScriptCall, ScriptTurn, ScriptUsage};
+pub use crate::file::{
+    IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
+};
+
+pub use crate::providers::{ApiFile as Api, Keys, Provider};
 use crate::template::Args;
 
 /// A suite that can be run or scored.
@@ -22,8 +27,14 @@ use crate::template::Args;
 pub struct Suite {
     /// What reports call it.
     pub name: String,
+    /// The file it was read from.
+    pub file: PathBuf,
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
+    /// What the suite says about model providers, by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// The keys of providers that the environment holds.
+    pub keys: Keys,
     /// The tests, in the order of the files.
     pub tests: Vec<Test>,
     /// How it runs.
@@ -40,7 +51,10 @@ impl Default for Suite {
     fn default() -> Self {
         Self {
             name: String::new(),
+            file: PathBuf::new(),
             servers: BTreeMap::new(),
+            providers: BTreeMap::new(),
+            keys: Keys::default(),
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
@@ -197,6 +211,8 @@ pub struct AgentTest {
     pub distractors: Option<Distractors>,
     /// The promise about the prompt.
     pub discovery: Discovery,
+    /// Which side of a cassette is replayed, if the test says.
+    pub replay: Option<Replay>,
     /// Labels.
     pub tags: Vec<String>,
 }
@@ -290,18 +306,27 @@ pub struct ToolQualityTest {
 pub struct RunOptions {
     /// The time allowed for each call, where neither the server nor the test says otherwise.
     pub timeout: Duration,
-    /// Runs at once.
-    pub jobs: u32,
+    /// Runs at once, if the suite says.
+    pub jobs: Option<u32>,
     /// What a test without evidence counts as.
     pub no_evidence: NoEvidence,
+    /// The folder of recorded runs, if the suite says.
+    pub cassettes: Option<PathBuf>,
+    /// Which side of a cassette is replayed.
+    pub replay: Replay,
+    /// The suite's own rules for volatile values.
+    pub normalise: Vec<Rule>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
-            jobs: 8,
+            jobs: None,
             no_evidence: NoEvidence::Keep,
+            cassettes: None,
+            replay: Replay::default(),
+            normalise: Vec::new(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The MCP client: connect, list, call.
+//! The MCP client: connect, list. Calls are in `calls.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Call, Connection, Grace};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
-use crate::http::HttpServer;
+use crate::http::{Endpoint, HttpServer};
 use crate::jsonrpc::{CallOutcome, Response};
-use crate::options::{CallOptions, ConnectOptions, ServerInfo};
+use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
-use crate::text::quote;
 use crate::violation::{Violation, ViolationKind};
+use mcptest_http::text::quote;
 
 /// A connection to one MCP server. Clones share it; when the last one is dropped
 /// without [`Client::shutdown`], the server is killed.
@@ -68,6 +68,14 @@ impl Client {
         })
     }
 
+    pub(crate) fn options(&self) -> &ConnectOptions {
+        &self.inner.options
+    }
+
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.inner.connection.endpoint()
+    }
+
     /// The name given at connect time.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -82,7 +90,16 @@ impl Client {
 
     /// All tools, each exactly as sent, over all pages.
     pub async fn list_tools(&self) -> Result<Vec<Value>, WireError> {
-        self.list("tools/list", "tools").await
+        let tools = self.list("tools/list", "tools").await?;
+        if let Some(endpoint) = self.endpoint().filter(|_| self.inner.info.revision.is_stateless()) {
+            for (name, why) in endpoint.learn_headers(&tools) {
+                self.record_malformed(
+                    &format!("tool `{}`: {}", quote(&name, 120), quote(&why, 300)),
+                    "tools/list",
+                );
+            }
+        }
+        Ok(tools)
     }
 
     /// All resources, each exactly as sent, over all pages.
@@ -98,40 +115,6 @@ impl Client {
     /// All prompts, each exactly as sent, over all pages.
     pub async fn list_prompts(&self) -> Result<Vec<Value>, WireError> {
         self.list("prompts/list", "prompts").await
-    }
-
-    /// Calls a tool. `args` is an object, or null to send no `arguments`.
-    ///
-    /// A JSON-RPC error is an outcome like a result: the server answered. An
-    /// `Err` means that there is no usable answer.
-    pub async fn call_tool(&self, name: &str, args: &Value, options: &CallOptions) -> Result<CallOutcome, WireError> {
-        self.call_tool_raw(name, args, options)
-            .await
-            .map(|response| response.outcome)
-    }
-
-    /// Like [`Client::call_tool`], with the line the answer came in.
-    pub async fn call_tool_raw(&self, name: &str, args: &Value, options: &CallOptions) -> Result<Response, WireError> {
-        let mut params = Map::new();
-        params.insert("name".to_owned(), json!(name));
-        if !args.is_null() {
-            params.insert("arguments".to_owned(), args.clone());
-        }
-        let action = format!("calling tool `{}`", quote(name, 120));
-        let timeout = options.timeout.unwrap_or(self.inner.options.call_timeout);
-        let response = self
-            .send(
-                "tools/call",
-                Some(Value::Object(params)),
-                timeout,
-                options.cancel.as_ref(),
-                &action,
-            )
-            .await?;
-        if let CallOutcome::Result(result) = &response.outcome {
-            self.check_result_type(result, &action)?;
-        }
-        Ok(response)
     }
 
     /// Sends any request. On a stateless connection the `_meta` keys that every
@@ -206,7 +189,7 @@ impl Client {
         self.inner.connection.shutdown(Grace::NORMAL).await;
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         params: Option<Value>,
@@ -307,7 +290,7 @@ impl Client {
     }
 
     /// Stateless results say whether they are complete.
-    fn check_result_type(&self, result: &Value, action: &str) -> Result<(), WireError> {
+    pub(crate) fn check_result_type(&self, result: &Value, action: &str) -> Result<(), WireError> {
         if !self.inner.info.revision.is_stateless() {
             return Ok(());
         }
@@ -339,7 +322,7 @@ impl Client {
             .record(ViolationKind::MalformedResult, detail, text);
     }
 
-    fn protocol_error(&self, action: &str, detail: String) -> WireError {
+    pub(crate) fn protocol_error(&self, action: &str, detail: String) -> WireError {
         self.inner.connection.failure(WireErrorKind::Protocol, action, detail)
     }
 }

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{WireError, WireErrorKind};
 use crate::http::{self, Endpoint, HttpServer};
 use crate::jsonrpc::{self, Response};
-use crate::limits::Limits;
+use crate::options::ConnectOptions;
 use crate::process::{self, ServerCommand};
 use crate::reaper::Tree;
 use crate::state::{Closed, Outgoing, PendingEvent, State};
 use crate::tasks::{self, Shared};
-use crate::text::sanitize;
+use mcptest_http::text::sanitize;
 
 /// Lines waiting to be written. Enough for any burst, small enough to notice a
 /// server that does not read.
@@ -100,14 +100,14 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Starts the process and the tasks that serve its pipes.
-    pub(crate) fn open(name: &str, command: &ServerCommand, limits: &Limits) -> Result<Self, WireError> {
+    pub(crate) fn open(name: &str, command: &ServerCommand, options: &ConnectOptions) -> Result<Self, WireError> {
         let (mut child, tree) = process::spawn(name, command)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(process::no_streams(name));
         };
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared::new(limits, outgoing));
+        let shared = Arc::new(Shared::new(options, outgoing));
         let writer = tokio::spawn(tasks::write_stdin(shared.clone(), stdin, queue));
         tokio::spawn(tasks::read_stdout(shared.clone(), stdout));
         tokio::spawn(tasks::read_stderr(shared.clone(), stderr));
@@ -122,10 +122,10 @@ impl Connection {
     }
 
     /// Gets ready to speak over HTTP; nothing is sent yet.
-    pub(crate) fn open_http(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
-        let endpoint = Arc::new(Endpoint::new(name, server, limits)?);
+    pub(crate) fn open_http(name: &str, server: &HttpServer, options: &ConnectOptions) -> Result<Self, WireError> {
+        let endpoint = Arc::new(Endpoint::new(name, server, &options.limits)?);
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared::new(limits, outgoing));
+        let shared = Arc::new(Shared::new(options, outgoing));
         let writer = tokio::spawn(http::serve(endpoint.clone(), shared.clone(), queue));
         Ok(Self {
             name: name.to_owned(),

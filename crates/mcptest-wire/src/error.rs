@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::text::sanitize;
+use mcptest_http::text::sanitize;
 
 /// What went wrong, coarse enough to map to an exit code or a failure class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcptest_core::protocol::Revision;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -11,9 +12,8 @@ use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
-use crate::revision::Revision;
-use crate::text::quote;
 use crate::violation::ViolationKind;
+use mcptest_http::text::quote;
 
 /// Longest wait for an answer to the probe before `initialize` is tried.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub(crate) async fn open(
         options,
         deadline: after(options.connect_timeout),
     };
-    let connection = Connection::open(name, command, &options.limits)?;
+    let connection = Connection::open(name, command, options)?;
     let opened = match options.lifecycle {
         Lifecycle::Initialize => opening.initialize(&connection).await,
         Lifecycle::Discover => opening.discover(&connection).await,
@@ -64,7 +64,7 @@ pub(crate) async fn open_http(
         options,
         deadline: after(options.connect_timeout),
     };
-    let connection = Connection::open_http(name, server, &options.limits)?;
+    let connection = Connection::open_http(name, server, options)?;
     if let Some(endpoint) = connection.endpoint() {
         let ready = endpoint.wait_until_ready(opening.remaining()).await;
         ready.map_err(|(kind, detail)| connection.failure(kind, "connecting", detail))?;
@@ -111,7 +111,7 @@ impl Opening<'_> {
     /// a crash if the process ends on the way.
     async fn probe(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         let wait = MAX_PROBE_WAIT.min(self.options.connect_timeout / 3);
-        let unanswered = match self.ask_discover(connection, wait).await {
+        let unanswered = match self.ask_discover_twice(connection, wait).await {
             Ok(CallOutcome::Result(result)) => {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
@@ -149,7 +149,7 @@ impl Opening<'_> {
 
     /// A second start, without the probe that seems to have ended the first.
     async fn restart(&self, name: &str, command: &ServerCommand) -> Result<(Connection, ServerInfo), WireError> {
-        let connection = Connection::open(name, command, &self.options.limits)?;
+        let connection = Connection::open(name, command, self.options)?;
         let opened = match self.initialize(&connection).await {
             Ok(mut info) => {
                 info.restarted_after_probe = true;
@@ -166,7 +166,7 @@ impl Opening<'_> {
     async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (server/discover)";
         let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
-        match self.ask_discover(connection, self.remaining()).await? {
+        match self.ask_discover_twice(connection, self.remaining()).await? {
             CallOutcome::Result(result) => {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
@@ -200,6 +200,20 @@ impl Opening<'_> {
             action: "connecting (server/discover)".to_owned(),
         };
         connection.request(call).await.map(|reply| reply.outcome)
+    }
+
+    /// Asks again where the refusal of a revision lists that very revision: somebody on the way was not ready for the first message.
+    async fn ask_discover_twice(&self, connection: &Connection, wait: Duration) -> Result<CallOutcome, WireError> {
+        let first = self.ask_discover(connection, wait).await?;
+        match &first {
+            CallOutcome::Error(error)
+                if error.code == UNSUPPORTED_PROTOCOL_VERSION
+                    && offered_versions(error).contains(&Revision::LATEST_STATELESS.as_str()) =>
+            {
+                self.ask_discover(connection, wait).await
+            }
+            _ => Ok(first),
+        }
     }
 
     /// The handshake of all revisions but the stateless one.
@@ -268,7 +282,7 @@ impl Opening<'_> {
             method: "initialize",
             params: Some(json!({
                 "protocolVersion": offer.as_str(),
-                "capabilities": {},
+                "capabilities": self.options.answers.capabilities(),
                 "clientInfo": client_info(self.options),
             })),
             timeout: self.remaining(),
@@ -324,7 +338,7 @@ pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<
     let mut meta = Map::new();
     meta.insert(META_VERSION.to_owned(), json!(revision.as_str()));
     meta.insert(META_CLIENT_INFO.to_owned(), client_info(options));
-    meta.insert(META_CLIENT_CAPABILITIES.to_owned(), json!({}));
+    meta.insert(META_CLIENT_CAPABILITIES.to_owned(), options.answers.capabilities());
     meta
 }
 

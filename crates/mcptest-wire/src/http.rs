@@ -4,41 +4,42 @@
 //! is particular to HTTP is when a call can be given up early: a response that ended holds no more replies.
 
 pub(crate) mod headers;
-pub(crate) mod pool;
-pub(crate) mod sse;
+mod stream;
+mod tool_headers;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
-};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode, Uri};
+use mcptest_core::protocol::Revision;
+use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
+use mcptest_http::secrets::{self, mask};
+use mcptest_http::sse::Parser;
+use mcptest_http::text::quote;
+use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::headers::{Outline, PROTOCOL_VERSION, SESSION_ID, mask};
-use self::pool::{Pool, Sender};
-use self::sse::Parser;
+use self::headers::{Header, Outline, PROTOCOL_VERSION, SESSION_ID};
+use self::tool_headers::ToolHeaders;
 use crate::error::{WireError, WireErrorKind};
 use crate::limits::Limits;
-use crate::revision::Revision;
 use crate::state::{Closed, Outgoing};
 use crate::tasks::Shared;
-use crate::text::quote;
 use crate::violation::ViolationKind;
 
 /// Redirects followed on the same host.
 const MOST_REDIRECTS: usize = 3;
 
-/// Bytes read of a response that is no answer, to show its beginning.
-const EXCERPT_BYTES: usize = 16 * 1024;
+/// Free connections kept.
+const MOST_FREE: usize = 16;
 
-/// Characters of it that an error shows.
+/// Characters that an error shows of a response that is no answer.
 const EXCERPT_CHARS: usize = 300;
 
 /// Time for a message that nobody waits for.
@@ -49,13 +50,6 @@ const AFTER_REPLY: Duration = Duration::from_millis(250);
 
 /// Time for a session to be ended.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
-
-/// Streams that are resumed without having brought anything.
-const MOST_EMPTY_STREAMS: u32 = 3;
-
-/// The pause before a stream is resumed, where the server names none, and the longest that it can name.
-const RESUME_PAUSE: Duration = Duration::from_millis(1000);
-const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 /// A server that speaks streamable HTTP.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -73,14 +67,6 @@ impl fmt::Debug for HttpServer {
             .field("url", &without_query(&self.url))
             .field("headers", &names)
             .finish()
-    }
-}
-
-/// Queries carry keys now and then.
-fn without_query(url: &str) -> String {
-    match url.split_once('?') {
-        Some((before, _)) => format!("{before}?…"),
-        None => url.to_owned(),
     }
 }
 
@@ -107,6 +93,7 @@ impl Trouble {
 struct Settled {
     session: Option<String>,
     revision: Option<Revision>,
+    tool_headers: ToolHeaders,
 }
 
 /// The far end of a connection over HTTP.
@@ -135,53 +122,22 @@ impl Endpoint {
     pub(crate) fn new(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
         let shown = quote(&without_query(&server.url), 200);
         let refuse = |detail: String| WireError::new(WireErrorKind::Spawn, name, "reading its url", detail);
-        let uri: Uri = server.url.parse().map_err(|error| {
-            refuse(format!(
-                "`{shown}` is no address ({error}); write it as http://host:port/path"
-            ))
-        })?;
-        let (Some(scheme), Some(authority), Some(host)) = (uri.scheme_str(), uri.authority(), uri.host()) else {
-            return Err(refuse(format!("`{shown}` must begin with http:// or https://")));
-        };
-        let tls = match scheme {
-            "http" => false,
-            "https" => true,
-            other => {
-                let other = quote(other, 40);
-                return Err(refuse(format!(
-                    "`{other}` is no scheme for streamable HTTP; use http or https"
-                )));
-            }
-        };
-        if authority.as_str().contains('@') {
-            return Err(refuse(
-                "a user name in the address is not sent; write an Authorization header".to_owned(),
-            ));
-        }
-        let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
-        let mut map = HeaderMap::new();
-        for (header, value) in &server.headers {
-            let shown = quote(header, 80);
-            let key = HeaderName::from_bytes(header.as_bytes())
-                .map_err(|_| refuse(format!("`{shown}` cannot be the name of a header")))?;
-            let mut value = HeaderValue::from_str(value).map_err(|_| {
-                refuse(format!(
-                    "the value of the header `{shown}` has characters that no header can carry"
-                ))
-            })?;
-            value.set_sensitive(true);
-            map.append(key, value);
-        }
+        let address = Address::parse(&server.url).map_err(refuse)?;
+        let headers = server
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let secrets = secrets::of_headers(headers.clone());
         Ok(Self {
-            pool: Pool::new(host, port, tls),
-            authority: HeaderValue::from_str(authority.as_str()).map_err(|error| refuse(error.to_string()))?,
-            path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-            headers: map,
-            secrets: headers::secrets(&server.headers),
+            pool: Pool::new(&address, MOST_FREE),
+            authority: address.authority,
+            path: address.path,
+            headers: header_map(headers).map_err(refuse)?,
             settled: Mutex::default(),
             max_bytes: limits.max_line_bytes,
             max_text_chars: limits.max_text_chars,
-            shown: mask(&shown, &headers::secrets(&server.headers)),
+            shown: mask(&shown, &secrets),
+            secrets,
         })
     }
 
@@ -192,6 +148,20 @@ impl Endpoint {
     /// From now on every message names this revision.
     pub(crate) fn settle(&self, revision: Revision) {
         self.settled().revision = Some(revision);
+    }
+
+    /// Takes in what a listing says about headers. Gives the tools whose annotations break the rules.
+    pub(crate) fn learn_headers(&self, tools: &[serde_json::Value]) -> Vec<(String, String)> {
+        self.settled().tool_headers.learn(tools)
+    }
+
+    pub(crate) fn knows_headers_of(&self, tool: &str) -> bool {
+        self.settled().tool_headers.has(tool)
+    }
+
+    /// Why a tool must not be called over HTTP.
+    pub(crate) fn unusable_headers(&self, tool: &str) -> Option<String> {
+        self.settled().tool_headers.unusable(tool)
     }
 
     /// Text without the credentials that we send.
@@ -224,22 +194,27 @@ impl Endpoint {
             return;
         };
         let mut extra = self.version_header();
-        extra.push((SESSION_ID, session));
+        extra.push((SESSION_ID.into(), session));
         let _ = timeout(DELETE_WAIT, self.send(&Method::DELETE, Bytes::new(), &extra)).await;
     }
 
-    fn version_header(&self) -> Vec<(&'static str, String)> {
+    fn version_header(&self) -> Vec<Header> {
         let revision = self.settled().revision;
         revision
-            .map(|revision| (PROTOCOL_VERSION, revision.as_str().to_owned()))
+            .map(|revision| (PROTOCOL_VERSION.into(), revision.as_str().to_owned()))
             .into_iter()
             .collect()
     }
 
     /// The session and the revision, as far as they are settled.
-    fn session_headers(&self) -> Vec<(&'static str, String)> {
+    fn session_headers(&self) -> Vec<Header> {
         let mut extra = self.version_header();
-        extra.extend(self.settled().session.clone().map(|session| (SESSION_ID, session)));
+        extra.extend(
+            self.settled()
+                .session
+                .clone()
+                .map(|session| (SESSION_ID.into(), session)),
+        );
         extra
     }
 
@@ -248,7 +223,7 @@ impl Endpoint {
         &self,
         method: &Method,
         body: Bytes,
-        extra: &[(&'static str, String)],
+        extra: &[Header],
     ) -> Result<(Response<Incoming>, Sender), Trouble> {
         let mut path = self.path.clone();
         for _ in 0..=MOST_REDIRECTS {
@@ -269,7 +244,7 @@ impl Endpoint {
         method: &Method,
         path: &str,
         body: Bytes,
-        extra: &[(&'static str, String)],
+        extra: &[Header],
     ) -> Result<(Response<Incoming>, Sender), Trouble> {
         let mut request = Request::builder()
             .method(method)
@@ -289,7 +264,13 @@ impl Endpoint {
                     format!("{name} has characters that no header can carry"),
                 )
             })?;
-            map.insert(*name, value);
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+                Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!("`{name}` cannot be the name of a header"),
+                )
+            })?;
+            map.insert(name, value);
         }
         // The caller's own come last and so replace ours: a test may send wrong ones on purpose.
         for name in self.headers.keys() {
@@ -298,33 +279,21 @@ impl Endpoint {
         for (name, value) in &self.headers {
             map.append(name, value.clone());
         }
-        let broken = |error: hyper::Error| {
-            Trouble::new(
+        self.pool.send(request).await.map_err(|error| match error {
+            SendError::Connect(error) => Trouble {
+                kind: WireErrorKind::Transport,
+                detail: format!("cannot connect to {}: {error}", self.shown),
+                ends_connection: true,
+            },
+            SendError::Broke(error) => Trouble::new(
                 WireErrorKind::Transport,
                 format!(
                     "the connection to {} broke before a response came: {}",
                     self.shown,
                     explain(&error)
                 ),
-            )
-        };
-        // A free connection may have been closed by the server meanwhile; then the request comes back unsent.
-        if let Some(mut sender) = self.pool.free().await {
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, sender)),
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(broken(error.into_error())),
-                },
-            }
-        }
-        let mut sender = self.pool.connect().await.map_err(|error| Trouble {
-            kind: WireErrorKind::Transport,
-            detail: format!("cannot connect to {}: {error}", self.shown),
-            ends_connection: true,
-        })?;
-        let response = sender.send_request(request).await.map_err(broken)?;
-        Ok((response, sender))
+            ),
+        })
     }
 
     /// The path that a redirect leads to; only on the same host, because the headers carry credentials.
@@ -363,15 +332,15 @@ impl Endpoint {
         let opens = outline.method.as_deref() == Some("initialize");
         let mut extra = Vec::new();
         if let Some(revision) = outline.revision() {
-            extra.push((PROTOCOL_VERSION, headers::encode(revision)));
-            extra.extend(outline.headers());
+            extra.push((PROTOCOL_VERSION.into(), headers::encode(revision)));
+            extra.extend(outline.headers(&self.settled().tool_headers));
         } else if !opens {
             extra = self.session_headers();
             if self.settled().revision.is_some_and(Revision::is_stateless) {
-                extra.extend(outline.headers());
+                extra.extend(outline.headers(&self.settled().tool_headers));
             }
         }
-        let had_session = extra.iter().any(|(name, _)| *name == SESSION_ID);
+        let had_session = extra.iter().any(|(name, _)| name == SESSION_ID);
         if let Some(id) = outgoing.id {
             shared.state().mark_written(id);
         }
@@ -503,137 +472,26 @@ impl Endpoint {
         true
     }
 
-    /// Reads events until the stream ends.
-    async fn read_events(&self, shared: &Shared, body: &mut Incoming, parser: &mut Parser) -> Result<(), Trouble> {
-        let mut events = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = match frame {
-                Ok(frame) => frame,
-                Err(error) => {
-                    let detail = format!("the event stream broke: {}", explain(&error));
-                    self.violate(shared, &detail, "");
-                    break;
-                }
-            };
-            let Some(data) = frame.data_ref() else {
-                continue;
-            };
-            parser.push(data, &mut events).map_err(|sse::TooLong| {
-                Trouble::new(
-                    WireErrorKind::Protocol,
-                    format!("an event of more than {} bytes, which is the limit", self.max_bytes),
-                )
-            })?;
-            for event in events.drain(..) {
-                let ours = event.kind.is_empty() || event.kind == "message";
-                // An empty event only names the place to resume from.
-                if ours && !event.data.trim_ascii().is_empty() {
-                    self.take_in(shared, &event.data);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// After a stream has ended: if its reply is still missing and the server numbered its events, asks for the rest.
-    async fn resume(&self, shared: &Shared, id: u64, mut parser: Parser) -> Result<(), Trouble> {
-        let mut empty = 0;
-        while shared.state().is_waiting(id) {
-            let cut = if parser.is_mid_event() {
-                " in the middle of an event"
-            } else {
-                ""
-            };
-            let ended = || {
-                Trouble::new(
-                    WireErrorKind::Protocol,
-                    format!("the event stream ended{cut} without the reply"),
-                )
-            };
-            let Some(last_id) = parser.last_id.clone() else {
-                return Err(ended());
-            };
-            if empty >= MOST_EMPTY_STREAMS {
-                return Err(ended());
-            }
-            sleep(pause(&parser)).await;
-            let mut next = Parser::new(self.max_bytes);
-            next.last_id = Some(last_id.clone());
-            next.retry_ms = parser.retry_ms;
-            if !self.get(shared, &mut next).await? {
-                return Err(ended());
-            }
-            empty = if next.last_id.as_deref() == Some(last_id.as_str()) {
-                empty + 1
-            } else {
-                0
-            };
-            parser = next;
-        }
-        Ok(())
-    }
-
-    /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether there was one.
-    async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, Trouble> {
-        let mut extra = self.session_headers();
-        extra.extend(parser.last_id.clone().map(|id| ("last-event-id", id)));
-        let (mut response, sender) = self.send(&Method::GET, Bytes::new(), &extra).await?;
-        if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
-            return Ok(false);
-        }
-        self.read_events(shared, response.body_mut(), parser).await?;
-        self.pool.give_back(sender);
-        Ok(true)
-    }
-
-    /// Listens to what the server says on its own account, as long as it offers that.
-    async fn listen(self: Arc<Self>, shared: Arc<Shared>) {
-        let mut parser = Parser::new(self.max_bytes);
-        let mut empty = 0;
-        while empty < MOST_EMPTY_STREAMS {
-            let before = parser.last_id.clone();
-            let mut next = Parser::new(self.max_bytes);
-            next.last_id.clone_from(&before);
-            next.retry_ms = parser.retry_ms;
-            // A server without such a stream answers 405, which is all right.
-            if !matches!(self.get(&shared, &mut next).await, Ok(true)) {
-                return;
-            }
-            empty = if next.last_id == before { empty + 1 } else { 0 };
-            parser = next;
-            sleep(pause(&parser)).await;
-        }
-    }
-
     async fn whole_body(&self, body: &mut Incoming) -> Result<Vec<u8>, Trouble> {
-        let mut whole = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| {
-                let shown = self.quoted(&whole);
-                Trouble::new(
-                    WireErrorKind::Transport,
-                    format!(
-                        "the response broke off after {} bytes ({}): {shown}",
-                        whole.len(),
-                        explain(&error)
-                    ),
-                )
-            })?;
-            if let Some(data) = frame.data_ref() {
-                if whole.len() + data.len() > self.max_bytes {
-                    let shown = self.quoted(&whole);
-                    return Err(Trouble::new(
-                        WireErrorKind::Protocol,
-                        format!(
-                            "a response of more than {} bytes, which is the limit; it begins: {shown}",
-                            self.max_bytes
-                        ),
-                    ));
-                }
-                whole.extend_from_slice(data);
-            }
-        }
-        Ok(whole)
+        whole(body, self.max_bytes).await.map_err(|unread| match unread {
+            Unread::BrokeOff { read, error } => Trouble::new(
+                WireErrorKind::Transport,
+                format!(
+                    "the response broke off after {} bytes ({}): {}",
+                    read.len(),
+                    explain(&error),
+                    self.quoted(&read)
+                ),
+            ),
+            Unread::TooLong { read } => Trouble::new(
+                WireErrorKind::Protocol,
+                format!(
+                    "a response of more than {} bytes, which is the limit; it begins: {}",
+                    self.max_bytes,
+                    self.quoted(&read)
+                ),
+            ),
+        })
     }
 
     fn no_reply(&self, status: StatusCode, what: &str, body: &[u8]) -> Trouble {
@@ -732,62 +590,9 @@ fn accepted(method: &Method) -> &'static str {
     }
 }
 
-fn pause(parser: &Parser) -> Duration {
-    parser
-        .retry_ms
-        .map_or(RESUME_PAUSE, Duration::from_millis)
-        .min(LONGEST_RESUME_PAUSE)
-}
-
-/// The content type without its parameters; nothing for a body that is packed in a way we did not ask for.
-fn content_type(response: &Response<Incoming>) -> Option<String> {
-    if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
-        && encoding.as_bytes() != b"identity"
-    {
-        let encoding = String::from_utf8_lossy(encoding.as_bytes());
-        return Some(format!("(packed as {encoding}, though nobody asked)"));
-    }
-    let value = response.headers().get(CONTENT_TYPE)?;
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let kind = text.split(';').next().unwrap_or_default();
-    Some(kind.trim().to_ascii_lowercase())
-}
-
-/// The beginning of a body; what is wrong with the rest does not matter.
-async fn excerpt(body: &mut Incoming) -> Vec<u8> {
-    let mut start = Vec::new();
-    while let Some(Ok(frame)) = body.frame().await {
-        if let Some(data) = frame.data_ref() {
-            start.extend_from_slice(&data[..data.len().min(EXCERPT_BYTES - start.len())]);
-        }
-        if start.len() == EXCERPT_BYTES {
-            break;
-        }
-    }
-    start
-}
-
 /// Whether a body is a JSON-RPC error about this request.
 fn replies_to(body: &[u8], id: u64) -> bool {
     serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|value| {
         value.get("error").is_some() && value.get("id").and_then(serde_json::Value::as_u64) == Some(id)
     })
-}
-
-fn show(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("HTTP {} {reason}", status.as_u16()),
-        None => format!("HTTP {}", status.as_u16()),
-    }
-}
-
-/// The whole chain: the outermost error alone says little.
-fn explain(error: &hyper::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    quote(&text, 200)
 }

@@ -7,8 +7,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::text::quote;
 use crate::violation::ViolationKind;
+use mcptest_http::text::quote;
 
 /// A JSON-RPC error as the server sent it. It is an outcome, hence evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -18,8 +18,11 @@
 //!
 //! From the bottom up: `jsonrpc` reads lines, `state` decides what they mean for
 //! waiting calls, `tasks` moves bytes, `process` and `reaper` start and end
-//! servers, `http` carries the same frames over streamable HTTP, `connection` ties these together, `handshake` and `client` are MCP.
+//! servers, `http` carries the same frames over streamable HTTP, `connection` ties these together, `handshake`, `client`, `calls` and
+//! `answers` are MCP.
 
+mod answers;
+mod calls;
 mod client;
 mod connection;
 mod error;
@@ -30,24 +33,23 @@ mod limits;
 mod options;
 mod process;
 mod reaper;
-mod revision;
 mod server_process;
 mod state;
 mod stderr_tail;
 mod tasks;
-mod text;
 mod violation;
 
+pub use answers::{Answers, Elicitation};
 pub use client::Client;
 pub use error::{WireError, WireErrorKind, WireFailure};
 pub use http::HttpServer;
 pub use jsonrpc::{CallOutcome, Response, RpcError};
 pub use limits::Limits;
+pub use mcptest_core::protocol::Revision;
+pub use mcptest_http::text::sanitize;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};
 pub use process::ServerCommand;
 pub use reaper::kill_all;
-pub use revision::Revision;
 pub use server_process::ServerProcess;
 pub use state::ServerMessage;
-pub use text::sanitize;
 pub use violation::{Violation, ViolationKind};

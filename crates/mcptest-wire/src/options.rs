@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use mcptest_core::protocol::Revision;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::answers::Answers;
 use crate::limits::Limits;
-use crate::revision::Revision;
 
 /// How to open the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +35,8 @@ pub struct ConnectOptions {
     pub call_timeout: Duration,
     /// Ceilings on what the server can make us hold.
     pub limits: Limits,
+    /// What a server gets that asks back.
+    pub answers: Answers,
     /// The name we give to the server.
     pub client_name: String,
     /// The version we give to the server.
@@ -47,6 +50,7 @@ impl Default for ConnectOptions {
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
             limits: Limits::default(),
+            answers: Answers::default(),
             client_name: "mcptest".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
         }

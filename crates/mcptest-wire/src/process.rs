@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 
 use crate::error::{WireError, WireErrorKind};
 use crate::reaper::{self, Tree};
-use crate::text::sanitize;
+use mcptest_http::text::sanitize;
 
 /// How to start a server that speaks over its standard streams.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

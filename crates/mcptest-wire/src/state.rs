@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::answers::Answers;
 use crate::error::WireErrorKind;
-use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response, RpcError};
+use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
 use crate::limits::Limits;
 use crate::process::describe_exit;
-use crate::text::{clip, quote};
 use crate::violation::{ViolationKind, Violations};
+use mcptest_http::text::{clip, quote};
 
 /// Ids we stopped waiting for and still recognise. Older ones count as answered.
 const MAX_FORGOTTEN: usize = 4096;
@@ -87,6 +88,7 @@ impl Closed {
 #[derive(Debug)]
 pub(crate) struct State {
     limits: Limits,
+    answers: Answers,
     next_id: u64,
     pending: BTreeMap<u64, Pending>,
     forgotten: VecDeque<u64>,
@@ -109,9 +111,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(limits: &Limits, outgoing: mpsc::Sender<Outgoing>) -> Self {
+    pub(crate) fn new(limits: &Limits, answers: &Answers, outgoing: mpsc::Sender<Outgoing>) -> Self {
         Self {
             limits: limits.clone(),
+            answers: answers.clone(),
             next_id: 1,
             pending: BTreeMap::new(),
             forgotten: VecDeque::new(),
@@ -369,17 +372,9 @@ impl State {
         }
     }
 
-    /// Answers a request of the server. We advertise no capabilities, so all it
-    /// may ask is whether we are there.
+    /// Answers a request of the server.
     fn answer(&mut self, id: &Id, method: String, params: Option<Value>, raw: &str) {
-        let outcome = match method.as_str() {
-            "ping" => Ok(json!({})),
-            other => Err(RpcError {
-                code: -32601,
-                message: format!("the client does not offer {other}"),
-                data: None,
-            }),
-        };
+        let outcome = self.answers.answer(&method, params.as_ref());
         let line = jsonrpc::encode_reply(id, outcome);
         self.send_now(line, "answer to a request");
         self.keep_message(method, params, true, raw.len());

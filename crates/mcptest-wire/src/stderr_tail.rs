@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::text::quote;
+use mcptest_http::text::quote;
 
 /// Characters shown of one line.
 const MAX_LINE_CHARS: usize = 500;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::WireErrorKind;
-use crate::limits::Limits;
+use crate::options::ConnectOptions;
 use crate::reaper::{self, Cookie};
 use crate::state::{Closed, Outgoing, State};
 use crate::stderr_tail::StderrTail;
@@ -49,9 +49,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(limits: &Limits, outgoing: mpsc::Sender<Outgoing>) -> Self {
+    pub(crate) fn new(options: &ConnectOptions, outgoing: mpsc::Sender<Outgoing>) -> Self {
+        let limits = &options.limits;
         Self {
-            state: Mutex::new(State::new(limits, outgoing)),
+            state: Mutex::new(State::new(limits, &options.answers, outgoing)),
             stderr: Mutex::new(StderrTail::new(limits.max_stderr_lines, limits.max_stderr_bytes)),
             exited: CancellationToken::new(),
             stdout_done: CancellationToken::new(),

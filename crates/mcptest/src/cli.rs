@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
 
+use crate::cassette_args::{CassetteArgs, RecordingArgs};
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything passed
@@ -59,6 +61,8 @@ pub enum Command {
     Mock(MockArgs),
     /// Stand between any MCP client and a server: pass everything on, record the calls, inject faults.
     Proxy(ProxyArgs),
+    /// Look at recorded runs, check them, and keep them tidy.
+    Cassette(CassetteArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -94,7 +98,10 @@ Examples:
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
   mcptest run suite.yml --update-snapshots       keep the answers that differ; look at the diff before committing
-  mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`")]
+  mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
+  mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
+  mcptest run suite.yml --record                 run live, and keep every run in a cassette
+  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
@@ -102,6 +109,9 @@ pub struct RunArgs {
     /// Another way to name a suite file.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
+    /// Run all agent tests with this model in place of their own. May be given several times.
+    #[arg(long, value_name = "ID")]
+    pub model: Vec<String>,
     /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
@@ -117,6 +127,8 @@ pub struct RunArgs {
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
+    #[command(flatten)]
+    pub recording: RecordingArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]

@@ -63,12 +63,22 @@ fn is_something_else(path: &Path) -> bool {
 /// # Errors
 /// All problems of the suite.
 pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
+    load_with(path, purpose, &[])
+}
+
+/// The same, with models that all agent tests run with in place of their own.
+///
+/// # Errors
+/// All problems of the suite.
+pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loaded, Diagnostics> {
     load(
         path,
         &LoadOptions {
             purpose,
             env: &|name| std::env::var(name).ok(),
             check_model: &mcptest_runner::check_model,
+            providers: &mcptest_runner::built_in_providers(),
+            models,
         },
     )
 }

@@ -1,3 +1,7 @@
 //! Measurements. They are printed and compared with targets, but no test depends on a clock.
 
+mod figures;
+pub mod mock;
 pub mod startup;
+
+pub use figures::Options;

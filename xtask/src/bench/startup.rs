@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::figures::{at, overload};
 use crate::workspace::{self, Profile};
 
 /// How often each command is started and timed.
@@ -90,29 +91,12 @@ pub fn run() -> Result<bool> {
     Ok(all_within)
 }
 
-/// The load of the last minute, if it is more than this benchmark alone makes.
-fn overload() -> Option<f64> {
-    let load: f64 = std::fs::read_to_string("/proc/loadavg")
-        .ok()?
-        .split(' ')
-        .next()?
-        .parse()
-        .ok()?;
-    let cores = u32::try_from(std::thread::available_parallelism().ok()?.get()).ok()?;
-    (load > f64::from(cores)).then_some(load)
-}
-
 fn word(within: bool) -> &'static str {
     if within { "within" } else { "over" }
 }
 
 fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
-}
-
-/// The time that this many percent of the sorted times do not reach.
-fn at(sorted: &[Duration], percent: usize) -> Duration {
-    sorted.get(sorted.len() * percent / 100).copied().unwrap_or_default()
 }
 
 /// The file behind a command name, so that no measurement pays for the search.
@@ -209,13 +193,6 @@ fn read_status(status: &Path) -> (Option<char>, Option<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_is_the_middle_one() {
-        let times = [1, 5, 900].map(Duration::from_millis);
-        assert_eq!(at(&times, MEDIAN), Duration::from_millis(5));
-        assert_eq!(at(&times, FASTEST), Duration::from_millis(1));
-    }
 
     #[test]
     fn the_memory_of_a_command_is_its_own() {

@@ -1,12 +1,12 @@
-//! The official conformance suite against our mock server over HTTP, held to a strict list of expected failures: one that starts to pass must
-//! leave the list.
+//! The official conformance suite against our mock server over HTTP and against our client, held to a strict list of expected failures: one that
+//! starts to pass must leave the list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::Checks;
@@ -18,7 +18,10 @@ const EXPECTED: &str = "tests/e2e/conformance-expected-failures.txt";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for revision in ["2025-11-25", "2026-07-28"] {
-        checks.check(&format!("conformance: the mock, {revision}"), || check(lab, revision));
+        checks.check(&format!("conformance: the mock, {revision}"), || mock(lab, revision));
+        checks.check(&format!("conformance: the client, {revision}"), || {
+            client(lab, revision)
+        });
     }
 }
 
@@ -32,8 +35,23 @@ impl Drop for Mock {
     }
 }
 
-fn check(lab: &Lab, revision: &str) -> Result<()> {
-    let bin = lab.parts.conformance_bin()?;
+/// Whose scenarios.
+#[derive(Clone, Copy)]
+enum Leg {
+    Server,
+    Client,
+}
+
+impl Leg {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+}
+
+fn mock(lab: &Lab, revision: &str) -> Result<()> {
     let mut mock = lab
         .mcptest(&["mock", "--tools-from", MANIFEST, "--http", "0"])?
         .stdin(Stdio::null())
@@ -50,70 +68,99 @@ fn check(lab: &Lab, revision: &str) -> Result<()> {
         .strip_prefix("listening on ")
         .with_context(|| format!("the mock says: {line}"))?;
 
-    let results = lab.scratch(&format!("conformance-{revision}"))?;
+    suite(lab, Leg::Server, revision, &["--url", url])
+}
+
+fn client(lab: &Lab, revision: &str) -> Result<()> {
+    let driver = workspace::build_example("mcptest-wire", "conformance_client")?;
+    suite(lab, Leg::Client, revision, &["--command", &driver.to_string_lossy()])
+}
+
+/// Runs what a revision requires and compares it with what is expected.
+fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> {
+    let bin = lab.parts.conformance_bin()?;
+    let results = lab.scratch(&format!("conformance-{}-{revision}", leg.name()))?;
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(bin.join("conformance"))
-        .args(["server", "--url", url, "--requirements", revision, "-o"])
+        .arg(leg.name())
+        .args(arguments)
+        .args(["--requirements", revision, "-o"])
         .arg(&results)
         .env("PATH", format!("{}:{path}", bin.display()))
         .stdin(Stdio::null())
         .output()
         .context("cannot run the conformance suite")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    ensure!(
-        output.status.success(),
-        "a scored scenario fails ({})\n{}",
-        output.status,
-        text.split("=== SUMMARY ===").last().unwrap_or_default()
-    );
-    let (passed, failed) = outcomes(&results)?;
-    let expected = expected(revision)?;
+    let (passed, failed) = outcomes(&results, leg).with_context(|| text.clone().into_owned())?;
+    let expected = expected(leg, revision)?;
     let surprising: Vec<_> = failed.difference(&expected).collect();
     let repaired: Vec<_> = expected.difference(&failed).collect();
-    ensure!(surprising.is_empty(), "not in {EXPECTED}: {surprising:?}");
+    ensure!(
+        surprising.is_empty(),
+        "not in {EXPECTED}: {surprising:?}\n{}",
+        text.split("SUMMARY ===").last().unwrap_or_default()
+    );
     ensure!(
         repaired.is_empty(),
         "pass now, remove them from {EXPECTED}: {repaired:?}"
     );
     println!(
-        "     {passed} checks passed, {} scenarios fail as expected",
+        "     {} scenarios, {} checks passed; {} scenarios fail as expected",
+        passed.len(),
+        passed.values().sum::<usize>(),
         failed.len()
     );
     Ok(())
 }
 
-/// How many checks passed, and the scenarios in which one failed.
-fn outcomes(results: &Path) -> Result<(usize, BTreeSet<String>)> {
-    let (mut passed, mut failed) = (0, BTreeSet::new());
-    for entry in std::fs::read_dir(results)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // `server-SCENARIO-2026-11-15T22-05-15-831Z`
-        let scenario = name.strip_prefix("server-").unwrap_or(&name);
-        let scenario = &scenario[..scenario.len().saturating_sub("-2026-11-15T22-05-15-831Z".len())];
-        let text = std::fs::read_to_string(entry.path().join("checks.json"))?;
-        let checks: Vec<Value> = serde_json::from_str(&text)?;
-        for check in checks {
-            match check["status"].as_str() {
-                Some("SUCCESS") => passed += 1,
-                Some("FAILURE") => {
-                    failed.insert(scenario.to_owned());
-                }
-                _ => {}
+/// The scenarios in which everything passed, each with the number of checks, and those in which something failed.
+fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeSet<String>)> {
+    let (mut passed, mut failed) = (BTreeMap::new(), BTreeSet::new());
+    let mut folders = vec![results.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let file = folder.join("checks.json");
+        if !file.exists() {
+            for entry in std::fs::read_dir(&folder)? {
+                let path = entry?.path();
+                folders.extend(path.is_dir().then_some(path));
             }
+            continue;
+        }
+        let scenario = scenario(&folder, results, leg)?;
+        let checks: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        let count = |status: &str| checks.iter().filter(|check| check["status"] == status).count();
+        if count("FAILURE") > 0 {
+            failed.insert(scenario);
+        } else {
+            passed.insert(scenario, count("SUCCESS"));
         }
     }
-    ensure!(passed > 0, "no check ran");
+    ensure!(passed.values().sum::<usize>() > 0, "no check ran");
     Ok((passed, failed))
 }
 
+/// Of `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for the client's; a scenario may have a folder in its name.
+fn scenario(folder: &Path, results: &Path, leg: Leg) -> Result<String> {
+    let name = folder.strip_prefix(results)?.to_string_lossy().into_owned();
+    let name = match leg {
+        Leg::Server => name.strip_prefix("server-").unwrap_or(&name),
+        Leg::Client => &name,
+    };
+    Ok(name[..name.len().saturating_sub("-2026-11-15T22-05-15-831Z".len())].to_owned())
+}
+
 /// The scenarios that may fail, and must.
-fn expected(revision: &str) -> Result<BTreeSet<String>> {
+fn expected(leg: Leg, revision: &str) -> Result<BTreeSet<String>> {
     let text = std::fs::read_to_string(workspace::root().join(EXPECTED))?;
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let words = lines.filter_map(|line| line.split_whitespace().collect::<Vec<_>>().try_into().ok());
-    Ok(words
-        .filter(|[of, _]: &[&str; 2]| *of == revision)
-        .map(|[_, scenario]| scenario.to_owned())
-        .collect())
+    let mut found = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [of_leg, of_revision, scenario] = words[..] else {
+            bail!("{EXPECTED} has a line that is not `server|client REVISION SCENARIO`: {line}");
+        };
+        if (of_leg, of_revision) == (leg.name(), revision) {
+            found.insert(scenario.to_owned());
+        }
+    }
+    Ok(found)
 }

@@ -5,7 +5,7 @@
 mod conformance;
 mod inspector;
 mod lab;
-mod parts;
+pub mod parts;
 mod processes;
 mod signals;
 mod suites;

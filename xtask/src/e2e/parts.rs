@@ -19,7 +19,7 @@ const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conforman
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 
 /// Another implementation of the protocol in Python.
-const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
+pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
 /// Where the parts are.
 pub struct Parts {
@@ -34,45 +34,12 @@ pub struct Parts {
 
 /// Installs what is not there yet.
 pub fn install(folder: &Path) -> Result<Parts> {
-    let node = version("node")?;
-    version("npm")?;
-    let python = version("python3")?;
-
-    let npm = folder.join("npm");
-    installed(&npm, &node, &NPM, || {
-        run(Command::new("npm")
-            .args([
-                "install",
-                "--no-audit",
-                "--no-fund",
-                "--ignore-scripts",
-                "--loglevel=error",
-                "--prefix",
-            ])
-            .arg(&npm)
-            .args(NPM))
-    })?;
-    let venv = |name: &str, packages: &[&str]| -> Result<PathBuf> {
-        // One for each: they may need different versions of the same library.
-        let venv = folder.join(name);
-        installed(&venv, &python, packages, || {
-            run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-            run(Command::new(venv.join("bin/python"))
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-input",
-                    "--disable-pip-version-check",
-                ])
-                .args(packages))
-        })?;
-        Ok(venv.join("bin"))
-    };
+    let npm_bin = npm(&folder.join("npm"), &NPM)?;
+    // One for each: they may need different versions of the same library.
+    let venv = |name: &str, packages: &[&str]| venv(&folder.join(name), packages);
     Ok(Parts {
         folder: folder.to_owned(),
-        npm_bin: npm.join("node_modules/.bin"),
+        npm_bin,
         time_bin: venv("time", &TIME)?,
         fastmcp_python: venv("fastmcp", &FASTMCP)?.join("python"),
     })
@@ -93,6 +60,43 @@ impl Parts {
     }
 }
 
+/// Packages of npm in a folder of their own; says where their programs are.
+pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+    version("npm")?;
+    installed(folder, &version("node")?, packages, || {
+        run(Command::new("npm")
+            .args([
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--loglevel=error",
+                "--prefix",
+            ])
+            .arg(folder)
+            .args(packages))
+    })?;
+    Ok(folder.join("node_modules/.bin"))
+}
+
+/// Packages of PyPI in a virtual environment of their own; says where its programs are.
+pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+    installed(folder, &version("python3")?, packages, || {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        run(Command::new(folder.join("bin/python"))
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+            ])
+            .args(packages))
+    })?;
+    Ok(folder.join("bin"))
+}
+
 /// Installs unless the marker says that exactly this is there.
 fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOnce() -> Result<()>) -> Result<()> {
     let marker = folder.join("mcptest-e2e-installed");
@@ -100,7 +104,7 @@ fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOn
     if std::fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
         return Ok(());
     }
-    println!("installing {}", packages.join(", "));
+    eprintln!("installing {}", packages.join(", "));
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }

@@ -73,6 +73,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -431,6 +432,43 @@ impl Gate for Distractors {
             ("per_run".to_owned(), per_run.into()),
         ]));
         score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let mut pool = Pool::default();
+        let mut met = false;
+        for run in so_far.runs {
+            let injected = run.trace.distractors.as_deref().unwrap_or_default();
+            met |= !injected.is_empty();
+            pool.add(&score_distractors(
+                &self.correct,
+                injected,
+                &run.trace.tool_calls,
+                so_far.context.servers,
+            ));
+        }
+        let fell = pool.counts.chose_distractor;
+        // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of reach.
+        let best = match (fell, self.correct.is_empty()) {
+            (0, _) => 100,
+            (_, true) => 0,
+            (_, false) => 99,
+        };
+        let runs = pool.runs + remaining;
+        let certified = Reach::between(
+            certified_percent(pool.succeeded, runs),
+            certified_percent(pool.succeeded + remaining, runs),
+        );
+        let asked_for = self.planned_counts().iter().any(|count| *count > 0);
+        Outlook {
+            reach: vec![
+                ("distractors.accuracy", Reach::between(0, best)),
+                ("distractors.chose_distractor", Reach::at_least(fell)),
+                ("distractors.certified_lower", certified),
+            ],
+            may_lack_evidence: (self.correct.is_empty() && fell == 0) || (asked_for && !met),
+        }
     }
 }
 

@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -166,6 +167,56 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
+/// The counts of all runs.
+pub(super) fn count_runs(classes: &[Class], context: &Context<'_>, runs: &[Run<'_>]) -> SelectionCounts {
+    runs.iter()
+        .map(|run| score_selection(classes, &run.trace.tool_calls, context.servers).counts)
+        .fold(SelectionCounts::default(), SelectionCounts::plus)
+}
+
+/// What the three figures can still become.
+pub(super) struct SelectionReach {
+    pub f1: Reach,
+    pub precision: Reach,
+    pub recall: Reach,
+}
+
+impl SelectionReach {
+    /// A run reaches every class at most, and can make any number of calls that belong to none.
+    pub fn new(counts: SelectionCounts, classes: u64, runs: u64, remaining: u64) -> Self {
+        let Some(recall) = Steady::recall(counts, classes, runs) else {
+            // Without classes all three are 100 until a call is made, and 0 from then on.
+            let high = if counts.is_vacuous() { 100 } else { 0 };
+            return Self {
+                f1: Reach::between(0, high),
+                precision: Reach::between(0, high),
+                recall: Reach::between(0, high),
+            };
+        };
+        let best = SelectionCounts {
+            true_positives: counts.true_positives.saturating_add(classes.saturating_mul(remaining)),
+            ..counts
+        };
+        let low = |now: u64| if remaining == 0 { now } else { 0 };
+        Self {
+            f1: Reach::between(low(counts.f1()), best.f1()),
+            precision: Reach::between(low(counts.precision()), best.precision()),
+            recall: recall.reach(remaining),
+        }
+    }
+}
+
+impl Steady {
+    /// Classes reached; nothing without classes, where a first call changes the figure.
+    pub(super) fn recall(counts: SelectionCounts, classes: u64, runs: u64) -> Option<Self> {
+        (classes > 0).then_some(Self {
+            part: counts.true_positives,
+            whole: classes * runs,
+            per_run: classes,
+        })
+    }
+}
+
 /// What the schema cannot say about a block's `classes:`.
 pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -279,6 +330,33 @@ impl Gate for EqualFunctionSets {
                 .then(|| "no class is declared and no tool was called".to_owned()),
             ..Score::default()
         }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
+        let reach = SelectionReach::new(counts, self.classes.len() as u64, so_far.runs.len() as u64, remaining);
+        Outlook {
+            reach: vec![
+                ("tool_selection.f1", reach.f1),
+                ("tool_selection.precision", reach.precision),
+                ("tool_selection.recall", reach.recall),
+            ],
+            may_lack_evidence: counts.is_vacuous() && self.classes.is_empty(),
+        }
+    }
+
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        let counts = count_runs(&self.classes, context, runs);
+        let classes = self.classes.len() as u64;
+        let recall = Steady::recall(counts, classes, runs.len() as u64)?;
+        Some(vec![("tool_selection.recall", recall.after(next).reach(remaining))])
     }
 }
 

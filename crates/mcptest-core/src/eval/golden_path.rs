@@ -47,6 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -323,6 +324,31 @@ impl Gate for GoldenPath {
             no_evidence: (nothing_called && !self.asks_for_no_calls())
                 .then(|| "no tool was called, so no call could be waste".to_owned()),
             ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
+        let penalized = self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
+        let lowest_flag = u64::from(!penalized);
+        let penalty = so_far.figure("golden_path.penalty").and_then(serde_json::Value::as_f64);
+        let nothing_called = so_far.runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        let count = |target| (target, Reach::at_least(so_far.count(target)));
+        Outlook {
+            reach: vec![
+                (
+                    "golden_path.penalty",
+                    Reach::fraction(if penalized { 0.0 } else { 1.0 }, penalty.unwrap_or(1.0)),
+                ),
+                (
+                    "golden_path.passed",
+                    Reach::between(lowest_flag, so_far.count("golden_path.passed")),
+                ),
+                count("golden_path.extra_steps"),
+                count("golden_path.backtracks"),
+                count("golden_path.repeated_tools"),
+            ],
+            may_lack_evidence: nothing_called && !self.asks_for_no_calls(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod equal_function_sets;
 pub mod golden_path;
 pub mod narrative;
 pub mod orchestration;
+pub mod outlook;
 pub mod recovery;
 pub mod reliability;
 pub mod stability;
@@ -40,6 +41,8 @@ use crate::prices::Prices;
 use crate::tool_id::KnownServers;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
+
+use outlook::{Imagined, Outlook, Reach, SoFar};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -178,6 +181,28 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 
     /// Scores at least one run.
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
+
+    /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is judged at the end.
+    const DECIDES_EARLY: bool = false;
+
+    /// What the figures can be after up to `remaining` further runs, whatever those do.
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let _ = (so_far, remaining);
+        Outlook::default()
+    }
+
+    /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
+    /// for other gates, of which a single run may decide.
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        let _ = (context, runs, next, remaining);
+        None
+    }
 }
 
 /// What scoring gives.
@@ -296,6 +321,15 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
 trait Scorer: Send + Sync {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
     fn expectations(&self) -> &[Expectation];
+    fn decides_early(&self) -> bool;
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook;
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>>;
 }
 
 struct Loaded<G> {
@@ -310,6 +344,24 @@ impl<G: Gate> Scorer for Loaded<G> {
 
     fn expectations(&self) -> &[Expectation] {
         &self.expectations
+    }
+
+    fn decides_early(&self) -> bool {
+        G::DECIDES_EARLY
+    }
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        self.block.outlook(so_far, remaining)
+    }
+
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        self.block.imagine(context, runs, next, remaining)
     }
 }
 

@@ -84,6 +84,7 @@ use self::arguments::{Matched, mismatches};
 use self::claims::Claim;
 use self::match_calls::{CallWords, Fit, Listed, is_mutating_name, is_of_tool, matching};
 use self::sentences::{Sentence, sentences};
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::lexical;
@@ -586,6 +587,31 @@ impl Gate for Narrative {
             findings,
             no_evidence: nothing.then(|| "there is no closing message and no call".to_owned()),
             ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
+        let counts = [
+            "narrative.claimed_but_absent",
+            "narrative.present_but_unclaimed",
+            "narrative.arg_mismatch",
+            "narrative.claimed_after_error",
+        ];
+        let mut reach: Vec<(&'static str, Reach)> = counts
+            .into_iter()
+            .map(|target| (target, Reach::at_least(so_far.count(target))))
+            .collect();
+        let passed = "narrative.gate_passed";
+        reach.push((passed, Reach::between(0, so_far.count(passed))));
+        // Pooled over calls and claims, of which a run can have any number.
+        reach.push(("narrative.divergence_score", Reach::fraction(0.0, 1.0)));
+        let something = |run: &Run<'_>| {
+            !run.trace.tool_calls.is_empty() || run.trace.final_text().is_some_and(|text| !text.trim().is_empty())
+        };
+        Outlook {
+            reach,
+            may_lack_evidence: !so_far.runs.iter().any(something),
         }
     }
 }

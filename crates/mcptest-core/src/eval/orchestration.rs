@@ -61,7 +61,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::equal_function_sets::{Class, EqualFunctionSets, SelectionCounts, push_once, score_selection};
+use super::equal_function_sets::{
+    Class, EqualFunctionSets, SelectionCounts, SelectionReach, count_runs, push_once, score_selection,
+};
+use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::catalog::Tool;
 use crate::expect::{Expectation, WrittenExpectation};
@@ -448,6 +451,33 @@ impl Gate for Orchestration {
             ));
         }
         score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    /// Pooled over calls, of which a run can make any number, a percent can still go anywhere; discovery is pooled over classes.
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
+        let discovery =
+            SelectionReach::new(counts, self.classes.len() as u64, so_far.runs.len() as u64, remaining).recall;
+        Outlook {
+            reach: vec![("orchestration.discovery", discovery)],
+            may_lack_evidence: so_far.runs.iter().all(|run| run.trace.tool_calls.is_empty()),
+        }
+    }
+
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        let counts = count_runs(&self.classes, context, runs);
+        let discovery = Steady::recall(counts, self.classes.len() as u64, runs.len() as u64)?;
+        Some(vec![(
+            "orchestration.discovery",
+            discovery.after(next).reach(remaining),
+        )])
     }
 }
 

@@ -53,6 +53,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::Matcher;
@@ -422,6 +423,31 @@ impl Gate for Recovery {
             score.no_evidence = Some(format!("no injected fault fired in run {}", list.join(", ")));
         }
         score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays spoiled.
+    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
+        let passed = "recovery.passed";
+        if so_far.figure(passed).is_none() {
+            return Outlook::default();
+        }
+        let flags = ["recovery.recovered", "recovery.clean_timeout", passed];
+        let times = ["recovery.time_to_detection_ms", "recovery.time_to_recovery_ms"];
+        let hang = "recovery.user_visible_hang_ms";
+        let mut reach: Vec<(&'static str, Reach)> = flags
+            .into_iter()
+            .map(|flag| (flag, Reach::between(0, so_far.count(flag))))
+            .collect();
+        reach.extend(times.into_iter().map(|time| match so_far.figure(time) {
+            Some(_) => (time, Reach::at_least(so_far.count(time)).or_absent()),
+            None => (time, Reach::Absent),
+        }));
+        reach.push((hang, Reach::at_least(so_far.count(hang))));
+        Outlook {
+            reach,
+            may_lack_evidence: true,
+        }
     }
 }
 

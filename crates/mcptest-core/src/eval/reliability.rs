@@ -56,6 +56,9 @@
 //! selection use `tool_selection:`, whose pass^k is the plain fraction of good runs.
 
 mod plan;
+mod reach;
+
+use reach::Tally;
 
 pub use plan::{PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs};
 
@@ -64,6 +67,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Imagined, Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -330,6 +334,30 @@ impl Gate for Reliability {
             ("per_run".to_owned(), per_run.into()),
         ]);
         score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let tally = Tally::of(so_far.runs);
+        let mut reach = self.monotone_reach(tally, remaining);
+        reach.push(("reliability.runs", Reach::between(tally.runs, tally.runs + remaining)));
+        reach.push(("reliability.variance_amplification", tally.swing(remaining)));
+        let decay = so_far.figure("reliability.decay").and_then(Value::as_array);
+        reach.push(("reliability.decay", Reach::Grows(decay.cloned().unwrap_or_default())));
+        Outlook {
+            reach,
+            may_lack_evidence: false,
+        }
+    }
+
+    fn imagine(
+        &self,
+        _: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        Some(self.monotone_reach(Tally::of(runs).after(next), remaining))
     }
 }
 

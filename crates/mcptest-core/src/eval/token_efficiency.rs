@@ -42,7 +42,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::equal_function_sets::{Class, SelectionCounts, check_classes, push_once, score_selection};
+use super::equal_function_sets::{
+    Class, SelectionCounts, SelectionReach, check_classes, count_runs, push_once, score_selection,
+};
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::catalog::Tool;
 use crate::expect::{Expectation, WrittenExpectation};
@@ -315,6 +318,45 @@ impl Gate for TokenEfficiency {
             detail,
             summary: summary(&report, &missed, &unexpected),
             ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
+        let classes = self.classes.len() as u64;
+        let correct = counts.true_positives;
+        let most_correct = correct.saturating_add(classes.saturating_mul(remaining));
+        let per_correct = |figure: f64| figure / most_correct.max(1) as f64;
+        let mut reach = vec![
+            (
+                "token_efficiency.f1",
+                SelectionReach::new(counts, classes, so_far.runs.len() as u64, remaining).f1,
+            ),
+            (
+                "token_efficiency.correct_selections",
+                Reach::between(correct, most_correct),
+            ),
+        ];
+        let surface = "token_efficiency.tool_surface_tokens";
+        if so_far.figure(surface).is_some() {
+            // A run may be offered more tools, and so make the largest surface larger.
+            let tokens = so_far.count(surface);
+            let each = Reach::fraction_at_least(per_correct(tokens as f64));
+            reach.push((surface, Reach::at_least(tokens)));
+            // With nothing selected correctly there is nothing to divide by.
+            let each = if correct == 0 { each.or_absent() } else { each };
+            reach.push(("token_efficiency.tokens_per_correct", each));
+        }
+        if let Some(cost) = so_far.figure("token_efficiency.cost").and_then(Value::as_f64) {
+            // A later run may not tell its tokens, and then nothing is known of the sum.
+            reach.push(("token_efficiency.cost", Reach::fraction_at_least(cost).or_absent()));
+            let each = Reach::fraction_at_least(per_correct(cost)).or_absent();
+            reach.push(("token_efficiency.cost_per_correct", each));
+        }
+        Outlook {
+            reach,
+            may_lack_evidence: false,
         }
     }
 }

@@ -43,6 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Outlook, Reach, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -284,6 +285,46 @@ impl Gate for ToolEdges {
             summary,
             no_evidence: self.no_evidence(calls),
             ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let mut calls = 0;
+        let mut stray = false;
+        let mut followed = 0;
+        for run in so_far.runs {
+            let report = score_tool_edges(self, &run.trace.tool_calls, so_far.context.servers);
+            calls += report.calls;
+            stray |= !report.not_allowed.is_empty();
+            followed += report.delegated.iter().filter(|held| **held).count() as u64;
+        }
+        let pairs = self.delegation.len() as u64;
+        let delegation = Steady {
+            part: followed,
+            whole: pairs * so_far.runs.len() as u64,
+            per_run: pairs,
+        };
+        let allowed = match (&self.allowed, stray) {
+            (None, _) => Reach::between(100, 100),
+            (Some(_), false) => Reach::between(0, 100),
+            (Some(list), true) if list.is_empty() => Reach::between(0, 0),
+            (Some(_), true) => Reach::between(0, 99),
+        };
+        let attempts = so_far.count("edges.restricted_attempts");
+        let (attempts, passed) = if self.restricted.is_empty() {
+            (Reach::between(0, 0), Reach::between(1, 1))
+        } else {
+            (Reach::at_least(attempts), Reach::between(0, u64::from(attempts == 0)))
+        };
+        Outlook {
+            reach: vec![
+                ("edges.allowed_pct", allowed),
+                ("edges.restricted_attempts", attempts),
+                ("edges.delegation_pct", delegation.reach(remaining)),
+                ("edges.gate_passed", passed),
+            ],
+            may_lack_evidence: self.no_evidence(calls).is_some(),
         }
     }
 }

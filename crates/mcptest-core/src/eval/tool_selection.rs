@@ -30,6 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
+use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -122,6 +123,26 @@ impl ToolSelection {
             }
         }
         breaches
+    }
+
+    /// What the rates and the floor can still become. With a cap, a later run may exceed it or not tell its tokens, so only a breach is certain.
+    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Vec<(&'static str, Reach)> {
+        let mut reach = vec![("floor.selection_rate", selected.reach(remaining))];
+        let capped = self.max_total_tokens.is_some();
+        if !capped {
+            reach.push(("floor.pass_hat_k", selected.reach(remaining)));
+        }
+        let Some(rate) = Rate::from_number(&self.min_selection_rate) else {
+            return reach;
+        };
+        let total = selected.whole + remaining;
+        if over_budget || !rate.met_by(selected.part + remaining, total) {
+            reach.push(("floor.passed", Reach::between(0, 0)));
+        } else if !capped {
+            let certain = rate.met_by(selected.part, total);
+            reach.push(("floor.passed", Reach::between(u64::from(certain), 1)));
+        }
+        reach
     }
 
     /// The runs that missed, one line each.
@@ -302,6 +323,42 @@ impl Gate for ToolSelection {
             ("per_run".to_owned(), per_run.into()),
         ]);
         score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let figures: Vec<RunFigures> = so_far
+            .runs
+            .iter()
+            .map(|run| self.figures(so_far.context, run))
+            .collect();
+        let over_budget = figures.iter().any(|run| run.within_budget == Some(false));
+        let mut reach = self.rate_reach(Steady::of_runs(&figures, |run| run.selected), remaining, over_budget);
+        if so_far.figure("floor.tokens_max").is_some() {
+            // A later run may not tell its tokens, and then no figure is given for all.
+            let largest = so_far.count("floor.tokens_max");
+            reach.push(("floor.tokens_max", Reach::at_least(largest).or_absent()));
+        }
+        Outlook {
+            reach,
+            may_lack_evidence: self.max_total_tokens.is_some(),
+        }
+    }
+
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        // Under a cap, one run can break the floor.
+        if self.max_total_tokens.is_some() {
+            return None;
+        }
+        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
+        let selected = Steady::of_runs(&figures, |run| run.selected).after(next);
+        Some(self.rate_reach(selected, remaining, false))
     }
 }
 

@@ -91,6 +91,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Outlook, Reach, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -360,6 +361,27 @@ impl Gate for Trajectory {
             no_evidence: (count == 0 && nothing_called && !self.calls.is_empty())
                 .then(|| "no tool was called, so no call could be wrong".to_owned()),
             ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
+        if so_far.figure("trajectory.passed").is_none() {
+            return Outlook::default();
+        }
+        let nothing_called = so_far.runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        Outlook {
+            reach: vec![
+                (
+                    "trajectory.passed",
+                    Reach::between(0, so_far.count("trajectory.passed")),
+                ),
+                (
+                    "trajectory.mismatch_count",
+                    Reach::at_least(so_far.count("trajectory.mismatch_count")),
+                ),
+            ],
+            may_lack_evidence: nothing_called && !self.calls.is_empty(),
         }
     }
 }

@@ -35,6 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -156,6 +157,23 @@ impl Axis {
     }
 }
 
+impl TrajectoryAxes {
+    /// Both axes as figures to which every run adds the same number of edges.
+    fn steady(&self, context: &Context<'_>, runs: &[Run<'_>]) -> [Steady; 2] {
+        let (mut dependencies, mut order) = (Axis::default(), Axis::default());
+        for run in runs {
+            let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
+            dependencies.count(&report.dependencies);
+            order.count(&report.order);
+        }
+        [(dependencies, self.dependencies.len()), (order, self.order.len())].map(|(axis, edges)| Steady {
+            part: axis.held,
+            whole: axis.declared,
+            per_run: edges as u64,
+        })
+    }
+}
+
 impl Gate for TrajectoryAxes {
     const BLOCK: &'static str = "trajectory_axes";
     const SUMMARY: &'static str = "Data-flow and order constraints between calls, and nothing else about them.";
@@ -254,6 +272,35 @@ impl Gate for TrajectoryAxes {
             no_evidence: (dependency.declared + order.declared == 0).then(|| "no edge is declared".to_owned()),
             ..Score::default()
         }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
+        let [dependencies, order] = self.steady(so_far.context, so_far.runs);
+        Outlook {
+            reach: vec![
+                ("trajectory.dependency_satisfaction", dependencies.reach(remaining)),
+                ("trajectory.order_satisfaction", order.reach(remaining)),
+            ],
+            may_lack_evidence: self.dependencies.is_empty() && self.order.is_empty(),
+        }
+    }
+
+    fn imagine(
+        &self,
+        context: &Context<'_>,
+        runs: &[Run<'_>],
+        next: Imagined,
+        remaining: u64,
+    ) -> Option<Vec<(&'static str, Reach)>> {
+        let [dependencies, order] = self.steady(context, runs);
+        Some(vec![
+            (
+                "trajectory.dependency_satisfaction",
+                dependencies.after(next).reach(remaining),
+            ),
+            ("trajectory.order_satisfaction", order.after(next).reach(remaining)),
+        ])
     }
 }
 

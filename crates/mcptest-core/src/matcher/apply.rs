@@ -41,7 +41,7 @@ impl Matcher {
 }
 
 impl Rule {
-    fn check(&self, actual: Option<&Value>) -> Result<(), Mismatch> {
+    pub(super) fn check(&self, actual: Option<&Value>) -> Result<(), Mismatch> {
         if let Self::Exists(wanted) = self {
             return match (wanted, actual) {
                 (true, None) => Err(Mismatch::because("the value is absent")),

@@ -29,6 +29,7 @@ mod diff;
 mod json_schema;
 mod pattern;
 mod schema;
+mod settle;
 
 pub use apply::Mismatch;
 pub use diff::{Difference, differences};

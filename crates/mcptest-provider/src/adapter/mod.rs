@@ -1,5 +1,22 @@
 //! What a provider's dialect is, apart from sending it.
 
+mod anthropic;
+mod conversation;
+mod failure;
+mod gemini;
+mod names;
+mod openai_chat;
+mod openai_responses;
+mod results;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use anthropic::Anthropic;
+pub use gemini::Gemini;
+pub use openai_chat::OpenAiChat;
+pub use openai_responses::OpenAiResponses;
+
 use mcptest_agent::{AssistantTurn, Request};
 use serde_json::{Map, Value};
 
@@ -12,7 +29,8 @@ pub struct Ask<'a> {
     pub request: Request<'a>,
     /// Whether the answer is wanted as a stream.
     pub stream: bool,
-    /// More fields of the body, from `providers.<name>.body`: they come before ours.
+    /// More fields of the body, from `providers.<name>.body`: they are laid over ours, objects key by key. `tools` are put before ours; `model`
+    /// and `stream` stay ours.
     pub body: &'a Map<String, Value>,
 }
 
@@ -27,11 +45,12 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// The request's body.
     fn body(&self, ask: &Ask<'_>) -> Value;
 
-    /// The turn in a whole (not streamed) answer with a status of success.
+    /// The turn in a whole (not streamed) answer with a status of success. The question is needed to read it: tools may have gone out under
+    /// another name than their own.
     ///
     /// # Errors
     /// What is wrong with an answer that holds no turn. Arguments that are not JSON are no error: they stay as text in the turn.
-    fn turn(&self, answer: &Value) -> Result<AssistantTurn, Failure>;
+    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure>;
 
     /// Takes in a streamed answer.
     fn assembler(&self) -> Box<dyn Assembler>;

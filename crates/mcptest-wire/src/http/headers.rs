@@ -1,14 +1,22 @@
-//! Headers that MCP asks for, and which of the caller's are secrets.
+//! Headers that MCP asks for.
 
+use std::borrow::Cow;
+
+pub(crate) use mcptest_core::protocol::headers::encode;
+use mcptest_core::protocol::headers::name_of;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tool_headers::ToolHeaders;
 use crate::handshake::META_VERSION;
 
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
+
+/// A header of one message: its name and value.
+pub(crate) type Header = (Cow<'static, str>, String);
 
 /// What a message says that its headers must repeat.
 #[derive(Debug, Deserialize)]
@@ -32,87 +40,19 @@ impl Outline {
     }
 
     /// The headers of the stateless revision, which must say what the body says.
-    pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn headers(&self, tools: &ToolHeaders) -> Vec<Header> {
         let Some(method) = &self.method else {
             return Vec::new();
         };
-        let mut headers = vec![(METHOD, encode(method))];
-        let key = match method.as_str() {
-            "tools/call" | "prompts/get" => "name",
-            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
-            "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-            _ => return headers,
-        };
-        if let Some(name) = self.params.as_ref().and_then(|params| params.get(key)?.as_str()) {
-            headers.push((NAME, encode(name)));
+        let mut headers: Vec<Header> = vec![(METHOD.into(), encode(method))];
+        let name = self.params.as_ref().and_then(|params| name_of(method, params));
+        headers.extend(name.map(|name| (NAME.into(), encode(name))));
+        if let (Some(params), "tools/call") = (&self.params, method.as_str()) {
+            let repeated = tools.of_call(params).into_iter();
+            headers.extend(repeated.map(|(name, value)| (name.into(), value)));
         }
         headers
     }
-}
-
-/// A value as a header can carry it: text that would not survive goes as Base64.
-pub(crate) fn encode(value: &str) -> String {
-    let blank = |c: Option<char>| c.is_some_and(|c| matches!(c, ' ' | '\t'));
-    let unsafe_value = blank(value.chars().next())
-        || blank(value.chars().next_back())
-        || value.chars().any(|c| !(' '..='~').contains(&c))
-        || (value.starts_with("=?base64?") && value.ends_with("?="));
-    if unsafe_value {
-        format!("=?base64?{}?=", base64(value.as_bytes()))
-    } else {
-        value.to_owned()
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            if place <= chunk.len() {
-                out.push(char::from(DIGITS[(bits >> (18 - 6 * place) & 63) as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
-}
-
-/// Whether a header of this name carries a credential.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password", "credential"]
-        .iter()
-        .any(|word| name.contains(word))
-}
-
-/// The values that no message may show: each credential, and what follows its scheme (`Bearer …`).
-pub(crate) fn secrets(headers: &[(String, String)]) -> Vec<String> {
-    let mut secrets = Vec::new();
-    for (_, value) in headers.iter().filter(|(name, _)| is_secret(name)) {
-        let value = value.trim();
-        if let Some((_, credential)) = value.split_once(' ') {
-            secrets.push(credential.trim().to_owned());
-        }
-        secrets.push(value.to_owned());
-    }
-    secrets.retain(|secret| secret.len() >= 4);
-    // The longest first, so that no part of it is left over.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets
-}
-
-/// Text without the secrets.
-pub(crate) fn mask(text: &str, secrets: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), "***");
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -120,52 +60,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_has_the_known_values() {
-        // RFC 4648, section 10.
-        for (plain, encoded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-        }
-    }
-
-    #[test]
-    fn only_what_needs_it_is_encoded() {
-        assert_eq!(encode("get-weather"), "get-weather");
-        assert_eq!(encode("a b"), "a b");
-        assert_eq!(encode(" a"), "=?base64?IGE=?=");
-        assert_eq!(encode("ä"), "=?base64?w6Q=?=");
-        assert_eq!(encode("a\r\nX: y"), "=?base64?YQ0KWDogeQ==?=");
-        assert_eq!(encode("=?base64?x?="), "=?base64?PT9iYXNlNjQ/eD89?=");
-    }
-
-    #[test]
     fn headers_repeat_the_body() {
         let line = br#"{"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
         let outline = Outline::of(line);
         assert_eq!(outline.revision(), Some("2026-07-28"));
         assert_eq!(
-            outline.headers(),
-            [("mcp-method", "tools/call".to_owned()), ("mcp-name", "echo".to_owned())]
+            outline.headers(&ToolHeaders::default()),
+            [
+                ("mcp-method".into(), "tools/call".to_owned()),
+                ("mcp-name".into(), "echo".to_owned())
+            ]
         );
-        assert!(Outline::of(br#"{"id":1,"result":{}}"#).headers().is_empty());
-    }
-
-    #[test]
-    fn credentials_are_masked_with_and_without_their_scheme() {
-        let headers = [
-            ("Authorization".to_owned(), "Bearer s3cret-value".to_owned()),
-            ("X-Api-Key".to_owned(), "abcd1234".to_owned()),
-            ("Accept-Language".to_owned(), "de".to_owned()),
-        ];
-        let secrets = secrets(&headers);
-        let text = mask("got Bearer s3cret-value, s3cret-value, abcd1234, de", &secrets);
-        assert_eq!(text, "got ***, ***, ***, de");
+        assert!(
+            Outline::of(br#"{"id":1,"result":{}}"#)
+                .headers(&ToolHeaders::default())
+                .is_empty()
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! - [`replies`]: replies that are broken, late, missing or too long
 //! - [`lists`]: paging that does not end as it should
 //! - [`http`]: streamable HTTP, right and wrong
+//! - [`asking_back`]: calls that want input first, arguments that go into headers
 //! - [`ending`]: shutdown, crashes, and nobody left behind
 
 #![expect(
@@ -12,6 +13,7 @@
     reason = "a helper that fails here fails its test, with the place named"
 )]
 
+mod asking_back;
 mod ending;
 mod http;
 mod http_support;

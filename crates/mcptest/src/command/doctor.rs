@@ -11,6 +11,7 @@ use mcptest_yaml::{Diagnostics, suggest};
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::output::{self, Output};
+use crate::secrets;
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
@@ -44,7 +45,7 @@ fn try_doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, String> {
         Vec::new()
     };
     let found = catalogs::gather(&args.catalog, output)?;
-    let redactor = Redactor::new(found.secrets);
+    let redactor = Redactor::new(found.secrets.into_iter().chain(secrets::of_environment()));
     if let Some(file) = &args.fix {
         return write_fixes(&found.checkups, file, output, &redactor);
     }

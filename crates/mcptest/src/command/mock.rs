@@ -2,6 +2,7 @@
 
 use std::io::BufReader;
 use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcptest_mock::{MockServer, Preset};
@@ -12,6 +13,9 @@ use crate::output::Output;
 
 /// Large enough that a burst of requests is read, and answered, at once.
 const BUFFER: usize = 64 * 1024;
+
+/// Clients of a mock are few; more threads than this find nothing to do.
+const MAX_HTTP_THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 pub fn mock(args: &MockArgs, output: &Output) -> ExitCode {
     let server = match server(args, output) {
@@ -37,7 +41,7 @@ fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         output.talk(&format!("listening on http://{address}{}", mcptest_mock::HTTP_PATH));
-        mcptest_mock::serve_http(Arc::new(server), listener).await
+        mcptest_mock::serve_http(Arc::new(server), listener, http_threads()).await
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime.and_then(|runtime| runtime.block_on(serve)) {
@@ -47,6 +51,12 @@ fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
             ExitCode::CouldNotRun
         }
     }
+}
+
+/// One for each core, as far as they help.
+fn http_threads() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    cores.min(MAX_HTTP_THREADS)
 }
 
 fn server(args: &MockArgs, output: &Output) -> Result<MockServer, ExitCode> {

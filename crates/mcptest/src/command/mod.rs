@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod cassette;
 mod completions;
 mod diff;
 mod doctor;
@@ -36,6 +37,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Schema(args) => schema::schema(args, &output),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Proxy(args) => proxy::proxy(args, &output),
+        Command::Cassette(args) => cassette::cassette(args, &output),
         Command::Completions(args) => completions::completions(args, &output),
     }
 }

@@ -12,7 +12,7 @@ use super::run::warn;
 use super::score::read_all;
 use crate::cli::{Format, MutateArgs};
 use crate::output::Output;
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn mutate(args: &MutateArgs, output: &Output) -> ExitCode {
     match try_mutate(args, output) {
@@ -42,7 +42,7 @@ fn try_mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, String> {
     };
     let report =
         mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned());
+    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
     let text = match args.format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;

@@ -6,6 +6,7 @@ use mcptest_wire::ServerCommand;
 
 use crate::cli::ProxyArgs;
 use crate::output::Output;
+use crate::secrets;
 use crate::signals::asked_to_end;
 
 pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
@@ -23,7 +24,7 @@ pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
         fault: args.fault,
         fault_tools: args.fault_tool.clone(),
         record: args.record.clone(),
-        secrets: secrets(),
+        secrets: secrets::of_environment(),
     };
     let end = runtime.block_on(async {
         let ended = asked_to_end();
@@ -59,13 +60,4 @@ fn command(args: &ProxyArgs) -> ServerCommand {
         argv,
         ..ServerCommand::default()
     }
-}
-
-/// Values that the server can only know from its environment and that no trace should keep.
-fn secrets() -> Vec<String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| mcptest_core::redact::is_secret(name, value))
-        .map(|(_, value)| value)
-        .collect()
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::RunArgs;
 use crate::output::{self, Output};
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
     match try_run(args, output) {
@@ -29,10 +29,14 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
     let reporters = output::reporters(&args.report)?;
     let snapshots = snapshot_mode(args)?;
     let named: Vec<_> = args.suites.iter().chain(&args.config).cloned().collect();
-    let Some(suites) = load_all(&suites::find(&named)?, output) else {
+    let Some(suites) = load_all(&suites::find(&named)?, &args.model, output) else {
         return Ok(ExitCode::CouldNotRun);
     };
-    let redactor = Redactor::new(suites.iter().flat_map(|suite| suite.secrets.iter().cloned()));
+    if args.recording.record {
+        one_folder_each(&suites, args)?;
+    }
+    let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
+    let redactor = Redactor::new(declared.chain(secrets::of_environment()));
     let this_program =
         std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -53,6 +57,7 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
             snapshots,
             this_program,
             cancel,
+            cassettes: args.recording.settings(&redactor),
             on_event: progress.listener(),
         };
         let report = run_all(suites, &settings).await;
@@ -89,11 +94,11 @@ fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
     Ok(SnapshotMode::Update)
 }
 
-fn load_all(files: &[std::path::PathBuf], output: &Output) -> Option<Vec<Arc<Suite>>> {
+fn load_all(files: &[std::path::PathBuf], models: &[String], output: &Output) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
-        match suites::load_one(file, Purpose::Run) {
+        match suites::load_with(file, Purpose::Run, models) {
             Ok(Loaded { suite, warnings }) => {
                 warn(&warnings, output);
                 suites.push(Arc::new(suite));
@@ -106,6 +111,21 @@ fn load_all(files: &[std::path::PathBuf], output: &Output) -> Option<Vec<Arc<Sui
     }
     output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
     None
+}
+
+/// Two suites with one folder of cassettes would overwrite each other's.
+fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> {
+    let mut taken = std::collections::BTreeSet::new();
+    for suite in suites {
+        let folder = mcptest_runner::cassette_folder(suite, args.recording.cassettes.as_deref());
+        if !taken.insert(folder.clone()) {
+            return Err(format!(
+                "two of the suites would keep their cassettes in `{}`; run them one by one, with a `--cassettes` folder each",
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Suites one after the other, the runs of each at once.

@@ -11,7 +11,7 @@ use mcptest_suite::Purpose;
 use super::run::{talk_of, warn};
 use crate::cli::ScoreArgs;
 use crate::output::{self, Output};
-use crate::suites;
+use crate::{secrets, suites};
 
 pub fn score(args: &ScoreArgs, output: &Output) -> ExitCode {
     match try_score(args, output) {
@@ -42,7 +42,7 @@ fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
         },
     };
     let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned());
+    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
     talk_of(&report, &redactor, output);
     output.report(&reporters, &report, &redactor)?;
     Ok(report.exit_code)

@@ -28,6 +28,11 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> ExitCode {
             Ok(loaded) => {
                 good.push((file.display().to_string(), loaded.suite.tests.len()));
                 problems.extend(loaded.warnings.0);
+                // Replaying needs no key, so this is no fault of the suite.
+                if purpose == LoadPurpose::Run {
+                    let keys = mcptest_runner::missing_keys(&loaded.suite);
+                    problems.extend(keys.into_iter().map(|words| Diagnostic::new(Severity::Warning, words)));
+                }
             }
             Err(found) => problems.extend(found.0),
         }

@@ -293,6 +293,8 @@ fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
         purpose: Purpose::Score,
         env: &|name| (name != "NOT_SET" && name.to_uppercase() == name).then(|| "example".to_owned()),
         check_model: &|_| Ok(()),
+        providers: &mcptest_runner::built_in_providers(),
+        models: &[],
     };
     mcptest_suite::load(&file, &options).map(|_| ())
 }
@@ -372,7 +374,25 @@ fn generated_parts_are_up_to_date() {
     assert!(parts > 5, "{parts} parts");
 }
 
-/// `exit codes`, `lint rules`, `quality targets`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// The table of providers that need not be declared.
+fn providers() -> String {
+    let list = |words: &[&str]| words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ");
+    let rows = mcptest_runner::registry::PROVIDERS.map(|known| {
+        vec![
+            code(known.name),
+            list(known.prefixes),
+            code(known.base_url),
+            code(known.api.as_str()),
+            list(known.key_variables),
+        ]
+    });
+    table(
+        &["provider", "ids that begin with", "base URL", "speaks", "key in"],
+        &rows,
+    )
+}
+
+/// `exit codes`, `lint rules`, `providers`, `quality targets`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL.map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
@@ -388,6 +408,9 @@ fn generate(title: &str) -> String {
             ]
         });
         return table(&["rule", "severity", "fires when"], &rows);
+    }
+    if title == "providers" {
+        return providers();
     }
     if title == "quality targets" {
         let rows = mcptest_core::quality::TARGETS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);

@@ -21,6 +21,13 @@ fn each_runs_with_its_expected_verdict() {
             continue;
         }
         suites += 1;
+        // Real models are not here; that the suite is right can still be told.
+        if text.lines().any(|line| line.starts_with("providers:")) {
+            let ran = run(&root(), &["validate", path.to_str().unwrap()]);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            assert!(ran.stderr.contains("is not set"), "{}", ran.stderr);
+            continue;
+        }
         // A suite that shows failures says so in its name.
         let fails = path.file_stem().unwrap().to_str().unwrap().contains("failing");
         let name = path.to_str().unwrap();

@@ -8,6 +8,7 @@
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
+//! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
@@ -27,10 +28,13 @@ mod examples;
 mod golden;
 mod http;
 mod mock;
+mod models;
 mod mutation;
 mod proxy;
 mod scoring;
 mod servers;
+#[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
+mod stand_in;
 mod suites;
 mod support;
 mod tools;

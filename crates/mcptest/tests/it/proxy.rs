@@ -213,7 +213,7 @@ fn secrets_of_the_environment_do_not_reach_the_file() {
     child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), line);
-    assert_eq!(trace(dir.path())["tool_calls"][0]["args"]["k"], "***");
+    assert_eq!(trace(dir.path())["tool_calls"][0]["args"]["k"], "[redacted]");
 }
 
 #[test]

@@ -22,6 +22,11 @@ pub fn mcptest(dir: &Path) -> Command {
         .env_remove("MCPTEST_TEST_UNSET")
         .env("CI", "true")
         .stdin(Stdio::null());
+    for provider in mcptest_runner::built_in_providers() {
+        for variable in provider.key_variables {
+            command.env_remove(variable);
+        }
+    }
     command
 }
 

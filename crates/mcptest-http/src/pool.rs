@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http_body_util::Full;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -15,8 +16,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Free connections kept; more are closed after use.
-const MOST_FREE: usize = 16;
+use crate::address::Address;
 
 /// The largest head of a response.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -27,33 +27,83 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 /// Time for a connection to be ready again after its last response.
 const SETTLE_WAIT: Duration = Duration::from_millis(5);
 
-pub(crate) type Sender = SendRequest<Full<Bytes>>;
+/// A connection that can carry a request.
+pub type Sender = SendRequest<Full<Bytes>>;
+
+/// Why there is no response.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// No connection could be made; nothing was sent.
+    #[error("{0}")]
+    Connect(#[source] io::Error),
+    /// The connection broke; the request may have been seen.
+    #[error("{0}")]
+    Broke(#[source] hyper::Error),
+}
 
 /// The connections to one host.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub struct Pool {
     host: String,
     port: u16,
     tls: bool,
+    /// Free connections kept; more are closed after use.
+    most_free: usize,
+    /// The time allowed for a connection to be made.
+    connect_timeout: Option<Duration>,
     free: Mutex<Vec<Sender>>,
 }
 
 impl Pool {
-    pub(crate) fn new(host: &str, port: u16, tls: bool) -> Self {
+    /// For the host of an address; nothing is opened yet.
+    #[must_use]
+    pub fn new(address: &Address, most_free: usize) -> Self {
         Self {
-            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port,
-            tls,
+            host: address.host.clone(),
+            port: address.port,
+            tls: address.tls,
+            most_free,
+            connect_timeout: None,
             free: Mutex::default(),
         }
     }
 
-    pub(crate) fn is_tls(&self) -> bool {
+    /// The same with a bound on the time in which a connection must be made.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, limit: Duration) -> Self {
+        self.connect_timeout = Some(limit);
+        self
+    }
+
+    /// Whether it speaks TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
         self.tls
     }
 
+    /// Sends a request, over a free connection or a new one, and waits for the head of the response. The connection is to be given back after
+    /// the response was read to its end.
+    ///
+    /// # Errors
+    /// No connection, or one that broke.
+    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Sender), SendError> {
+        // A free connection may have been closed by the server meanwhile; then the request comes back unsent.
+        if let Some(mut sender) = self.free().await {
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok((response, sender)),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(SendError::Broke(error.into_error())),
+                },
+            }
+        }
+        let mut sender = self.connect().await.map_err(SendError::Connect)?;
+        let response = sender.send_request(request).await.map_err(SendError::Broke)?;
+        Ok((response, sender))
+    }
+
     /// A connection that was used before and is free, if there is one.
-    pub(crate) async fn free(&self) -> Option<Sender> {
+    async fn free(&self) -> Option<Sender> {
         loop {
             let mut sender = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             // One that has just been given back needs a moment.
@@ -64,15 +114,18 @@ impl Pool {
     }
 
     /// Takes a connection back after its response was read to the end.
-    pub(crate) fn give_back(&self, sender: Sender) {
+    pub fn give_back(&self, sender: Sender) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < MOST_FREE && !sender.is_closed() {
+        if free.len() < self.most_free && !sender.is_closed() {
             free.push(sender);
         }
     }
 
     /// Waits while nobody listens there yet, and keeps the connection for the first request. The caller bounds the wait.
-    pub(crate) async fn wait_until_ready(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Anything but that the connection is refused.
+    pub async fn wait_until_ready(&self) -> io::Result<()> {
         loop {
             match self.connect().await {
                 Ok(sender) => {
@@ -87,7 +140,20 @@ impl Pool {
         }
     }
 
-    pub(crate) async fn connect(&self) -> io::Result<Sender> {
+    async fn connect(&self) -> io::Result<Sender> {
+        let Some(limit) = self.connect_timeout else {
+            return self.connect_at_leisure().await;
+        };
+        let late = |_| {
+            io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no connection within {}s", limit.as_secs()),
+            )
+        };
+        timeout(limit, self.connect_at_leisure()).await.map_err(late)?
+    }
+
+    async fn connect_at_leisure(&self) -> io::Result<Sender> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         // Small messages both ways: waiting for more to send would cost 40 ms each.
         stream.set_nodelay(true)?;

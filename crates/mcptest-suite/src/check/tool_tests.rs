@@ -1,4 +1,4 @@
-//! Direct tool tests: their fixtures, what they save, and where their snapshots are.
+//! `tools:` and `tool_quality:`: tests without an agent. Of a direct tool test also its fixtures, what they save, and where its snapshot is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use mcptest_core::expect::Expectation;
 use mcptest_core::matcher::Matcher;
+use mcptest_core::quality;
 use mcptest_core::snapshot::{Snapshot, file_stem};
 use mcptest_core::target::Target;
 use mcptest_yaml::suggest;
 use serde_json::Value;
 
-use super::{Checker, TOOL_ROOTS, escape, key_error};
-use crate::file::{FixtureCallFile, ToolTestFile};
+use super::words::{escape, key_error, unknown_name};
+use super::{Checker, TOOL_ROOTS};
+use crate::file::{FixtureCallFile, ToolQualityFile, ToolTestFile};
 use crate::import::Part;
-use crate::suite::{FixtureCall, KeptAnswer, Test, ToolTest};
+use crate::load::Purpose;
+use crate::suite::{FixtureCall, KeptAnswer, Test, ToolQualityTest, ToolTest};
 use crate::template::Args;
 use crate::tool_file::SnapshotFields;
 
@@ -22,6 +25,30 @@ use crate::tool_file::SnapshotFields;
 type Names = Vec<String>;
 
 impl Checker<'_> {
+    pub(super) fn quality_test(&mut self, part: &Part, at: &str, file: &ToolQualityFile) {
+        self.name(part, at, &file.name);
+        self.named_server(part, at, &file.server);
+        match quality::expectations(&file.expect, &format!("{at}/expect")) {
+            Ok(expect) => self.suite.tests.push(Test::ToolQuality(ToolQualityTest {
+                name: file.name.clone(),
+                server: file.server.clone(),
+                expect,
+                tags: file.tags.clone(),
+            })),
+            Err(found) => self.add(part, "", &found),
+        }
+    }
+
+    /// A test that is not an agent's names one server.
+    fn named_server(&mut self, part: &Part, at: &str, server: &str) {
+        if self.options.purpose == Purpose::Run && !self.is_declared(server) {
+            let known = self.declared();
+            let place = format!("{at}/server");
+            self.problems
+                .push(unknown_name(part, &place, "server", server, &known, "servers"));
+        }
+    }
+
     pub(super) fn tool_test(&mut self, part: &Part, at: &str, file: &ToolTestFile) {
         self.name(part, at, &file.name);
         self.named_server(part, at, &file.server);

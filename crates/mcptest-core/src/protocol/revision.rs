@@ -4,11 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A revision of the Model Context Protocol that this client speaks.
+/// A revision of the Model Context Protocol that client and mock speak.
 ///
 /// The order is the order of publication, so `max` picks the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Revision {
     /// The first published revision.
     V2024_11_05,
@@ -32,10 +31,10 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// What we offer in `initialize`.
+    /// What a client offers in `initialize`, and a server answers to an unknown one.
     pub const LATEST_WITH_INITIALIZE: Self = Self::V2025_11_25;
 
-    /// What we offer in `server/discover`.
+    /// What a client offers in `server/discover`.
     pub const LATEST_STATELESS: Self = Self::V2026_07_28;
 
     /// The name on the wire.
@@ -66,6 +65,12 @@ impl Revision {
     #[must_use]
     pub const fn allows_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
+    }
+
+    /// Whether arguments that break the input schema are a tool result with `isError` (SEP-1303) and not a protocol error.
+    #[must_use]
+    pub fn reports_bad_arguments_as_result(self) -> bool {
+        self >= Self::V2025_11_25
     }
 }
 

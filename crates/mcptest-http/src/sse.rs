@@ -2,18 +2,18 @@
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Event {
+pub struct Event {
     /// The `event` field; empty means `message`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// The `data` fields, joined by newlines.
-    pub(crate) data: Vec<u8>,
+    pub data: Vec<u8>,
     /// Whether there was a `data` field at all.
-    pub(crate) has_data: bool,
+    pub has_data: bool,
 }
 
 /// The state between two chunks of a stream.
 #[derive(Debug)]
-pub(crate) struct Parser {
+pub struct Parser {
     line: Vec<u8>,
     event: Event,
     /// The bytes of the event so far, counted against the limit.
@@ -23,17 +23,19 @@ pub(crate) struct Parser {
     after_cr: bool,
     at_start: bool,
     /// The last `id` field; what a resumed stream begins after.
-    pub(crate) last_id: Option<String>,
+    pub last_id: Option<String>,
     /// The last `retry` field, in milliseconds.
-    pub(crate) retry_ms: Option<u64>,
+    pub retry_ms: Option<u64>,
 }
 
 /// An event above the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub struct TooLong;
 
 impl Parser {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    /// Refuses events of more than this many bytes.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
         Self {
             line: Vec::new(),
             event: Event::default(),
@@ -47,7 +49,10 @@ impl Parser {
     }
 
     /// Takes in a chunk and adds the events that it completes.
-    pub(crate) fn push(&mut self, mut chunk: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
+    ///
+    /// # Errors
+    /// An event above the limit.
+    pub fn push(&mut self, mut chunk: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
         while !chunk.is_empty() {
             if self.after_cr {
                 self.after_cr = false;
@@ -74,7 +79,8 @@ impl Parser {
     }
 
     /// Whether the stream stopped in the middle of an event.
-    pub(crate) fn is_mid_event(&self) -> bool {
+    #[must_use]
+    pub fn is_mid_event(&self) -> bool {
         !self.line.is_empty() || self.event.has_data
     }
 

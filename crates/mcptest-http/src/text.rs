@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// change the direction of text become visible escapes.
 ///
 /// ```
-/// assert_eq!(mcptest_wire::sanitize("a\u{1b}[31mb\n"), r"a\u{1b}[31mb\n");
+/// assert_eq!(mcptest_http::text::sanitize("a\u{1b}[31mb\n"), r"a\u{1b}[31mb\n");
 /// ```
 #[must_use]
 pub fn sanitize(text: &str) -> String {
@@ -46,7 +46,8 @@ fn is_deceptive(c: char) -> bool {
 }
 
 /// Cuts text to a number of characters, saying how much went away.
-pub(crate) fn clip(text: &str, max_chars: usize) -> String {
+#[must_use]
+pub fn clip(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((cut, _)) => format!("{}… ({} bytes in all)", &text[..cut], text.len()),
@@ -54,7 +55,8 @@ pub(crate) fn clip(text: &str, max_chars: usize) -> String {
 }
 
 /// Cuts and cleans: the form in which server text enters an error message.
-pub(crate) fn quote(text: &str, max_chars: usize) -> String {
+#[must_use]
+pub fn quote(text: &str, max_chars: usize) -> String {
     sanitize(&clip(text, max_chars))
 }
 

@@ -1,0 +1,165 @@
+//! Two cassettes side by side.
+
+use serde::Serialize;
+
+use crate::compare::{Change, catalog_changes, changes};
+use crate::format::{Cassette, RecordedRun};
+use crate::show::events;
+
+/// Runs with more events than this are told to differ, but not where.
+const MOST_EVENTS: usize = 2_000;
+
+/// What is different in the second cassette.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CassetteDiff {
+    /// Subject and tools.
+    pub changes: Vec<Change>,
+    /// Runs that are not the same in both, by number.
+    pub runs: Vec<RunDiff>,
+    /// Runs that only the first has.
+    pub only_first: Vec<u32>,
+    /// Runs that only the second has.
+    pub only_second: Vec<u32>,
+}
+
+/// What is different in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunDiff {
+    /// The run.
+    pub run: u32,
+    /// All events of both, in order.
+    pub events: Vec<Event>,
+}
+
+/// An event of one cassette or of both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// Where it happens.
+    pub side: Side,
+    /// In one line.
+    pub words: String,
+}
+
+/// Where an event happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// In both.
+    Both,
+    /// In the first only.
+    First,
+    /// In the second only.
+    Second,
+}
+
+impl CassetteDiff {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.runs.is_empty() && self.only_first.is_empty() && self.only_second.is_empty()
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.is_empty() {
+            return "no difference\n".to_owned();
+        }
+        let mut lines: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
+        for run in &self.runs {
+            lines.push(format!("run {}", run.run));
+            for event in &run.events {
+                let mark = match event.side {
+                    Side::Both => ' ',
+                    Side::First => '-',
+                    Side::Second => '+',
+                };
+                lines.push(format!("{mark} {}", event.words));
+            }
+        }
+        for (runs, which) in [(&self.only_first, "first"), (&self.only_second, "second")] {
+            if !runs.is_empty() {
+                let numbers: Vec<String> = runs.iter().map(u32::to_string).collect();
+                lines.push(format!("only in the {which}: run {}", numbers.join(", ")));
+            }
+        }
+        format!("{}\n", lines.join("\n"))
+    }
+}
+
+/// What is different. Volatile values are none: their placeholders are compared. Nor are durations.
+#[must_use]
+pub fn diff(first: &Cassette, second: &Cassette) -> CassetteDiff {
+    let missing_in = |other: &Cassette, of: &Cassette| -> Vec<u32> {
+        let numbers = of.runs.iter().map(|run| run.run);
+        numbers.filter(|number| other.run(*number).is_none()).collect()
+    };
+    let mut found = changes(first, &second.subject, 0);
+    found.extend(catalog_changes(&first.catalogs, &second.catalogs));
+    CassetteDiff {
+        changes: found,
+        runs: first
+            .runs
+            .iter()
+            .filter_map(|run| run_diff(run, second.run(run.run)?))
+            .collect(),
+        only_first: missing_in(second, first),
+        only_second: missing_in(first, second),
+    }
+}
+
+fn run_diff(first: &RecordedRun, second: &RecordedRun) -> Option<RunDiff> {
+    if first == second {
+        return None;
+    }
+    let (a, b) = (events(first), events(second));
+    let events = if a.len().max(b.len()) > MOST_EVENTS {
+        vec![Event {
+            side: Side::Both,
+            words: format!("{} events in the first, {} in the second", a.len(), b.len()),
+        }]
+    } else if a == b {
+        vec![Event {
+            side: Side::Both,
+            words: "the same events, but different in detail".to_owned(),
+        }]
+    } else {
+        aligned(&a, &b)
+    };
+    Some(RunDiff { run: first.run, events })
+}
+
+/// A longest common subsequence in the middle, everything else on its side.
+fn aligned(a: &[String], b: &[String]) -> Vec<Event> {
+    let mut longest = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            longest[i][j] = if a[i] == b[j] {
+                longest[i + 1][j + 1] + 1
+            } else {
+                longest[i + 1][j].max(longest[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut events = Vec::new();
+    let mut push = |side, words: &String| {
+        events.push(Event {
+            side,
+            words: words.clone(),
+        });
+    };
+    while i < a.len() || j < b.len() {
+        if i < a.len() && j < b.len() && a[i] == b[j] {
+            push(Side::Both, &a[i]);
+            (i, j) = (i + 1, j + 1);
+        } else if j == b.len() || (i < a.len() && longest[i + 1][j] >= longest[i][j + 1]) {
+            push(Side::First, &a[i]);
+            i += 1;
+        } else {
+            push(Side::Second, &b[j]);
+            j += 1;
+        }
+    }
+    events
+}

@@ -1,0 +1,337 @@
+//! Cassettes on disk: where they are, how they are read and written.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use mcptest_core::random::seed_of;
+
+use crate::format::Cassette;
+
+/// A cassette larger than this is not read. Depth is bounded by the JSON reader (128 levels).
+pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The longest readable part of a file name.
+const LONGEST_NAME: usize = 80;
+
+/// Ends the names of recordings that are not finished.
+const PARTIAL: &str = ".partial.json";
+
+/// Why a cassette cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There is none.
+    #[error("{path}: there is no such cassette")]
+    Missing {
+        /// Where it was looked for.
+        path: String,
+    },
+    /// It cannot be read.
+    #[error("{path}: {message}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// It is no cassette.
+    #[error("{path}:{line}:{column}: not a cassette: {message}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Reads a cassette.
+///
+/// # Errors
+/// That it is not there, cannot be read, is too large, or is no cassette, with the place.
+pub fn load(path: &Path) -> Result<Cassette, LoadError> {
+    let name = path.display().to_string();
+    let fail = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => LoadError::Missing { path: name.clone() },
+        _ => LoadError::Unreadable {
+            path: name.clone(),
+            message: error.to_string(),
+        },
+    };
+    let found = fs::metadata(path).map_err(fail)?;
+    let refused = |message: String| LoadError::Unreadable {
+        path: name.clone(),
+        message,
+    };
+    if !found.is_file() {
+        return Err(refused("not a file".to_owned()));
+    }
+    if found.len() > MOST_BYTES {
+        return Err(refused(format!("larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    let bytes = fs::read(path).map_err(fail)?;
+    parse(&name, &bytes)
+}
+
+/// Reads the bytes of a cassette; `name` is for messages.
+///
+/// # Errors
+/// The place that is no cassette.
+pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
+    let malformed = |line, column, message: String| LoadError::Malformed {
+        path: name.to_owned(),
+        line,
+        column,
+        message,
+    };
+    let cassette: Cassette = serde_json::from_slice(bytes).map_err(|error| {
+        let message = error.to_string();
+        // The position is told apart; serde appends it to the text too.
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        let message = mcptest_core::text::shorten(&mcptest_core::text::one_line(&message[..end]), 300);
+        malformed(error.line(), error.column(), message)
+    })?;
+    // What a hand-edited or hostile file could say that no recording would.
+    let numbers: Vec<u32> = cassette.runs.iter().map(|run| run.run).collect();
+    if !numbers.is_sorted_by(|a, b| a < b) || numbers.first() == Some(&0) {
+        let message = "the runs must be numbered from 1, each once, in order".to_owned();
+        return Err(malformed(1, 1, message));
+    }
+    for run in &cassette.runs {
+        let fed = run
+            .models
+            .values()
+            .flatten()
+            .flat_map(|exchange| &exchange.request.results);
+        for result in fed {
+            if let crate::format::Fed::Call(index) = result
+                && *index >= run.calls.len()
+            {
+                let message = format!("run {} refers to its call {index}, which is not there", run.run);
+                return Err(malformed(1, 1, message));
+            }
+        }
+    }
+    Ok(cassette)
+}
+
+/// Writes a cassette so that whoever looks at any moment, and whatever happens to us or the machine, finds the old file or the new one.
+///
+/// # Errors
+/// What went wrong. The old file is then still there.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+    let written = fs::File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            // The bytes must be on the disk before the name leads to them.
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, path))
+        .and_then(|()| sync_folder(folder));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// The new name must be on the disk too.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on systems where folders can be synced")]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Moves a finished recording to its place.
+pub(crate) fn promote(partial: &Path, path: &Path) -> io::Result<()> {
+    fs::rename(partial, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    sync_folder(folder.unwrap_or(Path::new(".")))
+}
+
+/// Removes what a recording that was killed has left half-written beside a cassette.
+pub(crate) fn sweep(path: &Path) {
+    let Some(folder) = path.parent() else { return };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.trim_end_matches(".json");
+    let left_over = |entry: &fs::DirEntry| {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        [format!(".{stem}.json."), format!(".{stem}{PARTIAL}.")]
+            .iter()
+            .any(|prefix| {
+                let middle = found
+                    .strip_prefix(prefix.as_str())
+                    .and_then(|rest| rest.strip_suffix(".tmp"));
+                middle.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
+            })
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(left_over) {
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
+/// The file of a test: in the suite's folder, called like the test, and like the model too where there are several.
+#[must_use]
+pub fn place(folder: &Path, test: &str, model: Option<&str>) -> PathBuf {
+    let model = model.map(|model| format!(".{}", safe(model))).unwrap_or_default();
+    folder.join(format!("{}{model}.json", safe(test)))
+}
+
+/// Where a recording is kept until it is finished.
+#[must_use]
+pub fn partial_place(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{}{PARTIAL}", name.trim_end_matches(".json")))
+}
+
+/// Whether a file's name is that of a recording that was not finished.
+#[must_use]
+pub fn is_partial(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().ends_with(PARTIAL))
+}
+
+/// A name that every file system takes. Where it is not the name itself, a digest keeps different names apart, also on file systems that
+/// do not tell small letters from large ones.
+#[must_use]
+pub fn safe(name: &str) -> String {
+    let mut out = String::new();
+    for character in name.chars().flat_map(char::to_lowercase) {
+        if character.is_ascii_alphanumeric() || character == '_' {
+            out.push(character);
+        } else if !out.ends_with('-') {
+            out.push('-');
+        }
+    }
+    let mut out: String = out.trim_matches('-').chars().take(LONGEST_NAME).collect();
+    // A name with a dash could be what another one is turned into.
+    if out != name || out.contains('-') || out.is_empty() {
+        if !out.is_empty() {
+            out.push('-');
+        }
+        out.push_str(&format!("{:08x}", seed_of(name, 0) >> 32));
+    }
+    out
+}
+
+/// All cassettes below a folder, finished or not, sorted.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let kind = entry.file_type()?;
+        // Links are not followed: a folder could contain itself.
+        if kind.is_dir() {
+            found.extend(find(&path)?);
+        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_safe_and_stay_apart() {
+        assert_eq!(safe("weather_1"), "weather_1");
+        assert_eq!(safe("finds the weather"), "finds-the-weather-fe80eb00");
+        assert_ne!(safe("finds-the-weather-fe80eb00"), "finds-the-weather-fe80eb00");
+        for (a, b) in [
+            ("Weather", "weather"),
+            ("a/b", "a b"),
+            ("", "-"),
+            ("ä", "ö"),
+            ("a", "a "),
+        ] {
+            assert_ne!(safe(a), safe(b));
+            assert_ne!(safe(a).to_lowercase(), safe(b).to_lowercase());
+        }
+        let place = place(Path::new("c"), "weather", Some("openai/gpt"));
+        assert!(
+            place.to_str().unwrap().starts_with("c/weather.openai-gpt-"),
+            "{}",
+            place.display()
+        );
+        assert_eq!(partial_place(Path::new("c/x.json")), Path::new("c/x.partial.json"));
+        assert!(is_partial(Path::new("c/x.partial.json")) && !is_partial(Path::new("c/x.json")));
+    }
+
+    #[test]
+    fn a_write_replaces_the_file_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/er/x.json");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        let folder = path.parent().unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+        fs::write(folder.join(".x.json.123.tmp"), "").unwrap();
+        fs::write(folder.join(".x.partial.json.9.tmp"), "").unwrap();
+        fs::write(folder.join(".xy.json.123.tmp"), "").unwrap();
+        fs::write(folder.join(".x.json.mine.tmp"), "").unwrap();
+        sweep(&path);
+        let mut left: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".x.json.mine.tmp", ".xy.json.123.tmp", "x.json"]);
+        // A folder in the way is told, and nothing is left.
+        fs::create_dir(folder.join("y.json")).unwrap();
+        assert!(write(&folder.join("y.json"), "three").is_err());
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn what_is_no_cassette_is_told_with_its_place() {
+        let error = |text: &str| parse("c.json", text.as_bytes()).unwrap_err().to_string();
+        assert!(error("").starts_with("c.json:1:0: not a cassette: "), "{}", error(""));
+        assert_eq!(
+            error("{\n  \"format\": \"other\"\n}"),
+            "c.json:3:1: not a cassette: expected `mcptest-cassette`"
+        );
+        let newer = error("{\"format\": \"mcptest-cassette\",\n\"version\": 7}");
+        assert!(
+            newer.contains("c.json:2:") && newer.contains("newer mcptest"),
+            "{newer}"
+        );
+        let deep = format!("{{\"format\": {}", "[".repeat(1_000_000));
+        assert!(error(&deep).contains("not a cassette"));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_quietly(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(parse("x", &bytes).is_err());
+        }
+
+        #[test]
+        fn names_have_nothing_special(name in ".{0,200}") {
+            let safe = safe(&name);
+            prop_assert!(!safe.is_empty() && safe.len() <= 100);
+            prop_assert!(safe.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_'));
+        }
+    }
+}

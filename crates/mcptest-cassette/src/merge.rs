@@ -1,0 +1,49 @@
+//! Two recordings of the same become one with more runs.
+
+use crate::compare::{catalog_changes, changes};
+use crate::format::{Cassette, RecordedRun, VolatileOfRun};
+
+/// Why two cassettes do not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the cassettes do not record the same: {}", .0.join("; "))]
+pub struct MergeError(pub Vec<String>);
+
+/// Appends the runs of the second to those of the first and numbers them anew.
+///
+/// # Errors
+/// What is not the same in both.
+pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, MergeError> {
+    let mut differing: Vec<String> = changes(first, &second.subject, 0)
+        .into_iter()
+        .chain(catalog_changes(&first.catalogs, &second.catalogs))
+        .map(|change| change.to_string())
+        .collect();
+    if first.fingerprint != second.fingerprint && differing.is_empty() {
+        differing.push("the fingerprints differ".to_owned());
+    }
+    if first.rules != second.rules {
+        differing.push("rules: volatile values were found by different rules".to_owned());
+    }
+    if !differing.is_empty() {
+        return Err(MergeError(differing));
+    }
+    let mut merged = first.clone();
+    merged.runs.clear();
+    merged.volatile.clear();
+    for cassette in [first, second] {
+        for run in &cassette.runs {
+            let number = u32::try_from(merged.runs.len() + 1).unwrap_or(u32::MAX);
+            let volatile = cassette.volatile_of(run.run).cloned().unwrap_or_default();
+            merged.volatile.push(VolatileOfRun {
+                run: number,
+                ..volatile
+            });
+            merged.runs.push(RecordedRun {
+                run: number,
+                ..run.clone()
+            });
+        }
+    }
+    merged.planned = u32::try_from(merged.runs.len()).unwrap_or(u32::MAX);
+    Ok(merged)
+}

@@ -1,0 +1,269 @@
+//! Secrets leave no trace in output.
+
+mod encoded;
+mod shapes;
+
+use serde_json::Value;
+
+use self::encoded::Secret;
+pub use self::shapes::SHAPES;
+
+/// What stands in a secret's place.
+const MASK: &str = "[redacted]";
+
+/// Whether a value is a secret by what it is called: the variable, header or key that holds it.
+///
+/// Short values are no secrets: hiding every `1` of a report would hide the report.
+#[must_use]
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let upper = name.to_uppercase();
+    let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"];
+    value.len() >= 6 && words.iter().any(|word| upper.contains(word))
+}
+
+/// Whether a variable of the process's environment holds a credential. Nobody declared it, so its value must look like one too: a path
+/// (`SSH_AUTH_SOCK`), a plain word or a number would be hidden in texts that have nothing to do with it.
+#[must_use]
+pub fn is_secret_variable(name: &str, value: &str) -> bool {
+    let is_plain = value.len() < 12 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_path = value.starts_with(['/', '.', '~']);
+    is_secret(name, value) && value.len() >= 8 && !is_path && !is_plain && !is_number
+}
+
+/// Replaces known secret values wherever they appear, and everything that looks like a credential (see [`SHAPES`]).
+///
+/// A known value is also found when it is written with JSON escapes or percent signs, and in base64. What was cleaned once stays as it
+/// is when it is cleaned again.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that a secret that contains another is replaced whole.
+    secrets: Vec<Secret>,
+}
+
+impl Redactor {
+    /// For these values.
+    #[must_use]
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+        secrets.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
+        secrets.dedup();
+        Self {
+            secrets: secrets.into_iter().map(Secret::new).collect(),
+        }
+    }
+
+    /// A text without secrets.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        self.cleaned(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// Whether a text has no secret in it.
+    #[must_use]
+    pub fn is_clean(&self, text: &str) -> bool {
+        self.cleaned(text).is_none()
+    }
+
+    /// The text without secrets, if it has any.
+    fn cleaned(&self, text: &str) -> Option<String> {
+        let shaped = shapes::mask(text);
+        let text = shaped.as_deref().unwrap_or(text);
+        if !self
+            .secrets
+            .iter()
+            .any(|secret| text.split(MASK).any(|part| secret.is_in(part)))
+        {
+            return shaped;
+        }
+        // What was masked before is left alone: a secret may be a part of the mask's own word.
+        let parts = text.split(MASK).map(|part| {
+            let mut parts = vec![part.to_owned()];
+            for secret in &self.secrets {
+                parts = parts
+                    .iter()
+                    .flat_map(|part| secret.mask(part).split(MASK).map(str::to_owned).collect::<Vec<_>>())
+                    .collect();
+            }
+            parts.join(MASK)
+        });
+        let text = parts.collect::<Vec<_>>().join(MASK);
+        // An address whose password was a known secret has the shape only now.
+        Some(shapes::mask(&text).unwrap_or(text))
+    }
+
+    /// Cleans all texts of a value, keys included.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(clean) = self.cleaned(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => {
+                if map.keys().any(|key| !self.is_clean(key)) {
+                    *map = std::mem::take(map)
+                        .into_iter()
+                        .map(|(key, value)| (self.text(&key), value))
+                        .collect();
+                }
+                map.values_mut().for_each(|value| self.value(value));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_known_by_its_name_and_has_some_length() {
+        for name in [
+            "API_KEY",
+            "github_token",
+            "Authorization",
+            "Set-Cookie",
+            "DB_PASSWORD",
+            "my-secret",
+            "CREDENTIALS",
+        ] {
+            assert!(is_secret(name, "abcdef"), "{name}");
+            assert!(!is_secret(name, "abcde"), "{name}");
+        }
+        assert!(!is_secret("HOME", "abcdef"));
+    }
+
+    #[test]
+    fn a_variable_nobody_declared_must_look_like_a_credential() {
+        for (name, value, secret) in [
+            ("OPENAI_API_KEY", "k3y-of-somebody", true),
+            ("DB_PASSWORD", "Hunter2Hunter2", true),
+            ("SSH_AUTH_SOCK", "/tmp/ssh-1/agent.1", false),
+            ("MY_SECRET", "all-lower-case", true),
+            ("KEY_REPEAT", "Sometimes", false),
+            ("TOKENIZERS_PARALLELISM", "enabled", false),
+            ("AUTH_TIMEOUT", "120000000", false),
+            ("HOME", "k3y-of-somebody", false),
+        ] {
+            assert_eq!(is_secret_variable(name, value), secret, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_replaced_everywhere_the_longest_first() {
+        let redactor = Redactor::new(["s3cret".to_owned(), "s3cret-long".to_owned(), String::new()]);
+        let mut value = json!({"a": ["x s3cret-long y"], "s3cret": {"b": "s3crets3cret"}, "n": 1});
+        redactor.value(&mut value);
+        assert_eq!(
+            value,
+            json!({"a": ["x [redacted] y"], "[redacted]": {"b": "[redacted][redacted]"}, "n": 1})
+        );
+    }
+
+    #[test]
+    fn a_known_secret_is_found_in_every_dress() {
+        let redactor = Redactor::new(["p@ss/w\"ord ü1".to_owned()]);
+        for (text, clean) in [
+            (r#"say \"p@ss/w\"ord ü1\" now"#, r#"say \"[redacted]\" now"#),
+            (r#"say \"p@ss\/w\\\"ord \u00fc1\" now"#, r#"say \"[redacted]\" now"#),
+            (r"\u0070@ss/w\u0022ord\u0020\u00FC1", "[redacted]"),
+            ("a=p%40ss%2Fw%22ord%20%c3%bc1&b=2", "a=[redacted]&b=2"),
+        ] {
+            assert_eq!(redactor.text(text), clean, "{text}");
+        }
+        let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
+        // `user:`, `ab:` and `x:` before it: the three ways in which base64 can be aligned.
+        for encoded in [
+            "dXNlcjpodW50ZXIyaHVudGVyMg==",
+            "YWI6aHVudGVyMmh1bnRlcjI=",
+            "eDpodW50ZXIyaHVudGVyMg==",
+        ] {
+            assert_eq!(
+                redactor.text(&format!("{{\"h\": \"{encoded}\"}}")),
+                "{\"h\": \"[redacted]\"}"
+            );
+        }
+    }
+
+    #[test]
+    fn well_known_shapes_are_hidden() {
+        let redactor = Redactor::default();
+        for (text, clean) in [
+            ("key sk-proj-abcDEF0123456789xyz.", "key [redacted]."),
+            ("sk-ant-api03-AbCdEf0123456789_-xyz", "[redacted]"),
+            ("x=ghp_abcdefghijklmnopqrstuvwxyz0123456789&", "x=[redacted]&"),
+            ("github_pat_11ABCDEFG0123456789_abcdef", "[redacted]"),
+            ("xoxb-123456789012-abcdef", "[redacted]"),
+            ("id AKIAIOSFODNN7EXAMPLE,", "id [redacted],"),
+            ("AIzaSyA1234567890abcdefghijklmnopqrstuv", "[redacted]"),
+            (
+                "t eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl t",
+                "t [redacted] t",
+            ),
+            ("Authorization: Bearer abc123def456", "Authorization: Bearer [redacted]"),
+            ("authorization: basic dXNlcjpwYXNz", "authorization: basic [redacted]"),
+            ("postgres://bob:hunter2@db/x", "postgres://[redacted]@db/x"),
+            (
+                "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b",
+                "a [redacted] b",
+            ),
+            ("-----BEGIN PRIVATE KEY-----\nMIIE", "[redacted]"),
+            (r"line\nsk-abcDEF0123456789xyz", r"line\n[redacted]"),
+            ("q=%20sk-abcDEF0123456789xyz", "q=%20[redacted]"),
+        ] {
+            assert_eq!(redactor.text(text), clean, "{text}");
+            assert!(!redactor.is_clean(text));
+            assert!(redactor.is_clean(clean), "{clean}");
+        }
+    }
+
+    #[test]
+    fn what_only_resembles_a_secret_stays() {
+        let redactor = Redactor::default();
+        for text in [
+            "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+            "2026-07-28T10:00:00Z",
+            "toolu_01A09q90qw90lq917835lq9",
+            "call_abc123def456ghi789",
+            "risk-0123456789-assessment-0123456789",
+            "task-0123456789abcdef0123456789",
+            "the bearer of this certificate",
+            "Bearer authentication",
+            "Basic authentication, basic TypeScript",
+            "Bearer ${TOKEN}",
+            "ssh://git@example.com/x.git",
+            "http://127.0.0.1:3000/mcp?at=a@b",
+            "sk-fading-circle-with-dots",
+            "AKIAIOSFODNN7EXAMPLEANDMORE",
+            "eyJhbGciOiJIUzI1NiJ9",
+            "-----BEGIN PUBLIC KEY-----",
+            "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+        ] {
+            assert_eq!(redactor.text(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn clean_stays_clean(text in "(\\PC|redacted|s3cret-1|Bearer |a1b2c3d4e5|://|u:|@|\\\\n|%20|sk-){0,12}") {
+            let redactor = Redactor::new(["s3cret-1".to_owned(), "redact".to_owned(), "cret-1B".to_owned()]);
+            let once = redactor.text(&text);
+            prop_assert_eq!(redactor.text(&once), once.clone());
+            prop_assert!(redactor.is_clean(&once));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,40}", secret in ".{1,8}") {
+            let redactor = Redactor::new([secret.clone()]);
+            let once = redactor.text(&text);
+            prop_assert!(!once.split("[redacted]").any(|part| part.contains(&secret)));
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Secrets that are known by how they look, whoever declared them or not.
+
+use super::MASK;
+
+/// What the characters after a prefix may be.
+#[derive(Clone, Copy)]
+enum Letters {
+    /// Letters and digits.
+    Plain,
+    /// Letters, digits, `_` and `-`.
+    Url,
+    /// Capital letters and digits.
+    Capitals,
+}
+
+impl Letters {
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Plain => byte.is_ascii_alphanumeric(),
+            Self::Url => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
+            Self::Capitals => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+        }
+    }
+}
+
+/// A token that begins in a way of its own.
+struct Prefixed {
+    prefix: &'static str,
+    letters: Letters,
+    /// How many letters follow, at least.
+    least: usize,
+    /// Whether no more may follow: what is longer is something else.
+    exact: bool,
+    /// Whether one of them must be a digit: names made of words have none.
+    digit: bool,
+}
+
+const fn prefixed(prefix: &'static str, letters: Letters, least: usize) -> Prefixed {
+    Prefixed {
+        prefix,
+        letters,
+        least,
+        exact: false,
+        digit: true,
+    }
+}
+
+const PREFIXED: [Prefixed; 22] = [
+    prefixed("sk-", Letters::Url, 17),
+    prefixed("sk_live_", Letters::Plain, 16),
+    prefixed("sk_test_", Letters::Plain, 16),
+    prefixed("rk_live_", Letters::Plain, 16),
+    prefixed("ghp_", Letters::Plain, 30),
+    prefixed("gho_", Letters::Plain, 30),
+    prefixed("ghu_", Letters::Plain, 30),
+    prefixed("ghs_", Letters::Plain, 30),
+    prefixed("ghr_", Letters::Plain, 30),
+    prefixed("github_pat_", Letters::Url, 22),
+    prefixed("glpat-", Letters::Url, 20),
+    prefixed("xoxa-", Letters::Url, 10),
+    prefixed("xoxb-", Letters::Url, 10),
+    prefixed("xoxo-", Letters::Url, 10),
+    prefixed("xoxp-", Letters::Url, 10),
+    prefixed("xoxr-", Letters::Url, 10),
+    prefixed("xoxs-", Letters::Url, 10),
+    prefixed("npm_", Letters::Plain, 36),
+    prefixed("hf_", Letters::Plain, 30),
+    Prefixed {
+        prefix: "AKIA",
+        letters: Letters::Capitals,
+        least: 16,
+        exact: true,
+        digit: false,
+    },
+    Prefixed {
+        prefix: "ASIA",
+        letters: Letters::Capitals,
+        least: 16,
+        exact: true,
+        digit: false,
+    },
+    Prefixed {
+        prefix: "AIza",
+        letters: Letters::Url,
+        least: 35,
+        exact: true,
+        digit: false,
+    },
+];
+
+/// The shapes with what they belong to, for the documentation.
+pub const SHAPES: [(&str, &str); 13] = [
+    ("`sk-…`, `sk-ant-…`", "OpenAI, Anthropic and many others that copied it"),
+    ("`sk_live_…`, `sk_test_…`, `rk_live_…`", "Stripe"),
+    ("`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`", "GitHub"),
+    ("`glpat-…`", "GitLab"),
+    ("`xoxa-…`, `xoxb-…`, `xoxo-…`, `xoxp-…`, `xoxr-…`, `xoxs-…`", "Slack"),
+    ("`npm_…`", "npm"),
+    ("`hf_…`", "Hugging Face"),
+    ("`AKIA…`, `ASIA…`", "AWS access key ids"),
+    ("`AIza…`", "Google API keys"),
+    ("`eyJ….eyJ….…`", "JSON Web Tokens"),
+    ("`Bearer …`, `Basic …`", "what stands in an `Authorization` header"),
+    ("`-----BEGIN … PRIVATE KEY-----`", "private keys, to their end"),
+    ("`scheme://user:password@`", "addresses with a password in them"),
+];
+
+/// A text without anything that has one of the shapes.
+pub(super) fn mask(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut done, mut at) = (0, 0);
+    while at < bytes.len() {
+        match found_at(text, at) {
+            Some((start, end)) => {
+                out.push_str(&text[done..start]);
+                out.push_str(MASK);
+                (done, at) = (end, end);
+            }
+            None => at += 1,
+        }
+    }
+    if done == 0 {
+        return None;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+/// Where the secret is that shows itself at this place.
+fn found_at(text: &str, at: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b':' => password(bytes, at),
+        b'-' => private_key(text, at),
+        b'b' | b'B' if begins(bytes, at) => credentials(bytes, at),
+        b'e' if begins(bytes, at) => web_token(bytes, at).map(|end| (at, end)),
+        b's' | b'r' | b'g' | b'x' | b'n' | b'h' | b'A' if begins(bytes, at) => {
+            let end = PREFIXED.iter().find_map(|shape| prefixed_at(bytes, at, shape));
+            end.map(|end| (at, end))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word begins here. What stands before may be an escape that was written out: `\n`, `%20`.
+fn begins(bytes: &[u8], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
+    let Some(last) = before(1) else { return true };
+    if !last.is_ascii_alphanumeric() && last != b'_' {
+        return true;
+    }
+    let escaped = b"nrtbf".contains(&last) && before(2) == Some(b'\\');
+    let hex = |back| before(back).is_some_and(|byte: u8| byte.is_ascii_hexdigit());
+    let percent = hex(1) && hex(2) && before(3) == Some(b'%');
+    let unicode = (1..=4).all(hex) && before(5) == Some(b'u') && before(6) == Some(b'\\');
+    escaped || percent || unicode
+}
+
+fn run_of(bytes: &[u8], at: usize, has: impl Fn(u8) -> bool) -> usize {
+    bytes[at..].iter().take_while(|byte| has(**byte)).count()
+}
+
+fn prefixed_at(bytes: &[u8], at: usize, shape: &Prefixed) -> Option<usize> {
+    let rest = bytes[at..].strip_prefix(shape.prefix.as_bytes())?;
+    let length = run_of(rest, 0, |byte| shape.letters.has(byte));
+    let token = &rest[..length];
+    let long_enough = length >= shape.least && !(shape.exact && length > shape.least);
+    let fits = long_enough && (!shape.digit || token.iter().any(u8::is_ascii_digit));
+    // `AKIA…` in the middle of a longer word is base64 of something else.
+    let ends = !shape.exact || !rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
+    (fits && ends).then(|| at + shape.prefix.len() + length)
+}
+
+fn web_token(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut end = at;
+    for part in 0..3 {
+        let starts_as_json = bytes[end..].starts_with(b"eyJ");
+        let length = run_of(bytes, end, |byte| Letters::Url.has(byte));
+        if (part < 2 && (!starts_as_json || length < 8)) || length < 4 {
+            return None;
+        }
+        end += length;
+        if part < 2 {
+            (bytes.get(end) == Some(&b'.')).then_some(())?;
+            end += 1;
+        }
+    }
+    Some(end)
+}
+
+/// `Bearer TOKEN` and `Basic BASE64`.
+fn credentials(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let scheme = |name: &str| {
+        bytes
+            .get(at..at + name.len())
+            .is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    let (length, is_bearer) = if scheme("bearer") {
+        (6, true)
+    } else if scheme("basic") {
+        (5, false)
+    } else {
+        return None;
+    };
+    let mut start = at + length;
+    let blanks = run_of(bytes, start, |byte| byte == b' ');
+    let encoded = bytes[start..].starts_with(b"%20");
+    start += match (blanks, encoded) {
+        (0, true) => 3,
+        (0, false) => return None,
+        (blanks, _) => blanks,
+    };
+    let has = |byte: u8| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte);
+    let token = run_of(bytes, start, has);
+    let token = &bytes[start..start + token];
+    let secret = if is_bearer {
+        token.len() >= 8 && looks_random(token)
+    } else {
+        super::encoded::decode_base64(token).is_some_and(|decoded| decoded.contains(&b':'))
+    };
+    secret.then_some((start, start + token.len()))
+}
+
+/// Words of a sentence have no digits, and capitals at most in front.
+fn looks_random(token: &[u8]) -> bool {
+    let capitals_inside = token[1..].iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
+    token.iter().any(u8::is_ascii_digit) || capitals_inside
+}
+
+fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
+    const BEGIN: &str = "-----BEGIN ";
+    const END: &str = "PRIVATE KEY-----";
+    let head = text[at..].strip_prefix(BEGIN)?;
+    let kind = run_of(head.as_bytes(), 0, |byte| {
+        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
+    });
+    if !head[..kind].ends_with("PRIVATE KEY") || !head[kind..].starts_with("-----") {
+        return None;
+    }
+    let body = at + BEGIN.len() + kind + 5;
+    // A key that was cut off is one to its end.
+    let end = text[body..]
+        .find(END)
+        .map_or(text.len(), |found| body + found + END.len());
+    Some((at, end))
+}
+
+/// The part between `://` and `@`, if it has a password.
+fn password(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    if !bytes[at..].starts_with(b"://") {
+        return None;
+    }
+    let start = at + 3;
+    let length = run_of(bytes, start, |byte| {
+        !byte.is_ascii_whitespace() && !b"/?#@\"'<>\\".contains(&byte) && byte.is_ascii()
+    });
+    let (user, end) = (&bytes[start..start + length], start + length);
+    let colon = user.iter().position(|byte| *byte == b':')?;
+    (colon + 1 < user.len() && bytes.get(end) == Some(&b'@')).then_some((start, end))
+}

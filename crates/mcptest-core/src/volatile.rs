@@ -1,0 +1,543 @@
+//! Values that are different each time: found by rules, replaced by placeholders, and put back for replay.
+//!
+//! In the recorded exchanges a UUID stands as `<uuid:1>`: the same value has the same placeholder throughout a run, in whatever the model said
+//! or a tool answered. What it was stands in one table at the end of the file. So two recordings of the same behaviour differ in that table
+//! alone, and a replay still gives every gate what the live run saw.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How volatile values are found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What placeholders are called: `order` gives `<order:1>`. The name of a built-in rule replaces that rule.
+    pub name: String,
+    /// A regular expression. If it has a group, the first group is the value.
+    pub pattern: String,
+}
+
+/// The rules that always apply, with what they are for.
+pub const BUILTIN: [(&str, &str, &str); 4] = [
+    (
+        "uuid",
+        r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+        "UUIDs",
+    ),
+    (
+        "timestamp",
+        r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?",
+        "points in time with date and time of day, as in ISO 8601",
+    ),
+    (
+        "date",
+        r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b",
+        "the dates of HTTP",
+    ),
+    (
+        "id",
+        r"\b(?:req|call|toolu|srvtoolu|msg|resp|chatcmpl|fc|rs|gen)[_-][A-Za-z]{0,40}[0-9][A-Za-z0-9]{7,}\b",
+        "ids that providers give to requests, answers and calls",
+    ),
+];
+
+/// Text that only looks like a placeholder.
+const LITERAL: &str = "literal";
+const PLACEHOLDER: &str = r"<[a-z][a-z0-9_-]{0,31}:[0-9]{1,9}>";
+
+/// A rule that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RuleError {
+    /// Which of the rules, from 0.
+    pub index: usize,
+    /// Whether it is the name that is wrong, not the pattern.
+    pub in_name: bool,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Compiled rules.
+#[derive(Debug)]
+pub struct Rules {
+    rules: Vec<(Rule, Regex)>,
+}
+
+impl Rules {
+    /// The suite's own rules, which come first, and the built-in ones. A rule with the name of a built-in one replaces it.
+    ///
+    /// # Errors
+    /// The first rule that cannot be used.
+    pub fn new(own: &[Rule]) -> Result<Self, RuleError> {
+        let mut all: Vec<Rule> = own.to_vec();
+        for (name, pattern, _) in BUILTIN {
+            if !own.iter().any(|rule| rule.name == name) {
+                all.push(Rule {
+                    name: name.to_owned(),
+                    pattern: pattern.to_owned(),
+                });
+            }
+        }
+        Self::compile(&all)
+    }
+
+    /// These rules and no others: those that a cassette says it was written with.
+    ///
+    /// # Errors
+    /// The first rule that cannot be used.
+    pub fn compile(rules: &[Rule]) -> Result<Self, RuleError> {
+        let mut compiled: Vec<(Rule, Regex)> = Vec::new();
+        for (index, rule) in rules.iter().enumerate() {
+            let fail = |in_name, message: String| RuleError {
+                index,
+                in_name,
+                message,
+            };
+            let mut letters = rule.name.chars();
+            let named = letters.next().is_some_and(|first| first.is_ascii_lowercase())
+                && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-')
+                && rule.name.len() <= 32;
+            if !named {
+                let words = "a name begins with a small letter and has small letters, digits, `_` and `-`, at most 32";
+                return Err(fail(true, words.to_owned()));
+            }
+            if rule.name == LITERAL || compiled.iter().any(|(other, _)| other.name == rule.name) {
+                return Err(fail(true, format!("`{}` is taken", rule.name)));
+            }
+            let regex = regex::RegexBuilder::new(&rule.pattern)
+                .size_limit(1 << 20)
+                .build()
+                .map_err(|error| fail(false, format!("not a regular expression: {error}")))?;
+            if regex.is_match("") {
+                return Err(fail(
+                    false,
+                    "the pattern matches the empty text, so it is everywhere".to_owned(),
+                ));
+            }
+            compiled.push((rule.clone(), regex));
+        }
+        Ok(Self { rules: compiled })
+    }
+
+    /// As they are written into cassettes.
+    #[must_use]
+    pub fn written(&self) -> Vec<Rule> {
+        self.rules.iter().map(|(rule, _)| rule.clone()).collect()
+    }
+
+    /// The volatile values of a text: where they are, and the name of the rule. The earliest wins, then the first rule.
+    fn find(&self, text: &str) -> Vec<(std::ops::Range<usize>, &str)> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        // Most texts have no placeholder in them; the check is cheap.
+        let literal = text.contains('<').then(placeholder);
+        while at < text.len() {
+            let literal = literal.as_ref().and_then(|regex| regex.find_at(text, at));
+            let literal = literal.map(|found| (found.range(), LITERAL));
+            let by_rule = self.rules.iter().filter_map(|(rule, regex)| {
+                let groups = regex.captures_at(text, at)?;
+                let value = groups.get(1).or_else(|| groups.get(0))?;
+                (!value.is_empty() && value.start() >= at).then(|| (value.range(), rule.name.as_str()))
+            });
+            // `min_by_key` keeps the first of equals.
+            let Some(next) = literal.into_iter().chain(by_rule).min_by_key(|(range, _)| range.start) else {
+                break;
+            };
+            at = next.0.end;
+            found.push(next);
+        }
+        found
+    }
+}
+
+fn placeholder() -> Regex {
+    static COMPILED: std::sync::OnceLock<Regex> = std::sync::OnceLock::new();
+    COMPILED
+        .get_or_init(|| {
+            #[expect(clippy::unwrap_used, reason = "a constant, compiled in every test")]
+            Regex::new(PLACEHOLDER).unwrap()
+        })
+        .clone()
+}
+
+/// Replaces volatile values by placeholders while a run is recorded.
+#[derive(Debug)]
+pub struct Normaliser {
+    rules: Arc<Rules>,
+    by_value: BTreeMap<(String, String), String>,
+    counts: BTreeMap<String, u32>,
+    values: Map<String, Value>,
+}
+
+impl Normaliser {
+    /// For one run.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>) -> Self {
+        Self {
+            rules,
+            by_value: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            values: Map::new(),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let rules = Arc::clone(&self.rules);
+        replaced(&rules, text, &mut |rule, value| {
+            let key = (rule.to_owned(), value.to_owned());
+            if let Some(known) = self.by_value.get(&key) {
+                return known.clone();
+            }
+            let count = self.counts.entry(rule.to_owned()).or_default();
+            *count += 1;
+            let name = format!("<{rule}:{count}>");
+            self.by_value.insert(key, name.clone());
+            self.values.insert(name.clone(), value.into());
+            name
+        })
+    }
+
+    /// Puts placeholders into a value.
+    pub fn value(&mut self, value: &mut Value) {
+        each_text(value, &mut |text| self.text(text));
+    }
+
+    /// What the placeholders stand for, in the order in which they came up.
+    #[must_use]
+    pub fn take_values(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.values)
+    }
+}
+
+fn replaced(rules: &Rules, text: &str, name: &mut dyn FnMut(&str, &str) -> String) -> String {
+    let mut out = String::new();
+    let mut done = 0;
+    for (range, rule) in rules.find(text) {
+        out.push_str(&text[done..range.start]);
+        out.push_str(&name(rule, &text[range.clone()]));
+        done = range.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// All texts of a value, keys included.
+fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(map) => {
+            *map = std::mem::take(map)
+                .into_iter()
+                .map(|(key, mut value)| {
+                    let key = change(&key);
+                    each_text(&mut value, change);
+                    (key, value)
+                })
+                .collect();
+        }
+        _ => {}
+    }
+}
+
+/// What placeholders stand for while a run is replayed: the recorded values, or those of the live side where there is one.
+#[derive(Debug)]
+pub struct Bindings {
+    rules: Arc<Rules>,
+    recorded: Map<String, Value>,
+    by_name: BTreeMap<String, String>,
+    /// By rule and value.
+    by_value: BTreeMap<(String, String), String>,
+}
+
+impl Bindings {
+    /// With what placeholders stood for when the run was recorded.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, recorded: Map<String, Value>) -> Self {
+        Self {
+            rules,
+            recorded,
+            by_name: BTreeMap::new(),
+            by_value: BTreeMap::new(),
+        }
+    }
+
+    /// Puts values in for placeholders. From then on they are what the placeholders stand for.
+    pub fn restore(&mut self, value: &mut Value) {
+        let regex = placeholder();
+        each_text(value, &mut |text| {
+            let put_in = |found: &regex::Captures<'_>| {
+                let name = &found[0];
+                if let Some(bound) = self.by_name.get(name) {
+                    return bound.clone();
+                }
+                let Some(value) = self.recorded.get(name).and_then(Value::as_str) else {
+                    return name.to_owned();
+                };
+                let value = value.to_owned();
+                bind(&mut self.by_name, &mut self.by_value, name, &value);
+                value
+            };
+            regex.replace_all(text, put_in).into_owned()
+        });
+    }
+
+    /// Puts placeholders in for known values, and marks those that are not known.
+    pub fn denote(&self, value: &mut Value) {
+        each_text(value, &mut |text| {
+            replaced(&self.rules, text, &mut |rule, value| {
+                let known = self.by_value.get(&(rule.to_owned(), value.to_owned())).cloned();
+                known.unwrap_or_else(|| format!("<{rule}:?>"))
+            })
+        });
+    }
+
+    /// Whether a live value is the recorded one up to volatile values. If so, its values are what the placeholders stand for from now
+    /// on.
+    pub fn align(&mut self, recorded: &Value, live: &Value) -> bool {
+        let mut fresh = Vec::new();
+        if !self.same(recorded, live, &mut fresh) {
+            return false;
+        }
+        for (name, value) in fresh {
+            bind(&mut self.by_name, &mut self.by_value, &name, &value);
+        }
+        true
+    }
+
+    fn same(&self, recorded: &Value, live: &Value, fresh: &mut Vec<(String, String)>) -> bool {
+        match (recorded, live) {
+            (Value::String(recorded), Value::String(live)) => self.same_text(recorded, live, fresh),
+            (Value::Array(recorded), Value::Array(live)) => {
+                recorded.len() == live.len() && recorded.iter().zip(live).all(|(a, b)| self.same(a, b, fresh))
+            }
+            (Value::Object(recorded), Value::Object(live)) => {
+                recorded.len() == live.len()
+                    && recorded.iter().all(|(key, value)| match live.get(key) {
+                        Some(other) => self.same(value, other, fresh),
+                        None => live.iter().any(|(other_key, other)| {
+                            !recorded.contains_key(other_key)
+                                && self.same_text(key, other_key, fresh)
+                                && self.same(value, other, fresh)
+                        }),
+                    })
+            }
+            _ => crate::json::equal(recorded, live),
+        }
+    }
+
+    fn same_text(&self, recorded: &str, live: &str, fresh: &mut Vec<(String, String)>) -> bool {
+        let regex = placeholder();
+        let mut names = regex.find_iter(recorded);
+        let mut values = self.rules.find(live).into_iter();
+        let (mut at_recorded, mut at_live) = (0, 0);
+        loop {
+            match (names.next(), values.next()) {
+                (None, None) => return recorded[at_recorded..] == live[at_live..],
+                (Some(name), Some((range, rule))) => {
+                    if recorded[at_recorded..name.start()] != live[at_live..range.start] {
+                        return false;
+                    }
+                    let (value, name_text) = (&live[range.clone()], name.as_str());
+                    if rule_of(name_text) != rule || !self.may_stand_for(name_text, value, fresh) {
+                        return false;
+                    }
+                    (at_recorded, at_live) = (name.end(), range.end);
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    fn may_stand_for(&self, name: &str, value: &str, fresh: &mut Vec<(String, String)>) -> bool {
+        let rule = rule_of(name);
+        let just_now = |(a, b): &&(String, String)| a == name || (b == value && rule_of(a) == rule);
+        if let Some((known_name, known_value)) = fresh.iter().find(just_now) {
+            return known_name == name && known_value == value;
+        }
+        match (
+            self.by_name.get(name),
+            self.by_value.get(&(rule.to_owned(), value.to_owned())),
+        ) {
+            (Some(bound), _) => bound == value,
+            (None, Some(_)) => false,
+            (None, None) => {
+                fresh.push((name.to_owned(), value.to_owned()));
+                true
+            }
+        }
+    }
+}
+
+/// The rule whose placeholder this is.
+fn rule_of(name: &str) -> &str {
+    name.trim_start_matches('<').split(':').next().unwrap_or_default()
+}
+
+fn bind(
+    by_name: &mut BTreeMap<String, String>,
+    by_value: &mut BTreeMap<(String, String), String>,
+    name: &str,
+    value: &str,
+) {
+    by_value.insert((rule_of(name).to_owned(), value.to_owned()), name.to_owned());
+    by_name.insert(name.to_owned(), value.to_owned());
+}
+
+/// The placeholders in a value that the table does not explain.
+#[must_use]
+pub fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
+    let regex = placeholder();
+    let mut missing = Vec::new();
+    let mut value = value.clone();
+    each_text(&mut value, &mut |text| {
+        for found in regex.find_iter(text) {
+            if !table.contains_key(found.as_str()) && !missing.iter().any(|known| known == found.as_str()) {
+                missing.push(found.as_str().to_owned());
+            }
+        }
+        text.to_owned()
+    });
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const A: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+    const B: &str = "11111111-2222-3333-4444-555555555555";
+
+    fn rules() -> Arc<Rules> {
+        // Compiling takes longer than everything that is tried with them.
+        static COMPILED: std::sync::OnceLock<Arc<Rules>> = std::sync::OnceLock::new();
+        COMPILED.get_or_init(|| Arc::new(Rules::new(&[]).unwrap())).clone()
+    }
+
+    #[test]
+    fn equal_values_stay_equal_and_the_table_tells_what_they_were() {
+        let rules = rules();
+        let mut normaliser = Normaliser::new(rules.clone());
+        let mut value =
+            json!({"id": A, "text": format!("{B} after {A} at 2026-07-28T10:00:00Z"), A: "<uuid:1>", "n": 3});
+        normaliser.value(&mut value);
+        assert_eq!(
+            value,
+            json!({"id": "<uuid:1>", "text": "<uuid:2> after <uuid:1> at <timestamp:1>", "<uuid:1>": "<literal:1>", "n": 3})
+        );
+        let table = Value::Object(normaliser.take_values());
+        assert_eq!(
+            table,
+            json!({"<uuid:1>": A, "<uuid:2>": B, "<timestamp:1>": "2026-07-28T10:00:00Z", "<literal:1>": "<uuid:1>"})
+        );
+    }
+
+    #[test]
+    fn rules_find_what_they_are_for_and_no_more() {
+        let rules = Rules::new(&[Rule {
+            name: "order".into(),
+            pattern: "order ([0-9]+)".into(),
+        }])
+        .unwrap();
+        for (text, names) in [
+            ("order 17 of 12", "order"),
+            ("call_abc123def456ghi", "id"),
+            ("toolu_01A09q90qw90lq917835lq9", "id"),
+            ("call_weather_service", ""),
+            ("call_supercalifragilistic", ""),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "date"),
+            ("on 2026-07-28", ""),
+            ("2026-07-28 10:00:00.5+02:00", "timestamp"),
+            ("9f86d081884c7d659a2feaa0c55ad015", ""),
+        ] {
+            let found: Vec<&str> = rules.find(text).into_iter().map(|(_, name)| name).collect();
+            assert_eq!(found.join(" "), names, "{text}");
+        }
+        assert_eq!(&"order 17 of 12"[rules.find("order 17 of 12")[0].0.clone()], "17");
+    }
+
+    #[test]
+    fn rules_that_cannot_work_are_refused() {
+        for (name, pattern, in_name) in [
+            ("", "x", true),
+            ("Order", "x", true),
+            ("literal", "x", true),
+            ("a", "(", false),
+            ("a", "x*", false),
+        ] {
+            let rule = Rule {
+                name: name.into(),
+                pattern: pattern.into(),
+            };
+            let error = Rules::new(&[rule]).unwrap_err();
+            assert_eq!((error.index, error.in_name), (0, in_name), "{name} {pattern}");
+        }
+        let uuid = Rule {
+            name: "uuid".into(),
+            pattern: "U[0-9]".into(),
+        };
+        assert!(Rules::new(std::slice::from_ref(&uuid)).unwrap().find(A).is_empty());
+        assert!(Rules::new(&[uuid.clone(), uuid]).unwrap_err().in_name);
+    }
+
+    #[test]
+    fn fresh_values_take_the_place_of_recorded_ones_and_then_stay() {
+        let rules = rules();
+        let table = json!({"<uuid:1>": A, "<uuid:2>": B});
+        let table = table.as_object().unwrap();
+        let mut bindings = Bindings::new(rules, table.clone());
+        let fresh = "aaaaaaaa-2222-3333-4444-555555555555";
+        assert!(!bindings.align(&json!({"id": "<uuid:1>"}), &json!({"id": "none"})));
+        assert!(!bindings.align(&json!(["<uuid:1>", "<uuid:2>"]), &json!([fresh, fresh])));
+        assert!(bindings.align(&json!({"id": "<uuid:1>"}), &json!({"id": fresh})));
+        assert!(bindings.align(&json!("again <uuid:1>"), &json!(format!("again {fresh}"))));
+        assert!(!bindings.align(&json!("<uuid:1>"), &json!(B)));
+        assert!(!bindings.align(&json!("<uuid:2>"), &json!(fresh)));
+        let mut reply = json!(["<uuid:1>", "<uuid:2>", "<uuid:3>"]);
+        bindings.restore(&mut reply);
+        assert_eq!(reply, json!([fresh, B, "<uuid:3>"]));
+        bindings.denote(&mut reply);
+        assert_eq!(reply, json!(["<uuid:1>", "<uuid:2>", "<literal:?>"]));
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just(A.to_owned()),
+            Just(B.to_owned()),
+            Just("<uuid:1>".to_owned()),
+            Just("2026-07-28T10:00:00Z".to_owned()),
+            Just("call_abc123def456ghi".to_owned()),
+            "[ -~]{0,6}",
+        ];
+        prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_taken_out_comes_back(texts in prop::collection::vec(text(), 0..6)) {
+            let rules = rules();
+            let mut normaliser = Normaliser::new(rules.clone());
+            let live = json!(texts);
+            let mut recorded = live.clone();
+            normaliser.value(&mut recorded);
+            let table = normaliser.take_values();
+            prop_assert!(unexplained(&recorded, &table).is_empty());
+            let mut bindings = Bindings::new(rules.clone(), table.clone());
+            prop_assert!(bindings.align(&recorded, &live));
+            let mut bindings = Bindings::new(rules.clone(), table.clone());
+            let mut back = recorded.clone();
+            bindings.restore(&mut back);
+            prop_assert_eq!(&back, &live);
+            bindings.denote(&mut back);
+            prop_assert_eq!(back, recorded);
+        }
+    }
+}

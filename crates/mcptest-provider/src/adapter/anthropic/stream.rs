@@ -1,0 +1,169 @@
+//! The events of a streamed message.
+
+use serde_json::{Map, Value};
+
+use super::super::stream::{self, Events};
+use super::super::{Assembler, Failure, conversation, failure};
+
+/// The message as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    events: Events,
+    message: Option<Map<String, Value>>,
+    blocks: Vec<Block>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Block {
+    content: Map<String, Value>,
+    /// The input of a call comes as pieces of JSON text.
+    input: String,
+    open: bool,
+}
+
+impl Block {
+    fn close(&mut self) {
+        self.open = false;
+        // Without any piece, what the block began with stands.
+        if !self.input.trim().is_empty() {
+            let input = conversation::arguments(&self.input);
+            self.content.insert("input".to_owned(), input);
+        }
+        self.input.clear();
+    }
+
+    fn grow(&mut self, delta: &Value) {
+        let text = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
+        match delta.get("type").and_then(Value::as_str) {
+            Some("text_delta") => stream::append(&mut self.content, "text", text("text")),
+            Some("thinking_delta") => stream::append(&mut self.content, "thinking", text("thinking")),
+            Some("input_json_delta") => self.input.push_str(text("partial_json")),
+            Some("signature_delta") => {
+                self.content.insert("signature".to_owned(), text("signature").into());
+            }
+            Some("citations_delta") => {
+                let citation = delta.get("citation").cloned().unwrap_or_default();
+                match self.content.get_mut("citations") {
+                    Some(Value::Array(citations)) => citations.push(citation),
+                    _ => {
+                        self.content.insert("citations".to_owned(), vec![citation].into());
+                    }
+                }
+            }
+            // A kind of block that we do not know: its texts grow, the rest is replaced.
+            _ => {
+                for (key, value) in delta
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter(|(key, _)| *key != "type")
+                {
+                    match value {
+                        Value::String(more) => stream::append(&mut self.content, key, more),
+                        other => {
+                            self.content.insert(key.clone(), other.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Blocks {
+    fn start(&mut self, event: &Value) -> Result<(), Failure> {
+        if self.message.is_some() {
+            return Err(Failure::malformed("the stream starts a second message"));
+        }
+        let Some(message) = event.get("message").and_then(Value::as_object) else {
+            return Err(Failure::malformed(format!(
+                "a `message_start` without a message: {event}"
+            )));
+        };
+        self.message = Some(message.clone());
+        Ok(())
+    }
+
+    fn begin_block(&mut self, event: &Value) -> Result<(), Failure> {
+        let index = stream::index(event, "index")?;
+        let content = event.get("content_block").and_then(Value::as_object);
+        match content {
+            Some(content) if self.message.is_some() && index == self.blocks.len() => {
+                self.blocks.push(Block {
+                    content: content.clone(),
+                    input: String::new(),
+                    open: true,
+                });
+                Ok(())
+            }
+            _ => Err(Failure::malformed(format!(
+                "a content block out of place, after {} others: {event}",
+                self.blocks.len()
+            ))),
+        }
+    }
+
+    fn open_block(&mut self, event: &Value) -> Result<&mut Block, Failure> {
+        let index = stream::index(event, "index")?;
+        self.blocks
+            .get_mut(index)
+            .filter(|block| block.open)
+            .ok_or_else(|| Failure::malformed(format!("an event for content block {index}, which is not open")))
+    }
+
+    fn end(&mut self, event: &Value) -> Result<(), Failure> {
+        let Some(message) = &mut self.message else {
+            return Err(Failure::malformed("a `message_delta` before any message"));
+        };
+        if let Some(delta) = event.get("delta") {
+            stream::overlay(message, delta);
+        }
+        if let Some(newer) = event.get("usage").filter(|usage| usage.is_object()) {
+            // The counts are totals so far, and not every event has all of them.
+            match message.get_mut("usage") {
+                Some(Value::Object(usage)) => stream::overlay(usage, newer),
+                _ => {
+                    message.insert("usage".to_owned(), newer.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Assembler for Blocks {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure> {
+        let event = self.events.read(data)?;
+        match event.get("type").and_then(Value::as_str).or(name) {
+            Some("error") => return Err(failure::from_body(None, &event)),
+            Some("message_start") => self.start(&event)?,
+            Some("content_block_start") => self.begin_block(&event)?,
+            Some("content_block_delta") => {
+                let block = self.open_block(&event)?;
+                block.grow(event.get("delta").unwrap_or(&Value::Null));
+            }
+            Some("content_block_stop") => self.open_block(&event)?.close(),
+            Some("message_delta") => self.end(&event)?,
+            Some("message_stop") => self.stopped = true,
+            // `ping`, and whatever is added to the protocol: the documentation asks for patience.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
+        let Some(mut message) = self.message.take().filter(|_| self.stopped) else {
+            return Err(Failure::cut_short("`message_stop`"));
+        };
+        for block in self.blocks.iter_mut().filter(|block| block.open) {
+            block.close();
+        }
+        let content: Vec<Value> = self.blocks.into_iter().map(|block| block.content.into()).collect();
+        // A server that sends the message with content at its start sends no blocks.
+        if !content.is_empty() || !message.contains_key("content") {
+            message.insert("content".to_owned(), content.into());
+        }
+        Ok(message.into())
+    }
+}

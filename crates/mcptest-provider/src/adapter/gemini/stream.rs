@@ -1,0 +1,111 @@
+//! The chunks of a streamed answer: each is an answer of its own, with the next parts.
+
+use serde_json::{Map, Value};
+
+use super::super::stream::{self, Events, MOST_ITEMS};
+use super::super::{Assembler, Failure, failure};
+
+/// The answer as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    events: Events,
+    answer: Map<String, Value>,
+    candidate: Option<Map<String, Value>>,
+    /// Set as soon as a chunk has content at all.
+    content: Option<Map<String, Value>>,
+    parts: Vec<Value>,
+}
+
+impl Parts {
+    fn candidate(&mut self, newer: &Value) -> Result<(), Failure> {
+        // We never ask for more than one.
+        if newer.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
+            return Ok(());
+        }
+        let candidate = self.candidate.get_or_insert_default();
+        stream::overlay(candidate, newer);
+        let Some(content) = newer.get("content").filter(|content| !content.is_null()) else {
+            return Ok(());
+        };
+        stream::overlay(self.content.get_or_insert_default(), content);
+        for part in content.get("parts").and_then(Value::as_array).into_iter().flatten() {
+            self.add(part)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, part: &Value) -> Result<(), Failure> {
+        if let (Some(last), Some(more)) = (self.parts.last_mut(), text_alone(part))
+            && text_alone(last).is_some()
+            && last.get("thought") == part.get("thought")
+        {
+            if let Some(last) = last.as_object_mut() {
+                stream::append(last, "text", more);
+            }
+            return Ok(());
+        }
+        if self.parts.len() >= MOST_ITEMS {
+            return Err(Failure::malformed(format!(
+                "more than {MOST_ITEMS} parts in one answer"
+            )));
+        }
+        self.parts.push(part.clone());
+        Ok(())
+    }
+}
+
+/// The text of a part that is nothing but text. One that carries a signature stays a part of its own.
+fn text_alone(part: &Value) -> Option<&str> {
+    let alone = part
+        .as_object()?
+        .keys()
+        .all(|key| matches!(key.as_str(), "text" | "thought"));
+    part.get("text")?.as_str().filter(|_| alone)
+}
+
+impl Assembler for Parts {
+    fn event(&mut self, _name: Option<&str>, data: &str) -> Result<(), Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let chunk = self.events.read(data)?;
+        if let Some(failure) = failure::inside(&chunk) {
+            return Err(failure);
+        }
+        let Some(fields) = chunk.as_object() else {
+            return Err(Failure::malformed(format!("a chunk that is no object: {chunk}")));
+        };
+        for (key, value) in fields
+            .iter()
+            .filter(|(key, value)| *key != "candidates" && !value.is_null())
+        {
+            match (self.answer.get_mut(key), value) {
+                // Counts are totals so far, and not every chunk has all of them.
+                (Some(Value::Object(known)), newer @ Value::Object(_)) => stream::overlay(known, newer),
+                _ => {
+                    self.answer.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        for candidate in chunk.get("candidates").and_then(Value::as_array).into_iter().flatten() {
+            self.candidate(candidate)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
+        match self.candidate {
+            Some(mut candidate) if candidate.get("finishReason").is_some_and(|reason| !reason.is_null()) => {
+                if let Some(mut content) = self.content {
+                    content.insert("parts".to_owned(), self.parts.into());
+                    candidate.insert("content".to_owned(), content.into());
+                }
+                self.answer
+                    .insert("candidates".to_owned(), vec![Value::from(candidate)].into());
+                Ok(self.answer.into())
+            }
+            None if self.answer.contains_key("promptFeedback") => Ok(self.answer.into()),
+            _ => Err(Failure::cut_short("a `finishReason`")),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What holds for every adapter, and what their own tests share.
+
+mod properties;
+
+use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Request, ToolReply};
+use mcptest_core::catalog::Tool;
+use serde_json::{Map, Value, json};
+
+use super::{Adapter, Ask, Failure};
+
+/// Everything around one request, owned.
+#[derive(Debug, Default)]
+pub(super) struct Case {
+    pub model: String,
+    pub system: Option<String>,
+    pub messages: Vec<Message>,
+    pub tools: Vec<OfferedTool>,
+    pub max_tokens: Option<u32>,
+    pub stream: bool,
+    pub body: Map<String, Value>,
+}
+
+impl Case {
+    pub(super) fn ask(&self) -> Ask<'_> {
+        Ask {
+            model: &self.model,
+            request: Request {
+                system: self.system.as_deref(),
+                messages: &self.messages,
+                tools: &self.tools,
+                max_tokens: self.max_tokens,
+            },
+            stream: self.stream,
+            body: &self.body,
+        }
+    }
+
+    pub(super) fn body_of(&self, adapter: &dyn Adapter) -> Value {
+        adapter.body(&self.ask())
+    }
+
+    pub(super) fn turn_of(&self, adapter: &dyn Adapter, answer: &Value) -> Result<AssistantTurn, Failure> {
+        adapter.turn(&self.ask(), answer)
+    }
+}
+
+pub(super) fn offered(listed: Value) -> OfferedTool {
+    let tool = Tool::from_listing(Some("s"), &listed).unwrap();
+    OfferedTool {
+        wire_name: tool.name().to_owned(),
+        server: "s".into(),
+        tool,
+        refuses: None,
+    }
+}
+
+/// A weather tool, and one whose name no provider takes.
+pub(super) fn weather() -> Case {
+    Case {
+        model: "m-1".into(),
+        system: Some("Be brief.".into()),
+        messages: vec![Message::User("Weather in Paris?".into())],
+        tools: vec![
+            offered(json!({
+                "name": "get_weather",
+                "description": "The weather of a city.",
+                "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            })),
+            offered(
+                json!({"name": "größe/now", "inputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema"}}),
+            ),
+        ],
+        ..Case::default()
+    }
+}
+
+pub(super) fn call(id: Option<&str>, name: &str, args: Value) -> ModelCall {
+    ModelCall {
+        id: id.map(str::to_owned),
+        wire_name: name.into(),
+        args: Some(args),
+        caller: None,
+    }
+}
+
+pub(super) fn says(text: &str) -> ToolReply {
+    ToolReply {
+        content: json!([{"type": "text", "text": text}]),
+        ..ToolReply::default()
+    }
+}
+
+/// What the turn came back with: one reply for each of its calls.
+pub(super) fn answered(turn: &AssistantTurn, replies: Vec<ToolReply>) -> [Message; 2] {
+    assert_eq!(turn.calls.len(), replies.len());
+    let results = turn.calls.iter().cloned().zip(replies).collect();
+    [Message::Assistant(turn.clone()), Message::Results(results)]
+}
+
+/// A stream of events, put together.
+pub(super) fn assembled(adapter: &dyn Adapter, events: &[Value]) -> Result<Value, Failure> {
+    let mut assembler = adapter.assembler();
+    for event in events {
+        let name = event.get("type").and_then(Value::as_str);
+        assembler.event(name, &event.to_string())?;
+    }
+    assembler.finish()
+}

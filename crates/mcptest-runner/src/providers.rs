@@ -1,0 +1,245 @@
+//! From what a suite says about a provider, and what is known about it, to one that can be asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcptest_agent::builtin;
+use mcptest_core::prices::Prices;
+use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_provider::registry::{self, Api, PROVIDERS, provider_of};
+use mcptest_provider::{DEFAULT_TIMEOUT, Provider, Settings, limits, retry};
+use mcptest_suite::suite::Api as WrittenApi;
+use mcptest_suite::{BuiltInProvider, Suite, suggest};
+
+/// What stands before the slash of a model that is built in.
+const BUILT_IN: &str = "builtin/";
+
+/// Whether a model is asked over HTTP.
+pub(crate) fn is_live(id: &str) -> bool {
+    !id.starts_with(BUILT_IN)
+}
+
+/// Whether a model id is known, apart from the providers that a suite declares.
+///
+/// # Errors
+/// The words for the user, with what is known.
+pub fn check_model(id: &str) -> Result<(), String> {
+    if !is_live(id) {
+        return builtin::check_model(id);
+    }
+    if provider_of(id, &|_| false).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = PROVIDERS.iter().map(|known| known.name).collect();
+    if let Some((provider, _)) = id.split_once('/') {
+        let near = suggest(provider, names.iter().copied().chain(["builtin"]));
+        return Err(match near {
+            Some(near) => format!("unknown model `{id}`: no provider is called `{provider}`; did you mean `{near}`?"),
+            None => format!(
+                "unknown model `{id}`: no provider is called `{provider}`. Declare it under `providers:`, or use one that is built in: {}",
+                names.join(", ")
+            ),
+        });
+    }
+    let built_in = builtin::MODELS.iter().map(|(model, _)| *model);
+    if let Some(near) = suggest(id, Prices::builtin().models().chain(built_in)) {
+        return Err(format!("unknown model `{id}`; did you mean `{near}`?"));
+    }
+    let prefixes: Vec<&str> = PROVIDERS.iter().flat_map(|known| known.prefixes).copied().collect();
+    Err(format!(
+        "unknown model `{id}`: known ids begin with {}. Write any other as `provider/model`, with a provider that is built in ({}) or declared under `providers:`",
+        prefixes.join(", "),
+        names.join(", ")
+    ))
+}
+
+/// The providers that a suite need not declare.
+#[must_use]
+pub fn built_in_providers() -> Vec<BuiltInProvider> {
+    let of = |known: &registry::Known| BuiltInProvider {
+        name: known.name,
+        key_variables: known.key_variables,
+    };
+    PROVIDERS.iter().map(of).collect()
+}
+
+/// What will keep live runs of a suite from being carried out: keys that are not set, once for each provider.
+#[must_use]
+pub fn missing_keys(suite: &Suite) -> Vec<String> {
+    let mut missing = BTreeMap::new();
+    for test in suite.agent_tests() {
+        for model in test.models.iter().filter(|model| is_live(model)) {
+            let Some((name, _)) = provider_of(model, &|name| suite.providers.contains_key(name)) else {
+                continue;
+            };
+            let settings = settings(suite, name).0;
+            if settings.needs_key && settings.key.is_none() {
+                let variables = settings.key_variables.join(" or ");
+                missing.entry(name.to_owned()).or_insert_with(|| {
+                    format!(
+                        "{variables} is not set: live runs of test `{}` with {model} will end in an `auth` error",
+                        test.name
+                    )
+                });
+            }
+        }
+    }
+    missing.into_values().collect()
+}
+
+/// The providers of a suite, made ready when first needed and shared by all runs.
+#[derive(Debug, Default)]
+pub(crate) struct Providers {
+    open: Mutex<BTreeMap<String, Arc<Provider>>>,
+}
+
+impl Providers {
+    /// The provider of a model, with what it calls the model.
+    pub(crate) fn of<'a>(&self, suite: &Suite, id: &'a str) -> Result<(Arc<Provider>, &'a str), RunError> {
+        let Some((name, model)) = provider_of(id, &|name| suite.providers.contains_key(name)) else {
+            return Err(RunError {
+                kind: ErrorKind::Provider,
+                message: check_model(id).err().unwrap_or_default(),
+            });
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = open.get(name) {
+            return Ok((Arc::clone(provider), model));
+        }
+        let (settings, api) = settings(suite, name);
+        let adapter = api.adapter(&settings.base_url);
+        let provider = Arc::new(Provider::new(settings, adapter)?);
+        open.insert(name.to_owned(), Arc::clone(&provider));
+        Ok((provider, model))
+    }
+}
+
+fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
+    let known = registry::find(name);
+    let declared = suite.providers.get(name).cloned().unwrap_or_default();
+    let own_url = declared.base_url.as_deref();
+    let api = match declared.api {
+        Some(WrittenApi::Anthropic) => Api::Anthropic,
+        Some(WrittenApi::OpenAiChat) => Api::OpenAiChat,
+        Some(WrittenApi::OpenAiResponses) => Api::OpenAiResponses,
+        Some(WrittenApi::Gemini) => Api::Gemini,
+        None => known.map_or(Api::OpenAiChat, |known| known.api_at(own_url)),
+    };
+    let key_variables: Vec<String> = match &declared.key_variable {
+        Some(variable) => vec![variable.clone()],
+        None => known
+            .into_iter()
+            .flat_map(|known| known.key_variables)
+            .map(ToString::to_string)
+            .collect(),
+    };
+    let brings_credential = declared
+        .headers
+        .iter()
+        .any(|(name, value)| mcptest_core::redact::is_secret(name, value));
+    // At an address of the suite's own, a key is needed only if the suite says so: compatible servers often want none.
+    let wants_key = declared.key_variable.is_some() || (own_url.is_none() && !key_variables.is_empty());
+    let settings = Settings {
+        name: name.to_owned(),
+        base_url: own_url
+            .or(known.map(|known| known.base_url))
+            .unwrap_or_default()
+            .to_owned(),
+        key: key_variables
+            .iter()
+            .find_map(|variable| suite.keys.get(variable))
+            .map(str::to_owned),
+        key_variables,
+        needs_key: wants_key && !brings_credential,
+        headers: declared.headers,
+        timeout: declared.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        stream: declared.stream,
+        body: declared.body,
+        max_concurrency: declared.max_concurrency.unwrap_or(limits::WIDEST),
+        retries: declared.retries.unwrap_or(retry::DEFAULT_RETRIES),
+    };
+    (settings, api)
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_suite::suite::Provider as Declared;
+
+    use super::*;
+
+    #[test]
+    fn unknown_models_are_told_with_what_is_near() {
+        for (id, words) in [
+            ("cluade-sonnet-4-5", "did you mean `claude-sonnet-4-5`?"),
+            ("builtin/lexcal", "this build knows builtin/scripted, builtin/lexical"),
+            ("lexical", "known ids begin with claude-, gpt-,"),
+            (
+                "antropic/claude-x",
+                "no provider is called `antropic`; did you mean `anthropic`?",
+            ),
+            (
+                "nobody/x",
+                "Declare it under `providers:`, or use one that is built in: anthropic, openai,",
+            ),
+            ("anthropic/", "unknown model"),
+        ] {
+            let error = check_model(id).unwrap_err();
+            assert!(error.contains(words), "{id}: {error}");
+        }
+        for id in ["claude-anything", "o3", "ollama/x", "builtin/lexical"] {
+            assert_eq!(check_model(id), Ok(()));
+        }
+    }
+
+    fn suite(name: &str, declared: Declared) -> Suite {
+        let mut suite = Suite::default();
+        suite.providers.insert(name.to_owned(), declared);
+        suite
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_known() {
+        let (settings, api) = settings(&Suite::default(), "google");
+        assert_eq!(api, Api::Gemini);
+        assert_eq!(settings.key_variables, ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
+        assert!(settings.needs_key);
+        assert_eq!(settings.base_url, "https://generativelanguage.googleapis.com");
+    }
+
+    #[test]
+    fn a_key_is_needed_where_the_suite_or_the_provider_says_so() {
+        let at = |url: Option<&str>, variable: Option<&str>, headers: &[(&str, &str)]| {
+            let declared = Declared {
+                base_url: url.map(str::to_owned),
+                key_variable: variable.map(str::to_owned),
+                headers: headers
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+                ..Declared::default()
+            };
+            settings(&suite("openai", declared), "openai").0.needs_key
+        };
+        assert!(at(None, None, &[]));
+        assert!(at(None, Some("MY_KEY"), &[]));
+        assert!(at(Some("http://127.0.0.1:9/v1"), Some("MY_KEY"), &[]));
+        assert!(!at(Some("http://127.0.0.1:9/v1"), None, &[]));
+        assert!(!at(None, None, &[("Authorization", "Bearer abcdef")]));
+    }
+
+    #[test]
+    fn a_provider_of_the_suites_own_speaks_chat_completions() {
+        let declared = Declared {
+            base_url: Some("http://127.0.0.1:9/v1".to_owned()),
+            ..Declared::default()
+        };
+        let suite = suite("mine", declared);
+        assert_eq!(settings(&suite, "mine").1, Api::OpenAiChat);
+        let providers = Providers::default();
+        let (first, model) = providers.of(&suite, "mine/a/b").unwrap();
+        assert_eq!(model, "a/b");
+        let (second, _) = providers.of(&suite, "mine/c").unwrap();
+        assert!(Arc::ptr_eq(&first, &second), "one provider for all its models");
+        assert_eq!(providers.of(&suite, "theirs/c").unwrap_err().kind, ErrorKind::Provider);
+    }
+}

@@ -1,0 +1,239 @@
+//! `agents:` and `tests:`: what an agent's test refers to, and its gates.
+
+use mcptest_core::eval::LoadContext;
+use mcptest_core::eval::discovery::Discovery;
+use mcptest_core::fault::Fault;
+use mcptest_core::trace::OBSERVABLE_ROOTS;
+use serde_json::Value;
+
+use super::words::{item_place, key_error, no_script, unknown_name};
+use super::{Checker, SCRIPTED};
+use crate::file::{AgentFields, Entry};
+use crate::import::Part;
+use crate::load::Purpose;
+use crate::suite::{AgentTest, Test};
+
+const DEFAULT_MAX_TURNS: u32 = 10;
+
+impl Checker<'_> {
+    /// The faults that a test injects. One that is not there is an error whatever the suite is loaded for.
+    fn injected(
+        &mut self,
+        part: &Part,
+        at: &str,
+        own: &AgentFields,
+        base: Option<&AgentFields>,
+        judged: bool,
+    ) -> Vec<Fault> {
+        let own_names = own.inject.iter().flat_map(|names| &names.0);
+        for (index, name) in own_names.enumerate() {
+            if !self.faults.iter().any(|fault| fault.name == *name) {
+                let known: Vec<&str> = self.faults.iter().map(|fault| fault.name.as_str()).collect();
+                let place = item_place(part, at, &["inject"], index);
+                self.problems
+                    .push(unknown_name(part, &place, "fault", name, &known, "faults"));
+            }
+        }
+        let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
+        if names.is_none() && judged && self.options.purpose == Purpose::Run {
+            let words = "`recovery` without `inject`: no fault will strike, so there will be no evidence".to_owned();
+            self.problems
+                .push(key_error(part, &format!("{at}/recovery"), words).warning());
+        }
+        names
+            .into_iter()
+            .flat_map(|names| &names.0)
+            .filter_map(|name| self.faults.iter().find(|fault| fault.name == *name).cloned())
+            .collect()
+    }
+
+    /// The tools that the blocks of a test name: what is known of the offer before any server is asked.
+    fn promise(
+        &mut self,
+        part: &Part,
+        at: &str,
+        discovery: Discovery,
+        prompt: &str,
+        servers: &[String],
+        gates: &[(String, Value)],
+    ) {
+        let mut tools: Vec<String> = Vec::new();
+        for (_, block) in gates {
+            let classes = block.get("classes").and_then(Value::as_array).into_iter().flatten();
+            let members = classes.filter_map(|class| class.get("members")?.as_array()).flatten();
+            let correct = block.get("correct").and_then(Value::as_array).into_iter().flatten();
+            let named = members
+                .chain(correct)
+                .chain(block.get("expected_tool"))
+                .filter_map(Value::as_str);
+            tools.extend(named.map(|id| id.rsplit_once('.').map_or(id, |(_, name)| name).to_owned()));
+        }
+        let found = discovery.check(
+            prompt,
+            servers.iter().map(String::as_str),
+            tools.iter().map(String::as_str),
+        );
+        self.add(part, &format!("{at}/discovery"), found.as_slice());
+    }
+
+    pub(super) fn is_test_itself(&self, entry: &Entry) -> bool {
+        let judged = !entry.gates.is_empty() || !entry.fields.expect.is_empty();
+        let referred_to = self
+            .parts
+            .iter()
+            .flat_map(|part| &part.file.tests)
+            .any(|test| test.0.fields.agent.is_some() && test.0.fields.agent == entry.fields.name);
+        judged || !referred_to
+    }
+
+    pub(super) fn referring_test(&mut self, part: &Part, at: &str, entry: &Entry) {
+        let mut base = None;
+        if let Some(wanted) = &entry.fields.agent {
+            base = self
+                .parts
+                .iter()
+                .flat_map(|part| &part.file.agents)
+                .map(|agent| &agent.0.fields)
+                .find(|agent| agent.name.as_ref() == Some(wanted));
+            if base.is_none() && self.options.purpose == Purpose::Run {
+                let known: Vec<&str> = self
+                    .parts
+                    .iter()
+                    .flat_map(|part| &part.file.agents)
+                    .filter_map(|agent| agent.0.fields.name.as_deref())
+                    .collect();
+                self.problems.push(unknown_name(
+                    part,
+                    &format!("{at}/agent"),
+                    "agent",
+                    wanted,
+                    &known,
+                    "agents",
+                ));
+                return;
+            }
+        }
+        self.agent_test(part, at, entry, base);
+    }
+
+    pub(super) fn agent_test(&mut self, part: &Part, at: &str, entry: &Entry, base: Option<&AgentFields>) {
+        let own = &entry.fields;
+        let name = own.name.clone().unwrap_or_default();
+        self.name(part, at, &name);
+        let run = self.options.purpose == Purpose::Run;
+        // What the test says comes first, then what its agent says.
+        let models = self.models_of(own, base);
+        let servers = own
+            .servers
+            .as_ref()
+            .or_else(|| base?.servers.as_ref())
+            .map_or_else(Vec::new, |servers| servers.0.clone());
+        let prompt = own.prompt.as_ref().or_else(|| base?.prompt.as_ref());
+        let script = own.script.as_ref().or_else(|| base?.script.as_ref());
+        if run {
+            let missing: Vec<&str> = [
+                ("model", models.is_empty()),
+                ("servers", servers.is_empty()),
+                ("prompt", prompt.is_none()),
+            ]
+            .iter()
+            .filter(|(_, missing)| *missing)
+            .map(|(key, _)| *key)
+            .collect();
+            if !missing.is_empty() {
+                let list = missing
+                    .iter()
+                    .map(|key| format!("`{key}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                self.problems.push(
+                    key_error(part, &format!("{at}/name"), format!("test `{name}` has no {list}"))
+                        .help("a suite to run needs them; one that only scores traces (`mcptest score`) does not"),
+                );
+            }
+            self.references(part, at, own, script.is_some());
+            let plays = models.iter().any(|model| model == SCRIPTED) && script.is_none();
+            if plays && !self.options.models.is_empty() {
+                self.problems.push(no_script(part, &format!("{at}/name")));
+            } else if plays && own.models.is_none() {
+                self.problems.push(no_script(part, &format!("{at}/agent")));
+            }
+        }
+        let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
+        let context = LoadContext {
+            to_run: run,
+            runs: own.runs.or_else(|| base?.runs),
+            siblings: &entry.gates,
+        };
+        let mut gates = Vec::new();
+        for (block, _) in &entry.gates {
+            gates.extend(self.gate(part, &format!("{at}/{block}"), block, &context));
+        }
+        let written = |block: &str| {
+            entry
+                .gates
+                .iter()
+                .find(|(name, _)| name == block)
+                .map(|(_, written)| written)
+        };
+        let faults = self.injected(part, at, own, base, written("recovery").is_some());
+        let discovery = own.discovery.or_else(|| base?.discovery).unwrap_or_default();
+        if let Some(prompt) = prompt {
+            self.promise(part, at, discovery, prompt, &servers, &entry.gates);
+        }
+        let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
+        let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
+        let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
+        self.suite.tests.push(Test::Agent(AgentTest {
+            tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
+            faults,
+            detection_budget_ms,
+            distractors,
+            discovery,
+            replay: own.replay.or_else(|| base?.replay),
+            name,
+            models,
+            servers,
+            prompt: prompt.cloned().unwrap_or_default(),
+            system: own.system.as_ref().or_else(|| base?.system.as_ref()).cloned(),
+            runs: own.runs.or_else(|| base?.runs).unwrap_or(1).max(1),
+            max_turns: own.max_turns.or_else(|| base?.max_turns).unwrap_or(DEFAULT_MAX_TURNS),
+            max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
+            expect,
+            gates,
+            script: script.cloned().unwrap_or_default(),
+            tags: own.tags.clone(),
+        }));
+    }
+
+    /// Servers and models that this entry itself names (those of its agent are checked where they stand).
+    pub(super) fn references(&mut self, part: &Part, at: &str, own: &AgentFields, has_script: bool) {
+        for (index, server) in own.servers.iter().flat_map(|servers| &servers.0).enumerate() {
+            if !self.is_declared(server) {
+                let place = item_place(part, at, &["servers", "server"], index);
+                let known = self.declared();
+                self.problems
+                    .push(unknown_name(part, &place, "server", server, &known, "servers"));
+            }
+        }
+        for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
+            let place = item_place(part, at, &["models", "model"], index);
+            if let Err(words) = self.check_model(model) {
+                self.problems.push(part.document.diagnostic_at(&place, words));
+            } else if model == SCRIPTED && !has_script {
+                self.problems.push(no_script(part, &place));
+            }
+        }
+        let plays = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
+        if own.script.is_some() && own.models.as_ref().is_some_and(|models| !plays(&models.0)) {
+            self.problems.push(
+                key_error(
+                    part,
+                    &format!("{at}/script"),
+                    format!("only `{SCRIPTED}` plays a script"),
+                )
+                .help(format!("set `model: {SCRIPTED}`, or remove the script")),
+            );
+        }
+    }
+}

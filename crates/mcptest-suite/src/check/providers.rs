@@ -1,0 +1,100 @@
+//! `providers:`, and which models are known.
+
+use mcptest_yaml::{Diagnostic, Severity, suggest};
+
+use super::Checker;
+use super::words::{escape, key_error, names_a_host};
+use crate::file::{AgentFields, ProviderFile};
+use crate::import::Part;
+use crate::load::Purpose;
+use crate::suite::Provider;
+
+impl Checker<'_> {
+    pub(super) fn providers(&mut self, part: &Part) {
+        for (name, file) in &part.file.providers {
+            let at = format!("/providers/{}", escape(name));
+            if self.suite.providers.contains_key(name) {
+                self.problems
+                    .push(key_error(part, &at, format!("a second provider called `{name}`")));
+                continue;
+            }
+            if name.is_empty() || name == "builtin" || name.contains('/') {
+                let words = format!("`{name}` cannot be the name of a provider");
+                self.problems.push(
+                    key_error(part, &at, words).help("a model is written `provider/model`, and `builtin/` is taken"),
+                );
+                continue;
+            }
+            let provider = self.provider(part, &at, name, file);
+            self.suite.providers.insert(name.clone(), provider);
+        }
+    }
+
+    fn provider(&mut self, part: &Part, at: &str, name: &str, file: &ProviderFile) -> Provider {
+        let known: Vec<&str> = self.options.providers.iter().map(|known| known.name).collect();
+        match &file.base_url {
+            Some(url) if !names_a_host(url) => self.problems.push(
+                part.document
+                    .diagnostic_at(
+                        &format!("{at}/base_url"),
+                        "an address begins with http:// or https:// and names a host",
+                    )
+                    .help("write it as `http://127.0.0.1:8000/v1`"),
+            ),
+            None if !known.contains(&name) => {
+                let words = format!("provider `{name}` is not built in, so it needs a `base_url`");
+                let problem = key_error(part, at, words);
+                self.problems.push(match suggest(name, known.iter().copied()) {
+                    Some(near) => problem.label(format!("did you mean `{near}`?")),
+                    None => problem.help(format!("built in are {}", known.join(", "))),
+                });
+            }
+            _ => {}
+        }
+        Provider {
+            base_url: file.base_url.as_ref().map(|url| url.trim().to_owned()),
+            key_variable: file.api_key_env.clone(),
+            api: file.api,
+            headers: file
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), value.0.clone()))
+                .collect(),
+            timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
+            stream: file.stream.unwrap_or(false),
+            body: file.body.clone(),
+            max_concurrency: file.max_concurrency,
+            retries: file.retries,
+        }
+    }
+
+    /// The models of a test: those of the invocation, else what the test says, else what its agent says.
+    pub(super) fn models_of(&self, own: &AgentFields, base: Option<&AgentFields>) -> Vec<String> {
+        if !self.options.models.is_empty() && self.options.purpose == Purpose::Run {
+            return self.options.models.to_vec();
+        }
+        own.models
+            .as_ref()
+            .or_else(|| base?.models.as_ref())
+            .map_or_else(Vec::new, |models| models.0.clone())
+    }
+
+    /// The models of the invocation stand in no file, so neither do the complaints about them.
+    pub(super) fn models_instead(&mut self) {
+        for model in self.options.models {
+            if let Err(words) = self.check_model(model) {
+                let words = format!("--model: {words}");
+                self.problems.push(Diagnostic::new(Severity::Error, words));
+            }
+        }
+    }
+
+    /// Whether a model id is known: one of a declared provider, or one that is built in.
+    pub(super) fn check_model(&self, id: &str) -> Result<(), String> {
+        let declared = |name: &str| self.parts.iter().any(|part| part.file.providers.contains_key(name));
+        match id.split_once('/') {
+            Some((provider, model)) if declared(provider) && !model.is_empty() => Ok(()),
+            _ => (self.options.check_model)(id),
+        }
+    }
+}

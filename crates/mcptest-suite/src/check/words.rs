@@ -1,0 +1,83 @@
+//! Diagnostics that several checks give, and where they point.
+
+use mcptest_core::matcher::Problem;
+use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
+
+use super::SCRIPTED;
+use crate::import::Part;
+
+/// A core problem at its place in the file.
+pub(super) fn place(document: &Document, base: &str, problem: &Problem) -> Diagnostic {
+    let pointer = format!("{base}{}", problem.pointer);
+    let span = if problem.on_key {
+        document.key_span_at(&pointer)
+    } else {
+        document.span_at(&pointer)
+    };
+    let diagnostic = document.error(span, problem.message.clone());
+    let diagnostic = match &problem.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    };
+    if problem.warning {
+        diagnostic.warning()
+    } else {
+        diagnostic
+    }
+}
+
+pub(super) fn unknown_name(part: &Part, at: &str, what: &str, name: &str, known: &[&str], section: &str) -> Diagnostic {
+    let diagnostic = part.document.diagnostic_at(at, format!("unknown {what} `{name}`"));
+    match suggest(name, known.iter().copied()) {
+        Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+        None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
+        None => diagnostic.help(format!("declared under `{section}:` are {}", known.join(", "))),
+    }
+}
+
+pub(super) fn no_script(part: &Part, at: &str) -> Diagnostic {
+    part.document
+        .diagnostic_at(at, format!("`{SCRIPTED}` has no `script:` to play"))
+        .help("write `script: [[{calls: [{tool: search, args: {q: x}}]}, {say: \"Done.\"}]]`")
+}
+
+pub(super) fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {
+    part.document.error(part.document.key_span_at(pointer), message)
+}
+
+/// The pointer of an item that may be written as one text or as a list, under either spelling of its key.
+pub(super) fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> String {
+    for key in keys {
+        let base = format!("{at}/{key}");
+        match part.document.get(&base).map(|node| &node.value) {
+            Some(NodeValue::Sequence(_)) => return format!("{base}/{index}"),
+            Some(_) => return base,
+            None => {}
+        }
+    }
+    at.to_owned()
+}
+
+pub(super) fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// What `url:` of a server and `base_url:` of a provider must be.
+pub(super) fn names_a_host(url: &str) -> bool {
+    let url = url.trim();
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        assert!(names_a_host(" https://x/v1 "));
+        for wrong in ["", "x", "http://", "http:///v1", "ftp://x"] {
+            assert!(!names_a_host(wrong), "{wrong}");
+        }
+    }
+}

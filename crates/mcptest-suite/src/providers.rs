@@ -1,0 +1,149 @@
+//! Model providers: `providers:` as written and as checked, and the keys that the environment holds for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::file::{Scalar, WrittenDuration};
+
+/// A model provider: how its models are reached. Everything has a default for a provider that is built in.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderFile {
+    /// The beginning of its addresses, as in `http://127.0.0.1:8000/v1`. Needed for a provider that is not built in.
+    #[schemars(with = "String", length(min = 1))]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key. The key itself never stands in a suite.
+    #[schemars(with = "String", length(min = 1))]
+    pub api_key_env: Option<String>,
+    /// What it speaks. Default: what a built-in provider speaks, else `openai_chat`.
+    pub api: Option<ApiFile>,
+    /// Headers sent with every request, before ours. Values of headers that carry credentials are hidden in all output; take them from the
+    /// environment: `Bearer ${TOKEN}`.
+    pub headers: BTreeMap<String, Scalar>,
+    /// The time allowed for one whole answer. Default: 120s.
+    pub timeout: Option<WrittenDuration>,
+    /// Whether answers are asked for as streams. Default: `false`.
+    pub stream: Option<bool>,
+    /// More fields for every request's body, such as `temperature`. They are laid over ours, mappings key by key; `tools` are added to ours.
+    pub body: Map<String, Value>,
+    /// The most requests at once. Default: 64; within it, the width adapts to what the provider bears.
+    #[schemars(range(min = 1, max = 1024))]
+    pub max_concurrency: Option<u32>,
+    /// How often a request is sent again after a refusal that may pass. Default: 8.
+    #[schemars(range(min = 0, max = 100))]
+    pub retries: Option<u32>,
+}
+
+/// The dialect of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum ApiFile {
+    /// Anthropic Messages.
+    #[serde(rename = "anthropic")]
+    Anthropic,
+    /// OpenAI Chat Completions, and what is compatible with it.
+    #[serde(rename = "openai_chat")]
+    OpenAiChat,
+    /// OpenAI Responses.
+    #[serde(rename = "openai_responses")]
+    OpenAiResponses,
+    /// Google Gemini.
+    #[serde(rename = "gemini")]
+    Gemini,
+}
+
+/// What the loader must know of a provider that is built in.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltInProvider {
+    /// Its name.
+    pub name: &'static str,
+    /// The variables that may hold its key.
+    pub key_variables: &'static [&'static str],
+}
+
+/// A provider as the suite sets it; what it leaves out has the provider's default.
+#[derive(Clone, Default)]
+pub struct Provider {
+    /// The beginning of its addresses.
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    pub key_variable: Option<String>,
+    /// What it speaks.
+    pub api: Option<ApiFile>,
+    /// Headers sent with every request.
+    pub headers: Vec<(String, String)>,
+    /// The time allowed for one whole answer.
+    pub timeout: Option<Duration>,
+    /// Whether answers are asked for as streams.
+    pub stream: bool,
+    /// More fields for every request's body.
+    pub body: Map<String, Value>,
+    /// The most requests at once.
+    pub max_concurrency: Option<u32>,
+    /// How often a request is sent again.
+    pub retries: Option<u32>,
+}
+
+impl std::fmt::Debug for Provider {
+    /// Addresses, headers and bodies may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider")
+            .field("api", &self.api)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The values of key variables that are set, read once when the suite is loaded.
+#[derive(Clone, Default)]
+pub struct Keys(BTreeMap<String, String>);
+
+impl Keys {
+    /// The value of a variable, if it is set and not empty.
+    #[must_use]
+    pub fn get(&self, variable: &str) -> Option<&str> {
+        self.0.get(variable).map(String::as_str)
+    }
+
+    /// All values: none of them may appear in any output.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(String::as_str)
+    }
+
+    pub(crate) fn read(&mut self, variable: &str, env: &dyn Fn(&str) -> Option<String>) {
+        if let Some(value) = env(variable)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+        {
+            self.0.insert(variable.to_owned(), value);
+        }
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_once_and_not_shown() {
+        let mut keys = Keys::default();
+        for variable in ["SET", "EMPTY", "UNSET"] {
+            keys.read(variable, &|name| match name {
+                "SET" => Some(" s3cret\n".to_owned()),
+                "EMPTY" => Some(String::new()),
+                _ => None,
+            });
+        }
+        assert_eq!(keys.get("SET"), Some("s3cret"));
+        assert_eq!((keys.get("EMPTY"), keys.get("UNSET")), (None, None));
+        assert_eq!(format!("{keys:?}"), r#"{"SET"}"#);
+    }
+}

@@ -1,0 +1,96 @@
+//! Our client as the official conformance suite drives it: the scenario's name and more stand in the environment, the server's address is the last
+//! argument. `cargo xtask e2e conformance` runs it.
+//!
+//! What a scenario wants is mostly the same: connect, list, call every tool. Only the arguments differ.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mcptest_wire::{Answers, CallOptions, Client, ConnectOptions, Elicitation, HttpServer, Lifecycle, WireError};
+use serde_json::{Value, json};
+
+/// Time for each request; the suite has its own limit for all.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stderr, reason = "the suite keeps what its client prints")]
+async fn main() -> ExitCode {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let context: Value = serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
+    let url = std::env::args().next_back().unwrap_or_default();
+    let options = ConnectOptions {
+        lifecycle: if variable("MCP_CONFORMANCE_PROTOCOL_VERSION") == "2026-07-28" {
+            Lifecycle::Discover
+        } else {
+            Lifecycle::Initialize
+        },
+        call_timeout: TIMEOUT,
+        answers: Answers {
+            roots: Some(vec!["file:///work".to_owned()]),
+            elicitation: Some(Elicitation::Accept),
+            sampling: Some("An answer.".to_owned()),
+        },
+        ..ConnectOptions::default()
+    };
+    match drive(&variable("MCP_CONFORMANCE_SCENARIO"), &url, &options, &context).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn drive(scenario: &str, url: &str, options: &ConnectOptions, context: &Value) -> Result<(), WireError> {
+    let server = HttpServer {
+        url: url.to_owned(),
+        headers: Vec::new(),
+    };
+    let client = Client::connect_http(scenario, &server, options).await?;
+    let tools = client.list_tools().await?;
+    let planned: Vec<(&str, Value)> = match context.get("toolCalls").and_then(Value::as_array) {
+        Some(calls) => calls
+            .iter()
+            .filter_map(|call| Some((call.get("name")?.as_str()?, call.get("arguments")?.clone())))
+            .collect(),
+        None => tools
+            .iter()
+            .filter_map(|tool| Some((tool.get("name")?.as_str()?, arguments(tool, &tools))))
+            .collect(),
+    };
+    let mut refused = None;
+    for (tool, arguments) in planned {
+        if let Err(error) = client.call_tool(tool, &arguments, &CallOptions::default()).await {
+            refused.get_or_insert(error);
+        }
+    }
+    let capabilities = &client.server().capabilities;
+    if capabilities.get("resources").is_some() {
+        for resource in client.list_resources().await? {
+            let params = json!({"uri": resource["uri"]});
+            client.request("resources/read", Some(params), TIMEOUT).await?;
+        }
+    }
+    if capabilities.get("prompts").is_some() {
+        for prompt in client.list_prompts().await? {
+            let params = json!({"name": prompt["name"]});
+            client.request("prompts/get", Some(params), TIMEOUT).await?;
+        }
+    }
+    client.shutdown().await;
+    refused.map_or(Ok(()), Err)
+}
+
+/// Arguments that fit the tools of the scenarios.
+fn arguments(tool: &Value, all: &[Value]) -> Value {
+    match tool["name"].as_str() {
+        Some("add_numbers") => json!({"a": 5, "b": 3}),
+        // It wants another tool's schema back, to see what is left of it.
+        _ if tool.pointer("/inputSchema/properties/schema").is_some() => {
+            let other = all.iter().find(|other| other["name"] != tool["name"]);
+            json!({"schema": other.map(|other| &other["inputSchema"])})
+        }
+        Some("valid_tool") => json!({"region": "eu"}),
+        _ => json!({}),
+    }
+}

@@ -1,0 +1,248 @@
+//! What the client answers when a server asks back: for its roots, for a person's input, for a model's words.
+//!
+//! Up to 2025-11-25 a server sends requests of its own; from 2026-07-28 on it answers a call with `input_required` and the call is made again with
+//! the answers in it. Both ask the same questions, so both are answered here. Nothing is offered unless a caller says so: a server must not
+//! get an answer out of nowhere.
+
+use serde_json::{Map, Value, json};
+
+use crate::jsonrpc::RpcError;
+
+/// The code for a method that is not offered.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What is offered to servers. The default is nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answers {
+    /// The folders told on `roots/list`, as `file://` addresses.
+    pub roots: Option<Vec<String>>,
+    /// What is done with `elicitation/create`.
+    pub elicitation: Option<Elicitation>,
+    /// What "the model" says on `sampling/createMessage`.
+    pub sampling: Option<String>,
+}
+
+/// What a person does who is asked for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elicitation {
+    /// Accepts with the defaults of the form; a required field without one gets the plainest value that its schema allows.
+    Accept,
+    /// Says no.
+    Decline,
+    /// Closes the form.
+    Cancel,
+}
+
+impl Answers {
+    /// The capabilities that a client with these answers advertises.
+    #[must_use]
+    pub fn capabilities(&self) -> Value {
+        let mut capabilities = Map::new();
+        if self.roots.is_some() {
+            capabilities.insert("roots".to_owned(), json!({}));
+        }
+        if self.elicitation.is_some() {
+            capabilities.insert("elicitation".to_owned(), json!({}));
+        }
+        if self.sampling.is_some() {
+            capabilities.insert("sampling".to_owned(), json!({}));
+        }
+        Value::Object(capabilities)
+    }
+
+    /// The answer to a question, or that it is not offered.
+    pub(crate) fn answer(&self, method: &str, params: Option<&Value>) -> Result<Value, RpcError> {
+        let answer = match method {
+            "ping" => Some(json!({})),
+            "roots/list" => self
+                .roots
+                .as_ref()
+                .map(|roots| json!({"roots": roots.iter().map(|uri| json!({"uri": uri})).collect::<Vec<_>>()})),
+            "elicitation/create" => self.elicitation.map(|action| action.respond(params)),
+            "sampling/createMessage" => self.sampling.as_ref().map(|text| {
+                json!({
+                    "role": "assistant",
+                    "content": {"type": "text", "text": text},
+                    "model": "mcptest",
+                    "stopReason": "endTurn",
+                })
+            }),
+            _ => None,
+        };
+        answer.ok_or_else(|| RpcError {
+            code: METHOD_NOT_FOUND,
+            message: format!("the client does not offer {method}"),
+            data: None,
+        })
+    }
+
+    /// The answers to all questions of an `input_required` result, under the names of the questions.
+    ///
+    /// # Errors
+    /// The first that cannot be answered, in words.
+    pub(crate) fn to_all(&self, questions: &Value) -> Result<Value, String> {
+        let Some(questions) = questions.as_object() else {
+            return Err("`inputRequests` is not an object".to_owned());
+        };
+        let mut answers = Map::new();
+        for (name, question) in questions {
+            let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
+            let answer = self
+                .answer(method, question.get("params"))
+                .map_err(|error| error.message)?;
+            answers.insert(name.clone(), answer);
+        }
+        Ok(Value::Object(answers))
+    }
+}
+
+impl Elicitation {
+    fn respond(self, params: Option<&Value>) -> Value {
+        // Only forms are offered: nobody is there to visit an address.
+        let is_form = params
+            .and_then(|params| params.get("mode")?.as_str())
+            .is_none_or(|mode| mode == "form");
+        match self {
+            Self::Accept if is_form => {
+                let schema = params.and_then(|params| params.get("requestedSchema"));
+                json!({"action": "accept", "content": filled_in(schema)})
+            }
+            Self::Accept | Self::Decline => json!({"action": "decline"}),
+            Self::Cancel => json!({"action": "cancel"}),
+        }
+    }
+}
+
+/// A form with its defaults, and with the plainest value wherever one is required.
+fn filled_in(schema: Option<&Value>) -> Value {
+    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let required: Vec<&str> = schema
+        .and_then(|schema| schema.get("required")?.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut form = Map::new();
+    for (name, field) in properties.into_iter().flatten() {
+        if let Some(default) = field.get("default") {
+            form.insert(name.clone(), default.clone());
+        } else if required.contains(&name.as_str()) {
+            form.insert(name.clone(), plainest(field));
+        }
+    }
+    Value::Object(form)
+}
+
+/// The plainest value that a field of a form allows. Forms are flat, so this need not know all of JSON Schema.
+fn plainest(field: &Value) -> Value {
+    let first_choice = field
+        .get("enum")
+        .and_then(|choices| choices.get(0))
+        .or_else(|| field.get("oneOf")?.get(0)?.get("const"));
+    if let Some(choice) = first_choice {
+        return choice.clone();
+    }
+    match field.get("type").and_then(Value::as_str) {
+        Some("boolean") => json!(false),
+        Some("integer" | "number") => field.get("minimum").cloned().unwrap_or_else(|| json!(0)),
+        Some("array") => {
+            let least = field.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(100);
+            let choices = field
+                .get("items")
+                .map(|items| items.get("enum").or_else(|| items.get("anyOf")));
+            let choices = choices.flatten().and_then(Value::as_array).into_iter().flatten();
+            let choices = choices.map(|choice| choice.get("const").unwrap_or(choice).clone());
+            Value::Array(choices.take(usize::try_from(least).unwrap_or(0)).collect())
+        }
+        _ => {
+            let text = match field.get("format").and_then(Value::as_str) {
+                Some("email") => "user@example.com",
+                Some("uri") => "https://example.com",
+                Some("date") => "2026-01-01",
+                Some("date-time") => "2026-01-01T00:00:00Z",
+                _ => "text",
+            };
+            let least = field.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000);
+            let least = usize::try_from(least).unwrap_or(0);
+            json!(format!("{text:x<least$}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Answers {
+        Answers {
+            roots: Some(vec!["file:///work".to_owned()]),
+            elicitation: Some(Elicitation::Accept),
+            sampling: Some("Hello.".to_owned()),
+        }
+    }
+
+    #[test]
+    fn nothing_is_offered_unless_asked_for() {
+        let none = Answers::default();
+        assert_eq!(none.capabilities(), json!({}));
+        assert_eq!(none.answer("ping", None).ok(), Some(json!({})));
+        for method in ["roots/list", "elicitation/create", "sampling/createMessage", "x"] {
+            let refused = none.answer(method, None).expect_err("refused");
+            assert_eq!(refused.code, METHOD_NOT_FOUND);
+        }
+        assert_eq!(
+            all().capabilities(),
+            json!({"roots": {}, "elicitation": {}, "sampling": {}})
+        );
+    }
+
+    #[test]
+    fn a_form_is_accepted_with_its_defaults() {
+        let params = json!({"requestedSchema": {
+            "properties": {
+                "name": {"type": "string", "default": "John"},
+                "age": {"type": "integer", "default": 30},
+                "left out": {"type": "string"},
+                "mail": {"type": "string", "format": "email"},
+                "long": {"type": "string", "minLength": 6},
+                "level": {"type": "integer", "minimum": 3},
+                "yes": {"type": "boolean"},
+                "one": {"oneOf": [{"const": "b"}, {"const": "c"}]},
+                "many": {"type": "array", "minItems": 1, "items": {"anyOf": [{"const": "d"}, {"const": "e"}]}},
+            },
+            "required": ["mail", "long", "level", "yes", "one", "many"],
+        }});
+        assert_eq!(
+            all().answer("elicitation/create", Some(&params)).ok(),
+            Some(json!({"action": "accept", "content": {
+                "name": "John", "age": 30, "mail": "user@example.com", "long": "textxx", "level": 3, "yes": false, "one": "b",
+                "many": ["d"],
+            }}))
+        );
+        let address = json!({"mode": "url", "url": "https://example.com"});
+        let declined = Some(json!({"action": "decline"}));
+        assert_eq!(all().answer("elicitation/create", Some(&address)).ok(), declined);
+    }
+
+    #[test]
+    fn a_hostile_form_cannot_ask_for_much() {
+        let field = json!({"type": "string", "minLength": u64::MAX});
+        assert_eq!(plainest(&field).as_str().map(str::len), Some(10_000));
+        assert_eq!(filled_in(Some(&json!({"properties": 3}))), json!({}));
+        assert_eq!(filled_in(None), json!({}));
+    }
+
+    #[test]
+    fn all_questions_or_none_are_answered() {
+        let questions = json!({"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage", "params": {}}});
+        let answers = all().to_all(&questions).expect("answered");
+        assert_eq!(answers["a"], json!({"roots": [{"uri": "file:///work"}]}));
+        assert_eq!(answers["b"]["content"]["text"], "Hello.");
+        let unknown = json!({"a": {"method": "roots/list"}, "b": {"method": "tools/call"}});
+        assert_eq!(
+            all().to_all(&unknown).expect_err("refused"),
+            "the client does not offer tools/call"
+        );
+        assert!(all().to_all(&json!([])).is_err());
+    }
+}

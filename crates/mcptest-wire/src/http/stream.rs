@@ -1,0 +1,138 @@
+//! Streams of events: reading one, asking for the rest of one that ended early, and listening to what a server says by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::Method;
+use hyper::body::{Bytes, Incoming};
+use mcptest_http::body::{content_type, explain};
+use mcptest_http::sse::{Parser, TooLong};
+use tokio::time::sleep;
+
+use super::{Endpoint, Trouble};
+use crate::error::WireErrorKind;
+use crate::tasks::Shared;
+
+/// Streams that are resumed without having brought anything.
+const MOST_EMPTY_STREAMS: u32 = 3;
+
+/// The pause before a stream is resumed, where the server names none, and the longest that it can name.
+const RESUME_PAUSE: Duration = Duration::from_millis(1000);
+const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
+
+impl Endpoint {
+    /// Reads events until the stream ends.
+    pub(super) async fn read_events(
+        &self,
+        shared: &Shared,
+        body: &mut Incoming,
+        parser: &mut Parser,
+    ) -> Result<(), Trouble> {
+        let mut events = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = match frame {
+                Ok(frame) => frame,
+                Err(error) => {
+                    let detail = format!("the event stream broke: {}", explain(&error));
+                    self.violate(shared, &detail, "");
+                    break;
+                }
+            };
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            parser.push(data, &mut events).map_err(|TooLong| {
+                Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!("an event of more than {} bytes, which is the limit", self.max_bytes),
+                )
+            })?;
+            for event in events.drain(..) {
+                let ours = event.kind.is_empty() || event.kind == "message";
+                // An empty event only names the place to resume from.
+                if ours && !event.data.trim_ascii().is_empty() {
+                    self.take_in(shared, &event.data);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// After a stream has ended: if its reply is still missing and the server numbered its events, asks for the rest.
+    pub(super) async fn resume(&self, shared: &Shared, id: u64, mut parser: Parser) -> Result<(), Trouble> {
+        let mut empty = 0;
+        while shared.state().is_waiting(id) {
+            let cut = if parser.is_mid_event() {
+                " in the middle of an event"
+            } else {
+                ""
+            };
+            let ended = || {
+                Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!("the event stream ended{cut} without the reply"),
+                )
+            };
+            let Some(last_id) = parser.last_id.clone() else {
+                return Err(ended());
+            };
+            if empty >= MOST_EMPTY_STREAMS {
+                return Err(ended());
+            }
+            sleep(pause(&parser)).await;
+            let mut next = Parser::new(self.max_bytes);
+            next.last_id = Some(last_id.clone());
+            next.retry_ms = parser.retry_ms;
+            if !self.get(shared, &mut next).await? {
+                return Err(ended());
+            }
+            empty = if next.last_id.as_deref() == Some(last_id.as_str()) {
+                empty + 1
+            } else {
+                0
+            };
+            parser = next;
+        }
+        Ok(())
+    }
+
+    /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether there was one.
+    async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, Trouble> {
+        let mut extra = self.session_headers();
+        extra.extend(parser.last_id.clone().map(|id| ("last-event-id".into(), id)));
+        let (mut response, sender) = self.send(&Method::GET, Bytes::new(), &extra).await?;
+        if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
+            return Ok(false);
+        }
+        self.read_events(shared, response.body_mut(), parser).await?;
+        self.pool.give_back(sender);
+        Ok(true)
+    }
+
+    /// Listens to what the server says on its own account, as long as it offers that.
+    pub(super) async fn listen(self: Arc<Self>, shared: Arc<Shared>) {
+        let mut parser = Parser::new(self.max_bytes);
+        let mut empty = 0;
+        while empty < MOST_EMPTY_STREAMS {
+            let before = parser.last_id.clone();
+            let mut next = Parser::new(self.max_bytes);
+            next.last_id.clone_from(&before);
+            next.retry_ms = parser.retry_ms;
+            // A server without such a stream answers 405, which is all right.
+            if !matches!(self.get(&shared, &mut next).await, Ok(true)) {
+                return;
+            }
+            empty = if next.last_id == before { empty + 1 } else { 0 };
+            parser = next;
+            sleep(pause(&parser)).await;
+        }
+    }
+}
+
+fn pause(parser: &Parser) -> Duration {
+    parser
+        .retry_ms
+        .map_or(RESUME_PAUSE, Duration::from_millis)
+        .min(LONGEST_RESUME_PAUSE)
+}

@@ -1,0 +1,186 @@
+//! What people type about cassettes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueEnum};
+use mcptest_report::Redactor;
+use mcptest_runner::{CassetteMode, CassetteSettings};
+use mcptest_suite::suite::{Replay, Server};
+use serde_json::Value;
+
+use crate::catalogs;
+use crate::cli::Format;
+
+/// What `run` records and replays.
+#[derive(Debug, Args)]
+pub struct RecordingArgs {
+    /// Run live and record every run of every agent test in a cassette.
+    #[arg(long, conflicts_with_all = ["live", "replay_only", "replay"])]
+    pub record: bool,
+    /// Run live even where there is a cassette.
+    #[arg(long, conflicts_with_all = ["replay_only", "replay"])]
+    pub live: bool,
+    /// Ask no model that costs: a cassette that is missing or stale is an error.
+    #[arg(long)]
+    pub replay_only: bool,
+    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is live.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub replay: Option<WhatToReplay>,
+    /// The folder of the cassettes, before whatever the suite says. Default: `cassettes` beside each suite.
+    #[arg(long, value_name = "DIR")]
+    pub cassettes: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhatToReplay {
+    /// What the model said; servers are live.
+    Model,
+    /// What tools answered; the model is live.
+    Tools,
+    /// Both: no server is started, no model is asked.
+    Both,
+}
+
+impl RecordingArgs {
+    /// What the runner needs to know.
+    pub fn settings(&self, redactor: &Redactor) -> CassetteSettings {
+        let mode = if self.record {
+            CassetteMode::Record
+        } else if self.live {
+            CassetteMode::Live
+        } else if self.replay_only {
+            CassetteMode::ReplayOnly
+        } else {
+            CassetteMode::Auto
+        };
+        CassetteSettings {
+            mode,
+            folder: self.cassettes.clone(),
+            replay: self.replay.map(|what| match what {
+                WhatToReplay::Model => Replay::Model,
+                WhatToReplay::Tools => Replay::Tools,
+                WhatToReplay::Both => Replay::Both,
+            }),
+            ..settings(self.cassettes.as_deref(), redactor)
+        }
+    }
+}
+
+/// Settings that only look.
+pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings {
+    CassetteSettings {
+        mode: CassetteMode::Auto,
+        folder: folder.map(Path::to_owned),
+        replay: None,
+        redactor: Arc::new(redactor.clone()),
+        listing: Arc::new(listing),
+    }
+}
+
+/// The tools of our own mock server are in its manifest: it need not be started to know them.
+fn listing(server: &Server) -> Option<Vec<Value>> {
+    let [program, command, flag, file] = server.argv.as_slice() else {
+        return None;
+    };
+    if program != "mcptest" || command != "mock" || flag != "--tools-from" {
+        return None;
+    }
+    let catalog = catalogs::read(&server.cwd.join(file)).ok()?;
+    let tools = catalog.tools.iter();
+    Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A cassette holds all runs of one agent test with one model. `mcptest run --record` makes them.
+
+Examples:
+  mcptest cassette show cassettes/mcptest.yml/weather.json --run 2
+  mcptest cassette verify --suite mcptest.yml      before a commit
+  mcptest cassette prune mcptest.yml --dry-run
+  mcptest cassette merge monday.json tuesday.json --output week.json
+  mcptest cassette diff old.json new.json")]
+pub struct CassetteArgs {
+    #[command(subcommand)]
+    pub command: CassetteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CassetteCommand {
+    /// Tell what is in a cassette.
+    Show(ShowArgs),
+    /// Check that cassettes load, are whole, hold no secret, replay, and fit their suite.
+    Verify(VerifyArgs),
+    /// Remove cassettes that no test of a suite uses.
+    Prune(PruneArgs),
+    /// Put the runs of two cassettes of the same test into one.
+    Merge(MergeArgs),
+    /// Tell what is different in the second of two cassettes. The exit code is 1 if anything is.
+    Diff(CassetteDiffArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The cassette.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// This run only, with what its placeholders stand for.
+    #[arg(long, value_name = "N")]
+    pub run: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Cassettes, or folders of them. Default: those of the suite, or the folder `cassettes`.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Hold them against this suite: stale and unused ones are told.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// Where the suite's cassettes are, if not where the suite says.
+    #[arg(long, value_name = "DIR", requires = "suite")]
+    pub cassettes: Option<PathBuf>,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// The suite.
+    #[arg(value_name = "SUITE")]
+    pub suite: PathBuf,
+    /// Where the suite's cassettes are, if not where the suite says.
+    #[arg(long, value_name = "DIR")]
+    pub cassettes: Option<PathBuf>,
+    /// Only tell what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The cassette whose runs come first.
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// The cassette whose runs come after them.
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// Where the merged cassette goes.
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct CassetteDiffArgs {
+    /// The first cassette.
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// The second cassette.
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}

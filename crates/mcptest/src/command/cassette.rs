@@ -1,0 +1,232 @@
+//! `mcptest cassette`.
+
+use std::path::{Path, PathBuf};
+
+use mcptest_cassette::{Cassette, Finding, find, is_partial, load, parse, partial_place, show, verify, write};
+use mcptest_report::{ExitCode, Redactor};
+use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
+use mcptest_suite::{Purpose, Suite};
+use serde_json::json;
+
+use super::run::warn;
+use crate::cassette_args::{
+    CassetteArgs, CassetteCommand, CassetteDiffArgs, MergeArgs, PruneArgs, ShowArgs, VerifyArgs, settings,
+};
+use crate::cli::Format;
+use crate::output::Output;
+use crate::{secrets, suites};
+
+pub fn cassette(args: &CassetteArgs, output: &Output) -> ExitCode {
+    let done = match &args.command {
+        CassetteCommand::Show(args) => show_one(args, output),
+        CassetteCommand::Verify(args) => verify_all(args, output),
+        CassetteCommand::Prune(args) => prune(args, output),
+        CassetteCommand::Merge(args) => merge(args),
+        CassetteCommand::Diff(args) => diff(args, output),
+    };
+    done.unwrap_or_else(|words| {
+        output.error(&words);
+        ExitCode::CouldNotRun
+    })
+}
+
+fn read(path: &Path) -> Result<Cassette, String> {
+    load(path).map_err(|error| error.to_string())
+}
+
+fn load_suite(path: &Path, output: &Output) -> Result<Suite, String> {
+    let loaded = suites::load_one(path, Purpose::Run).map_err(|problems| {
+        let text = problems.render(output.talk_style().colour);
+        format!("the suite cannot be used\n{}", text.trim_end())
+    })?;
+    warn(&loaded.warnings, output);
+    Ok(loaded.suite)
+}
+
+fn show_one(args: &ShowArgs, output: &Output) -> Result<ExitCode, String> {
+    let cassette = read(&args.file)?;
+    if let Some(number) = args.run.filter(|number| cassette.run(*number).is_none()) {
+        let has = cassette.runs.len();
+        return Err(format!(
+            "there is no run {number} in `{}`, which has {has}",
+            args.file.display()
+        ));
+    }
+    output.result(&show(&cassette, args.run));
+    Ok(ExitCode::Passed)
+}
+
+/// What was found about a file.
+struct Checked {
+    path: PathBuf,
+    findings: Vec<Finding>,
+}
+
+fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
+    let suite = match &args.suite {
+        Some(suite) => Some(load_suite(suite, output)?),
+        None => None,
+    };
+    let declared = suite.iter().flat_map(|suite| suite.secrets.iter().cloned());
+    let redactor = Redactor::new(declared.chain(secrets::of_environment()));
+    let folder = suite
+        .as_ref()
+        .map(|suite| cassette_folder(suite, args.cassettes.as_deref()));
+    let mut paths = Vec::new();
+    let named = if args.paths.is_empty() {
+        vec![folder.unwrap_or_else(|| PathBuf::from("cassettes"))]
+    } else {
+        args.paths.clone()
+    };
+    for path in named {
+        if path.is_dir() {
+            let inside = find(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+            paths.extend(inside);
+        } else if path.exists() || !args.paths.is_empty() {
+            paths.push(path);
+        } else {
+            return Err(format!("there are no cassettes in `{}`", path.display()));
+        }
+    }
+    if paths.is_empty() {
+        return Err("there are no cassettes".to_owned());
+    }
+    let mut all: Vec<Checked> = Vec::new();
+    for path in paths {
+        let findings = check(&path, suite.as_ref(), args, &redactor);
+        all.push(Checked { path, findings });
+    }
+    output.result(&match args.format {
+        Format::Pretty => told(&all),
+        Format::Json => machine(&all),
+    });
+    let unfit = all.iter().flat_map(|one| &one.findings).any(|finding| finding.error);
+    Ok(if unfit { ExitCode::Failed } else { ExitCode::Passed })
+}
+
+fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redactor) -> Vec<Finding> {
+    let bad = |words: String| Finding { error: true, words };
+    let cassette = match load(path) {
+        Ok(cassette) => cassette,
+        Err(error) => return vec![bad(error.to_string())],
+    };
+    let mut findings = Vec::new();
+    if is_partial(path) {
+        findings.push(bad("this recording was not finished, and is not replayed".to_owned()));
+    }
+    findings.extend(verify(&cassette, redactor));
+    let Some(suite) = suite else { return findings };
+    let folder = cassette_folder(suite, args.cassettes.as_deref());
+    let subject = &cassette.subject;
+    let test = suite
+        .agent_tests()
+        .find(|test| redactor.text(&test.name) == subject.test);
+    let Some(test) = test else {
+        findings.push(bad(format!("the suite has no agent test `{}`", subject.test)));
+        return findings;
+    };
+    let own = test
+        .models
+        .iter()
+        .find(|model| redactor.text(model) == subject.model)
+        .or(test.models.first());
+    let model = own.map_or("", String::as_str);
+    let changes = cassette_changes(&cassette, suite, test, model, &settings(None, redactor));
+    findings.extend(changes.iter().map(|change| bad(format!("stale: {change}"))));
+    let place = cassette_place(&folder, test, model);
+    if changes.is_empty() && !is_partial(path) && args.paths.is_empty() && place != path {
+        findings.push(bad(format!("the suite looks for it at {}", place.display())));
+    }
+    findings
+}
+
+fn told(all: &[Checked]) -> String {
+    let mut text = String::new();
+    for one in all {
+        let unfit = one.findings.iter().any(|finding| finding.error);
+        let word = if unfit { "BAD" } else { "ok" };
+        text.push_str(&format!("{word:<4} {}\n", one.path.display()));
+        for finding in &one.findings {
+            let mark = if finding.error { "" } else { "note: " };
+            text.push_str(&format!(
+                "     {mark}{}\n",
+                mcptest_core::text::one_line(&finding.words)
+            ));
+        }
+    }
+    text
+}
+
+fn machine(all: &[Checked]) -> String {
+    let cassettes = all.iter().map(|one| {
+        let fit = !one.findings.iter().any(|finding| finding.error);
+        json!({"path": one.path.display().to_string(), "fit": fit, "findings": one.findings})
+    });
+    let value = json!({"schema_version": 1, "cassettes": cassettes.collect::<Vec<_>>()});
+    format!("{value:#}\n")
+}
+
+fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, String> {
+    let suite = load_suite(&args.suite, output)?;
+    let folder = cassette_folder(&suite, args.cassettes.as_deref());
+    if !folder.is_dir() {
+        output.result(&format!("there are no cassettes in {}\n", folder.display()));
+        return Ok(ExitCode::Passed);
+    }
+    let mut used: Vec<PathBuf> = Vec::new();
+    for test in suite.agent_tests() {
+        for model in &test.models {
+            let place = cassette_place(&folder, test, model);
+            used.extend([partial_place(&place), place]);
+        }
+    }
+    let found = find(&folder).map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
+    let mut text = String::new();
+    let mut removed = 0;
+    for path in found.into_iter().filter(|path| !used.contains(path)) {
+        // What is no cassette is not ours to remove.
+        let ours = std::fs::read(&path).is_ok_and(|bytes| parse("", &bytes).is_ok());
+        if !ours {
+            text.push_str(&format!("kept     {} (not a cassette)\n", path.display()));
+            continue;
+        }
+        removed += 1;
+        if args.dry_run {
+            text.push_str(&format!("unused   {}\n", path.display()));
+        } else {
+            std::fs::remove_file(&path).map_err(|error| format!("cannot remove `{}`: {error}", path.display()))?;
+            text.push_str(&format!("removed  {}\n", path.display()));
+        }
+    }
+    if removed == 0 {
+        text.push_str("every cassette is used\n");
+    }
+    output.result(&text);
+    Ok(ExitCode::Passed)
+}
+
+fn merge(args: &MergeArgs) -> Result<ExitCode, String> {
+    let (first, second) = (read(&args.first)?, read(&args.second)?);
+    let merged = mcptest_cassette::merge(&first, &second).map_err(|error| error.to_string())?;
+    write(&args.output, &merged.to_text())
+        .map_err(|error| format!("cannot write `{}`: {error}", args.output.display()))?;
+    Ok(ExitCode::Passed)
+}
+
+fn diff(args: &CassetteDiffArgs, output: &Output) -> Result<ExitCode, String> {
+    let (first, second) = (read(&args.first)?, read(&args.second)?);
+    let found = mcptest_cassette::diff(&first, &second);
+    output.result(&match args.format {
+        Format::Pretty => found.text(),
+        Format::Json => {
+            let mut value = serde_json::to_value(&found).unwrap_or_default();
+            value["schema_version"] = 1.into();
+            format!("{value:#}\n")
+        }
+    });
+    Ok(if found.is_empty() {
+        ExitCode::Passed
+    } else {
+        ExitCode::Failed
+    })
+}

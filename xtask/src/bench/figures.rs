@@ -1,0 +1,164 @@
+//! What the measurements share: order statistics, targets, and how busy the machine is.
+
+use serde_json::{Value, json};
+
+/// How a benchmark is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Fewer and shorter rounds: shows that everything works, not what it costs.
+    pub quick: bool,
+    /// JSON on standard output in place of the table.
+    pub json: bool,
+    /// A missed target is a failure.
+    pub strict: bool,
+}
+
+impl Options {
+    /// Reads the flags; nothing if one is unknown.
+    pub fn parse(flags: &[&str]) -> Option<Self> {
+        let mut options = Self::default();
+        for flag in flags {
+            match *flag {
+                "--quick" => options.quick = true,
+                "--json" => options.json = true,
+                "--strict" => options.strict = true,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+}
+
+/// The value that this many percent of the sorted ones do not reach.
+pub fn at<T: Copy + Default>(sorted: &[T], percent: usize) -> T {
+    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+/// The middle one of these; of none, zero.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    at(&values, 50)
+}
+
+/// The median over the rounds of one side's figure divided by the other's in the same round: whatever the machine did in that round met both.
+pub fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    median(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
+}
+
+/// The load of the last minute, if it is more than the machine has cores.
+pub fn overload() -> Option<f64> {
+    let load: f64 = std::fs::read_to_string("/proc/loadavg")
+        .ok()?
+        .split(' ')
+        .next()?
+        .parse()
+        .ok()?;
+    let cores = u32::try_from(std::thread::available_parallelism().ok()?.get()).ok()?;
+    (load > f64::from(cores)).then_some(load)
+}
+
+/// One comparison with what it must reach.
+pub struct Bound {
+    pub what: String,
+    pub value: f64,
+    pub target: Target,
+    /// What the numbers count, shown behind them: `x`, ` ms`.
+    pub unit: &'static str,
+}
+
+#[derive(Clone, Copy)]
+pub enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bound {
+    pub fn is_met(&self) -> bool {
+        match self.target {
+            Target::AtMost(most) => self.value <= most,
+            Target::AtLeast(least) => self.value >= least,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (relation, bound) = match self.target {
+            Target::AtMost(bound) => ("at_most", bound),
+            Target::AtLeast(bound) => ("at_least", bound),
+        };
+        json!({"what": self.what, "value": self.value, relation: bound, "unit": self.unit.trim(), "met": self.is_met()})
+    }
+}
+
+/// Prints the comparisons below a table, or everything as JSON. True if all targets are met, or need not be.
+pub fn conclude(options: Options, figures: Value, bounds: &[Bound]) -> bool {
+    if options.json {
+        let bounds: Vec<Value> = bounds.iter().map(Bound::json).collect();
+        println!(
+            "{:#}",
+            json!({"figures": figures, "bounds": bounds, "quick": options.quick, "overload": overload()})
+        );
+    } else {
+        println!();
+        for bound in bounds {
+            let (sign, target) = match bound.target {
+                Target::AtMost(most) => ("at most", most),
+                Target::AtLeast(least) => ("at least", least),
+            };
+            let unit = bound.unit;
+            let word = if bound.is_met() { "met" } else { "MISSED" };
+            println!(
+                "{:<58} {:>8.2}{unit}  {sign} {target}{unit}: {word}",
+                bound.what, bound.value
+            );
+        }
+        if let Some(load) = overload() {
+            println!("The machine has more to do than it has cores (load {load}): read the ratios, not the times.");
+        }
+    }
+    !options.strict || bounds.iter().all(Bound::is_met)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_statistics_take_what_is_there() {
+        assert_eq!(at(&[1, 5, 900], 50), 5);
+        assert_eq!(at(&[1, 5, 900], 10), 1);
+        assert_eq!(at(&[1, 5, 900], 100), 900);
+        assert_eq!(at::<u64>(&[], 50), 0);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        // The second round was ten times slower for both sides.
+        assert_eq!(median_ratio(&[1.0, 10.0, 1.0], &[2.0, 20.0, 2.0]), 0.5);
+    }
+
+    #[test]
+    fn a_target_counts_as_reached() {
+        let bound = |value, target| Bound {
+            what: String::new(),
+            value,
+            target,
+            unit: "x",
+        };
+        assert!(bound(0.4, Target::AtMost(0.4)).is_met());
+        assert!(!bound(0.41, Target::AtMost(0.4)).is_met());
+        assert!(bound(4.0, Target::AtLeast(4.0)).is_met());
+        assert!(
+            !bound(f64::NAN, Target::AtLeast(4.0)).is_met(),
+            "nothing measured is nothing reached"
+        );
+    }
+
+    #[test]
+    fn flags_are_known_or_refused() {
+        let options = Options::parse(&["--quick", "--strict"]).unwrap();
+        assert!(options.quick && options.strict && !options.json);
+        assert!(Options::parse(&["--fast"]).is_none());
+    }
+}
