@@ -31,6 +31,7 @@ Commands:
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
   bench mock [FLAGS]        the mock server beside servers on the official SDKs, FastMCP and a bare axum handler
                             (npm and python3 are needed); --strict exits 1 when a target is missed, --json, --quick
+  bench tools [FLAGS]       two hundred direct tool tests beside the bare calls (npm is needed); flags as above
 ";
 
 fn main() -> ExitCode {
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         ["bench", "startup", "--strict"] => bench::startup::run(),
         ["bench", "mock", flags @ ..] if Options::parse(flags).is_some() => {
             bench::mock::run(Options::parse(flags).unwrap_or_default())
+        }
+        ["bench", "tools", flags @ ..] if Options::parse(flags).is_some() => {
+            bench::tools::run(Options::parse(flags).unwrap_or_default())
         }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

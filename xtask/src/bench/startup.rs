@@ -134,7 +134,7 @@ fn time(argv: &[PathBuf]) -> Result<Duration> {
 ///
 /// The figure of `getrusage` includes what the starting process had before `exec`, which here is more than the command itself. So
 /// the command writes into a pipe that is full: it has done its work, waits to say so, and its high-water mark can be read.
-fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
+pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let (reader, writer) = full_pipe().context("cannot fill a pipe")?;
     let mut child = command(argv)
         .stdout(writer.try_clone()?)
@@ -150,7 +150,9 @@ fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
         if state == Some('Z') {
             break;
         }
-        still = if state == Some('S') { still + 1 } else { 0 };
+        // While it has children, it waits for them.
+        let waits_to_write = state == Some('S') && !has_children(child.id());
+        still = if waits_to_write { still + 1 } else { 0 };
         kib = mark;
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -177,6 +179,10 @@ fn full_pipe() -> Result<(PipeReader, PipeWriter)> {
     // Whoever writes next shall wait, not fail.
     rustix::io::ioctl_fionbio(&writer, false)?;
     Ok((reader, writer))
+}
+
+fn has_children(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|children| !children.is_empty())
 }
 
 /// What a process is doing, and `VmHWM`, which one that has ended does not have.
