@@ -181,8 +181,19 @@ fn full_pipe() -> Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
+/// Whether any process has this one as its parent.
 fn has_children(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|children| !children.is_empty())
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    processes.flatten().any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // After the name in parentheses: the state, and the parent.
+        let parent = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        parent.and_then(|parent| parent.parse().ok()) == Some(pid)
+    })
 }
 
 /// What a process is doing, and `VmHWM`, which one that has ended does not have.
@@ -205,5 +216,10 @@ mod tests {
         let mib = peak_mib(&[on_path("echo").unwrap(), "hello".into()]).unwrap();
         assert!(mib > 0.1, "{mib}");
         assert!(peak_mib(&[on_path("true").unwrap()]).is_err(), "it does not write");
+        assert!(!has_children(u32::MAX));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(has_children(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
