@@ -29,9 +29,11 @@ Commands:
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
-  bench mock [FLAGS]        the mock server beside servers on the official SDKs, FastMCP and a bare axum handler
-                            (npm and python3 are needed); --strict exits 1 when a target is missed, --json, --quick
-  bench tools [FLAGS]       two hundred direct tool tests beside the bare calls (npm is needed); flags as above
+  bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
+                            and python3 are needed); parts: stdio, http, memory
+  bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
+  bench tools               two hundred direct tool tests beside the bare calls (npm is needed)
+                            All three: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -46,20 +48,23 @@ fn main() -> ExitCode {
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
-        ["bench", "mock", flags @ ..] if Options::parse(flags).is_some() => {
-            bench::mock::run(Options::parse(flags).unwrap_or_default())
-        }
-        ["bench", "tools", flags @ ..] if Options::parse(flags).is_some() => {
-            bench::tools::run(Options::parse(flags).unwrap_or_default())
-        }
+        ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
+            Some(options) => bench::mock::run(options),
+            None => return usage(),
+        },
+        ["bench", "tokens", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::tokens::run(options),
+            None => return usage(),
+        },
+        ["bench", "tools", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::tools::run(options),
+            None => return usage(),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(true)
         }
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -69,4 +74,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
 }

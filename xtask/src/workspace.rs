@@ -16,6 +16,16 @@ pub fn root() -> &'static Path {
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What cargo tells a program that it runs is not meant for another cargo: build scripts that look at it would run again, and with them
+    // everything that depends on their packages, whenever we were started in another way.
+    for (name, _) in std::env::vars_os() {
+        let inherited = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
+        });
+        if inherited {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 

@@ -25,6 +25,8 @@ mod replay;
 mod role;
 mod scrub;
 mod show;
+#[cfg(test)]
+mod tests;
 mod told;
 mod traces;
 mod verify;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcptest_agent::{AssistantTurn, Future, Message, Model, Request, ToolReply, Tools};
-use mcptest_core::matcher::differences;
+use mcptest_core::matcher::{Difference, differences};
 use mcptest_core::redact::Redactor;
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::verdict::{ErrorKind, RunError};
@@ -211,7 +211,7 @@ impl RunReplay {
         }
         if let Some((index, was, now)) = differs {
             let mut words = format!("result {} of the turn before differs", index + 1);
-            words.push_str(&explain(&was, &now));
+            words.push_str(&explain(&self.state().bindings, &was, &now));
             return Some(words);
         }
         if recorded.results.len() != replies.len() {
@@ -291,7 +291,7 @@ impl RunReplay {
                 if *used {
                     words.push_str(", which has been used up");
                 }
-                words.push_str(&explain(&call.args, args));
+                words.push_str(&explain(&state.bindings, &call.args, args));
             }
             None => {
                 let mut others: Vec<String> = self
@@ -317,14 +317,18 @@ impl RunReplay {
     }
 }
 
-/// The places where two values differ.
-fn explain(recorded: &Value, now: &Value) -> String {
+/// The places where two values differ by more than volatile values.
+fn explain(bindings: &Bindings, recorded: &Value, now: &Value) -> String {
     let shown = |value: Option<&Value>| match value {
         Some(value) => shorten(&one_line(&value.to_string()), SHOWN),
         None => "nothing".to_owned(),
     };
     let mut words = String::new();
-    for one in differences(recorded, now, false).iter().take(5) {
+    let differs = |one: &&Difference| match (&one.expected, &one.actual) {
+        (Some(recorded), Some(now)) => !bindings.clone().align(recorded, now),
+        _ => true,
+    };
+    for one in differences(recorded, now, false).iter().filter(differs).take(5) {
         let place = if one.pointer.is_empty() {
             "/"
         } else {

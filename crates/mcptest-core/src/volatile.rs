@@ -246,7 +246,7 @@ fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
 }
 
 /// What placeholders stand for while a run is replayed: the recorded values, or those of the live side where there is one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bindings {
     rules: Arc<Rules>,
     recorded: Map<String, Value>,

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +21,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use mcptest_core::protocol::Revision;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
 use crate::headers::{header_mismatch, local_authority, local_origin};
@@ -33,7 +32,6 @@ use crate::jsonrpc::{
 use crate::later::{Deferred, Event};
 use crate::server::MockServer;
 use crate::session::{META_VERSION, Session};
-use crate::workers::Workers;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -47,21 +45,16 @@ const MAX_SESSIONS: usize = 10_000;
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
-/// Serves the mock on a listener until the future is dropped. Connections are shared out over so many threads, the calling one included; what
-/// stays on it are tasks of the current runtime.
+/// Serves the mock on a listener until the future is dropped. Every connection is a task of the current runtime.
 ///
 /// # Errors
-/// Accepting connections failed, or a thread cannot be started.
-pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener, threads: NonZeroUsize) -> io::Result<()> {
+/// Accepting connections failed.
+pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::Result<()> {
     let state = Arc::new(State {
         server,
         sessions: Mutex::default(),
         next_session: AtomicU64::new(1),
     });
-    let serve = move |stream| {
-        tokio::spawn(serve_connection(Arc::clone(&state), stream));
-    };
-    let mut workers = Workers::new(threads, Arc::new(serve));
     loop {
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -71,19 +64,18 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener, threads:
         };
         // Without it, an answer in two packets waits 40 ms for the first to be acknowledged.
         stream.set_nodelay(true)?;
-        workers.take(stream)?;
-    }
-}
-
-async fn serve_connection(state: Arc<State>, stream: TcpStream) {
-    let service = service_fn(|request| {
         let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(state.answer(request).await) }
-    });
-    // A broken connection concerns nobody but its client.
-    let _ = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let state = Arc::clone(&state);
+                async move { Ok::<_, Infallible>(state.answer(request).await) }
+            });
+            // A broken connection concerns nobody but its client.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
 }
 
 struct State {
@@ -162,7 +154,7 @@ impl State {
         };
         let id = || message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-        let meta = message.pointer("/params/_meta");
+        let meta = message.get("params").and_then(|params| params.get("_meta"));
         let in_body = meta.and_then(|meta| meta.get(META_VERSION));
         let in_header = headers
             .get(PROTOCOL_VERSION)

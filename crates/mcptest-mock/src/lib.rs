@@ -22,7 +22,6 @@
 //! | `preset.rs` | the bundled catalogs |
 //! | `ask.rs` | what is asked of the client before an answer |
 //! | `http.rs`, `headers.rs` | the streamable HTTP transport, and what its headers must say |
-//! | `workers.rs` | connections shared out over threads |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
 
 mod ask;
@@ -47,7 +46,6 @@ mod stdio;
 mod template;
 mod timer;
 mod validate;
-mod workers;
 
 pub use compile::{Manifest, Problem};
 pub use fault::Fault;

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
+use crate::distract::Distraction;
 use crate::fault::ProxyFault;
 use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
 use crate::observe::{Fate, Observer};
@@ -42,6 +43,10 @@ pub struct ProxyOptions {
     pub fault: ProxyFault,
     /// The tools whose calls it happens to; none means all.
     pub fault_tools: Vec<String>,
+    /// The tools that are put into lists.
+    pub distraction: Option<Distraction>,
+    /// The number of the run that the trace is of.
+    pub run: Option<u64>,
     /// Where the trace goes.
     pub record: Option<PathBuf>,
     /// Values that the trace must not hold.
@@ -66,12 +71,15 @@ pub enum ProxyError {
     Server(WireError),
     /// The trace could not be written.
     Record(PathBuf, std::io::Error),
+    /// No distractors could be put into a list, which the trace cannot show.
+    Distractors(String),
 }
 
 impl std::fmt::Display for ProxyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Server(error) => error.fmt(f),
+            Self::Distractors(why) => write!(f, "no distractors were put in: {why}"),
             Self::Record(path, error) => write!(f, "cannot write the trace to `{}`: {error}", path.display()),
         }
     }
@@ -90,8 +98,9 @@ pub async fn relay(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<End, ProxyError> {
-    let mut observer = Observer::new(options.server, options.fault, options.fault_tools);
+    let mut observer = Observer::new(options.server, options.fault, options.fault_tools, options.distraction);
     observer.trace.test = options.test;
+    observer.trace.run = options.run;
     let shared = Arc::new(Shared {
         observer: Mutex::new(observer),
         changed: Notify::new(),
@@ -105,7 +114,12 @@ pub async fn relay(
     let (mut process, stdin, stdout) =
         ServerProcess::start("behind the proxy", &options.command).map_err(ProxyError::Server)?;
     let (to_client, client_served) = write_thread(output);
-    let mut client = tokio::spawn(client_to_server(shared.clone(), read_thread(input), stdin));
+    let mut client = tokio::spawn(client_to_server(
+        shared.clone(),
+        read_thread(input),
+        stdin,
+        to_client.clone(),
+    ));
     let mut server = tokio::spawn(server_to_client(shared.clone(), stdout, to_client));
     let recording = keep_recording(recorder.as_mut(), &shared);
     let end = tokio::select! {
@@ -129,7 +143,11 @@ pub async fn relay(
     // A client that does not read any more is not waited for.
     let _ = timeout(LAST_WORDS, client_served).await;
     write(recorder.as_mut(), &shared)?;
-    end
+    let problem = shared.observer().distractor.as_mut().and_then(|one| one.problem.take());
+    match problem {
+        Some(problem) => end.and(Err(ProxyError::Distractors(problem))),
+        None => end,
+    }
 }
 
 struct Shared {
@@ -154,7 +172,12 @@ impl Shared {
 }
 
 /// Until the client closes its end or the server stops reading.
-async fn client_to_server(shared: Arc<Shared>, mut from_client: mpsc::Receiver<Vec<u8>>, mut stdin: ChildStdin) {
+async fn client_to_server(
+    shared: Arc<Shared>,
+    mut from_client: mpsc::Receiver<Vec<u8>>,
+    mut stdin: ChildStdin,
+    to_client: mpsc::Sender<Vec<u8>>,
+) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
     let mut pieces = Vec::new();
     loop {
@@ -169,8 +192,14 @@ async fn client_to_server(shared: Arc<Shared>, mut from_client: mpsc::Receiver<V
                 Piece::Unread(bytes) => passed.extend(bytes),
                 Piece::Line(line) => {
                     let fate = shared.observe(|observer| observer.client_line(&line, Instant::now()));
-                    if fate == Fate::Pass {
-                        passed.extend(line);
+                    match fate {
+                        Fate::Pass => passed.extend(line),
+                        Fate::Replace(line) => passed.extend(line),
+                        Fate::Answer(answer) => {
+                            // A client that is gone needs no answer.
+                            let _ = to_client.send(answer).await;
+                        }
+                        Fate::Drop | Fate::Hold(_) => {}
                     }
                 }
             }
@@ -203,7 +232,8 @@ async fn server_to_client(shared: Arc<Shared>, mut stdout: ChildStdout, to_clien
                 Piece::Unread(bytes) => passed.extend(bytes),
                 Piece::Line(line) => match shared.observe(|observer| observer.server_line(&line)) {
                     Fate::Pass => passed.extend(line),
-                    Fate::Drop => {}
+                    Fate::Replace(line) => passed.extend(line),
+                    Fate::Drop | Fate::Answer(_) => {}
                     Fate::Hold(until) => {
                         let (shared, to_client) = (shared.clone(), to_client.clone());
                         held.spawn(async move {

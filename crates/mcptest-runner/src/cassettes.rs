@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcptest_agent::builtin;
 use mcptest_cassette::{
     Cassette, Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec, RunRecorder, RunReplay,
-    Subject, catalog_changes, changes, digest, is_partial, load, partial_place, place,
+    Subject, catalog_changes, changes, digest, load, partial_place, place,
 };
 use mcptest_core::fault::{Fault, FaultKind};
 use mcptest_core::redact::Redactor;
@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::event::Event;
 use crate::plan::Case;
+use crate::providers;
 
 /// Whether cassettes are read or written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,8 +90,14 @@ fn recording_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
 
 /// What decides what the model of a test sees, but for the tools.
 #[must_use]
-pub fn cassette_subject(test: &AgentTest, model: &str) -> Subject {
+pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject {
     let mut settings = Map::new();
+    if let Some((api, body)) = providers::manner(suite, model) {
+        settings.insert("api".to_owned(), api.into());
+        if !body.is_empty() {
+            settings.insert("body".to_owned(), body.into());
+        }
+    }
     if let Some(most) = test.max_tokens {
         settings.insert("max_tokens".to_owned(), most.into());
     }
@@ -157,13 +164,20 @@ pub fn cassette_changes(
         value
     };
     // The recorded subject has no secrets in it, so neither may this one.
-    let mut subject = cassette_subject(test, model);
+    let mut subject = cassette_subject(suite, test, model);
     subject.prompt = settings.redactor.text(&subject.prompt);
     subject.system = subject.system.map(|system| settings.redactor.text(&system));
     subject.test = settings.redactor.text(&subject.test);
     subject.model = settings.redactor.text(&subject.model);
     if let Value::Object(clean) = redact(Value::Object(std::mem::take(&mut subject.settings))) {
         subject.settings = clean;
+    }
+    // Fewer runs than recorded are the first ones, and so are their distractors.
+    let recorded = cassette.subject.settings.get("distractors");
+    if let (Some(Value::Array(was)), Some(Value::Array(now))) = (recorded, subject.settings.get_mut("distractors"))
+        && was.starts_with(now)
+    {
+        now.clone_from(was);
     }
     let mut found = changes(cassette, &subject, Suite::runs_of(test));
     let known = test.servers.iter().filter_map(|name| {
@@ -212,18 +226,20 @@ impl Decks {
         }
         let folder = cassette_folder(suite, settings.folder.as_deref());
         // Most suites have no cassettes, and need not know how volatile values are found.
-        let rules = (settings.mode == CassetteMode::Record)
-            .then(|| Rules::new(&suite.options.normalise).ok())
-            .flatten()
-            .map(Arc::new);
+        let rules = (settings.mode == CassetteMode::Record).then(|| Rules::new(&suite.options.normalise).map(Arc::new));
         for case in cases {
             let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref()) else {
                 continue;
             };
             let deck = match &rules {
-                Some(rules) => Deck::Record(Recording::new(RecordingSpec {
+                // Each file's rules were checked when it was loaded; together they may still clash.
+                Some(Err(error)) => Deck::Refused(RunError {
+                    kind: ErrorKind::Protocol,
+                    message: format!("the rules in `run_options.normalise` do not go together: {error}"),
+                }),
+                Some(Ok(rules)) => Deck::Record(Recording::new(RecordingSpec {
                     suite: suite.name.clone(),
-                    subject: cassette_subject(test, model),
+                    subject: cassette_subject(suite, test, model),
                     planned: case.runs,
                     path: recording_place(&folder, test, model),
                     rules: Arc::clone(rules),
@@ -301,7 +317,7 @@ fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &
         Ok(cassette) => cassette,
         Err(LoadError::Missing { path: place }) => {
             let partial = partial_place(path);
-            let must = settings.mode == CassetteMode::ReplayOnly && builtin::check_model(model).is_err();
+            let must = settings.mode == CassetteMode::ReplayOnly && providers::is_live(model);
             return match (must, load(&partial)) {
                 (true, Ok(found)) => refused(format!(
                     "the recording in {} was not finished: it has {} of {} runs; record it with `mcptest run --record`",
@@ -317,7 +333,14 @@ fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &
         }
         Err(error) => return refused(format!("{error}; {REMEDY}")),
     };
-    debug_assert!(!is_partial(path), "only whole cassettes are looked for");
+    if !cassette.is_complete() {
+        return refused(format!(
+            "{}: {} of {} runs are there; {REMEDY}",
+            path.display(),
+            cassette.runs.len(),
+            cassette.planned
+        ));
+    }
     let found = cassette_changes(&cassette, suite, test, model, settings);
     if !found.is_empty() {
         return refused(stale(&path.display().to_string(), &found));

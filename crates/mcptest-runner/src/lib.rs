@@ -27,7 +27,7 @@ mod turns;
 pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
 };
-pub use doctor::{CheckupSettings, check_up};
+pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;
 pub use execute::{RunSettings, run};
 pub use mcptest_agent::builtin::MODELS;

@@ -10,6 +10,7 @@ use mcptest_provider::registry::{self, Api, PROVIDERS, provider_of};
 use mcptest_provider::{DEFAULT_TIMEOUT, Provider, Settings, limits, retry};
 use mcptest_suite::suite::Api as WrittenApi;
 use mcptest_suite::{BuiltInProvider, Suite, suggest};
+use serde_json::{Map, Value};
 
 /// What stands before the slash of a model that is built in.
 const BUILT_IN: &str = "builtin/";
@@ -112,6 +113,13 @@ impl Providers {
         open.insert(name.to_owned(), Arc::clone(&provider));
         Ok((provider, model))
     }
+}
+
+/// What of a provider's settings changes the answers of a model: its dialect, and what the suite puts into every request.
+pub(crate) fn manner(suite: &Suite, id: &str) -> Option<(&'static str, Map<String, Value>)> {
+    let (name, _) = provider_of(id, &|name| suite.providers.contains_key(name)).filter(|_| is_live(id))?;
+    let (settings, api) = settings(suite, name);
+    Some((api.as_str(), settings.body))
 }
 
 fn settings(suite: &Suite, name: &str) -> (Settings, Api) {

@@ -24,7 +24,7 @@ pub struct RecordingArgs {
     /// Ask no model that costs: a cassette that is missing or stale is an error.
     #[arg(long)]
     pub replay_only: bool,
-    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is live.
+    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is live. With `both`, no server is started and no model is asked.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub replay: Option<WhatToReplay>,
     /// The folder of the cassettes, before whatever the suite says. Default: `cassettes` beside each suite.
@@ -34,11 +34,8 @@ pub struct RecordingArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhatToReplay {
-    /// What the model said; servers are live.
     Model,
-    /// What tools answered; the model is live.
     Tools,
-    /// Both: no server is started, no model is asked.
     Both,
 }
 
@@ -86,7 +83,7 @@ fn listing(server: &Server) -> Option<Vec<Value>> {
     if program != "mcptest" || command != "mock" || flag != "--tools-from" {
         return None;
     }
-    let catalog = catalogs::read(&server.cwd.join(file)).ok()?;
+    let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
     let tools = catalog.tools.iter();
     Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
 }

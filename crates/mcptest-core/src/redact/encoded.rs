@@ -79,7 +79,17 @@ impl Secret {
     fn escaped_at(&self, text: &[u8], start: usize) -> Option<usize> {
         let mut at = start;
         let mut buffer = [0; 4];
-        for wanted in self.plain.chars() {
+        let mut characters = self.plain.chars().peekable();
+        while let Some(wanted) = characters.next() {
+            if wanted == '\\' {
+                // Backslashes are escaped by more of them, so a run of them stands for a run.
+                let mut own = 1;
+                while characters.next_if_eq(&'\\').is_some() {
+                    own += 1;
+                }
+                at = backslashes(text, at, own)?;
+                continue;
+            }
             let wanted = wanted.encode_utf8(&mut buffer).as_bytes();
             at = literal(text, at, wanted)
                 .or_else(|| percent(text, at, wanted))
@@ -95,6 +105,15 @@ fn may_be_escaped(text: &str) -> bool {
 
 fn literal(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     text[at..].starts_with(wanted).then_some(at + wanted.len())
+}
+
+/// At least so many backslashes, or as many `%5C`.
+fn backslashes(text: &[u8], at: usize, least: usize) -> Option<usize> {
+    let plain = text[at..].iter().take_while(|byte| **byte == b'\\').count();
+    if plain >= least {
+        return Some(at + plain);
+    }
+    (0..least).try_fold(at, |at, _| percent(text, at, b"\\"))
 }
 
 /// `%XX` for each byte.
@@ -113,10 +132,6 @@ fn backslash(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     let slashes = text[at..].iter().take_while(|byte| **byte == b'\\').count();
     if slashes == 0 {
         return None;
-    }
-    // A backslash is escaped by backslashes.
-    if wanted == b"\\" {
-        return Some(at + slashes);
     }
     let rest = &text[at + slashes..];
     let end = at + slashes;

@@ -177,6 +177,16 @@ mod tests {
         ] {
             assert_eq!(redactor.text(text), clean, "{text}");
         }
+        let redactor = Redactor::new([r"back\sl\\ash".to_owned()]);
+        for text in [
+            r"back\sl\\ash",
+            r"back\\sl\\\\ash",
+            "back%5Csl%5c%5Cash",
+            r"back\\sl\\\\\u0061sh",
+        ] {
+            assert_eq!(redactor.text(text), "[redacted]", "{text}");
+        }
+        assert!(redactor.is_clean(r"backsl\\ash") && redactor.is_clean(r"back\sl\ash"));
         let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
         // `user:`, `ab:` and `x:` before it: the three ways in which base64 can be aligned.
         for encoded in [

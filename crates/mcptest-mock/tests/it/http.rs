@@ -1,6 +1,5 @@
 //! The streamable HTTP transport, spoken to in plain HTTP/1.1.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +9,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::{INITIALIZE, load_data};
-
-/// More than one: the requests of a session come over different connections, and so to different threads.
-const THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
 /// A mock on a port of its own.
 struct Served {
@@ -60,7 +56,7 @@ async fn serve(manifest: &str, fault: Fault) -> Served {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let task = tokio::spawn(async move {
-        serve_http(Arc::new(server), listener, THREADS).await.expect("served");
+        serve_http(Arc::new(server), listener).await.expect("served");
     });
     Served { port, task }
 }
@@ -280,7 +276,7 @@ async fn a_tool_asks_the_client_and_waits_for_the_answer() {
     let port = listener.local_addr().expect("an address").port();
     let task = tokio::spawn(async move {
         let server = Arc::new(MockServer::new(manifest));
-        serve_http(server, listener, THREADS).await.expect("served");
+        serve_http(server, listener).await.expect("served");
     });
     let mock = Served { port, task };
     let with_roots = INITIALIZE.replace("\"capabilities\":{}", "\"capabilities\":{\"roots\":{}}");

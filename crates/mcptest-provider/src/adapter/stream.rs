@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Failure;
+use super::{Failure, FailureKind};
 
 /// The most that one streamed answer may grow to. The longest answers of today's models are a hundredth of it.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
@@ -14,6 +14,7 @@ pub(super) const MOST_ITEMS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Events {
     bytes: usize,
+    understood: bool,
 }
 
 impl Events {
@@ -25,8 +26,17 @@ impl Events {
                 "the streamed answer is longer than {MOST_BYTES} bytes"
             )));
         }
-        serde_json::from_str(data)
-            .map_err(|error| Failure::malformed(format!("an event of the stream is not JSON ({error}): {data}")))
+        let event = serde_json::from_str(data).map_err(|error| {
+            // After events that were in order, a broken one is an accident on the way; at the start, this is another dialect.
+            let kind = if self.understood {
+                FailureKind::Transient
+            } else {
+                FailureKind::Malformed
+            };
+            Failure::new(kind, format!("an event of the stream is not JSON ({error}): {data}"))
+        })?;
+        self.understood = true;
+        Ok(event)
     }
 }
 
@@ -57,5 +67,26 @@ pub(super) fn overlay(map: &mut Map<String, Value>, newer: &Value) {
         if !value.is_null() || !map.contains_key(key) {
             map.insert(key.clone(), value.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_event_is_an_accident_only_after_good_ones() {
+        let mut events = Events::default();
+        assert_eq!(events.read("<html>").unwrap_err().kind, FailureKind::Malformed);
+        events.read("{}").unwrap();
+        assert_eq!(events.read("{\"a\":").unwrap_err().kind, FailureKind::Transient);
+    }
+
+    #[test]
+    fn a_stream_without_end_is_stopped() {
+        let long = format!("\"{}\"", "x".repeat(MOST_BYTES / 4));
+        let mut events = Events::default();
+        let outcomes: Vec<bool> = (0..4).map(|_| events.read(&long).is_ok()).collect();
+        assert_eq!(outcomes, [true, true, true, false]);
     }
 }

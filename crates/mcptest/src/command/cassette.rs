@@ -6,7 +6,7 @@ use mcptest_cassette::{Cassette, Finding, find, is_partial, load, parse, partial
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
 use mcptest_suite::{Purpose, Suite};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::run::warn;
 use crate::cassette_args::{
@@ -81,7 +81,7 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
     for path in named {
         if path.is_dir() {
             let inside = find(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-            paths.extend(inside);
+            paths.extend(inside.into_iter().filter(|path| !is_something_else(path)));
         } else if path.exists() || !args.paths.is_empty() {
             paths.push(path);
         } else {
@@ -102,6 +102,14 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
     });
     let unfit = all.iter().flat_map(|one| &one.findings).any(|finding| finding.error);
     Ok(if unfit { ExitCode::Failed } else { ExitCode::Passed })
+}
+
+/// Good JSON that does not even claim to be a cassette.
+fn is_something_else(path: &Path) -> bool {
+    let json = std::fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    json.is_some_and(|json| json.get("format").is_none())
 }
 
 fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redactor) -> Vec<Finding> {

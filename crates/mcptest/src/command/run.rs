@@ -12,20 +12,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::RunArgs;
+use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{secrets, suites};
 
-pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
-    match try_run(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
-        }
-    }
-}
-
-fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
+pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
     let snapshots = snapshot_mode(args)?;
     let named: Vec<_> = args.suites.iter().chain(&args.config).cloned().collect();
@@ -65,7 +56,8 @@ fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
         Ok::<_, String>(report)
     })?;
     if report.tests.is_empty() && !report.interrupted {
-        return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
+        let words = "nothing was selected: the suites have no test, or the filters leave none";
+        return Err(Failure::Words(words.to_owned()));
     }
     if args.report.no_timing {
         report.timing = None;

@@ -10,28 +10,13 @@ use mcptest_suite::Purpose;
 
 use super::run::{talk_of, warn};
 use crate::cli::ScoreArgs;
+use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{secrets, suites};
 
-pub fn score(args: &ScoreArgs, output: &Output) -> ExitCode {
-    match try_score(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
-        }
-    }
-}
-
-fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
+pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
-    let loaded = match suites::load_one(&args.suite, Purpose::Score) {
-        Ok(loaded) => loaded,
-        Err(problems) => {
-            output.talk(problems.render(output.talk_style().colour).trim_end());
-            return Ok(ExitCode::CouldNotRun);
-        }
-    };
+    let loaded = suites::load_one(&args.suite, Purpose::Score)?;
     warn(&loaded.warnings, output);
     let traces = read_all(&args.trace)?;
     let settings = ScoreSettings {
@@ -77,6 +62,12 @@ fn read(path: &Path) -> Result<Vec<Trace>, String> {
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{name}:{line}: not UTF-8")
     })?;
+    // A cassette says so in its first line.
+    if text.lines().take(3).any(|line| line.contains(mcptest_cassette::FORMAT)) {
+        let cassette =
+            mcptest_cassette::parse(&name.to_string(), text.as_bytes()).map_err(|error| error.to_string())?;
+        return mcptest_cassette::traces(cassette).map_err(|words| format!("{name}: {words}"));
+    }
     trace::read(&text).map_err(|error| {
         format!(
             "{name}:{}:{}: not a trace: {}\n  a trace is a JSON object with at least `tool_calls`, see `mcptest schema trace`",

@@ -392,7 +392,7 @@ fn providers() -> String {
     )
 }
 
-/// `exit codes`, `lint rules`, `providers`, `quality targets`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// `exit codes`, `lint rules`, `providers`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL.map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
@@ -415,6 +415,15 @@ fn generate(title: &str) -> String {
     if title == "quality targets" {
         let rows = mcptest_core::quality::TARGETS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
         return table(&["target", "meaning"], &rows);
+    }
+    if title == "volatile rules" {
+        let rows = mcptest_core::volatile::BUILTIN
+            .map(|(name, pattern, meaning)| vec![code(name), meaning.to_owned(), code(&pattern.replace('|', "\\|"))]);
+        return table(&["rule", "finds", "pattern"], &rows);
+    }
+    if title == "redaction shapes" {
+        let rows = mcptest_core::redact::SHAPES.map(|(shape, meaning)| vec![shape.to_owned(), meaning.to_owned()]);
+        return table(&["shape", "of"], &rows);
     }
     let (what, path) = title
         .split_once(" of ")

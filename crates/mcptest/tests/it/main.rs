@@ -6,6 +6,8 @@
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
+//! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
@@ -22,6 +24,8 @@
 
 mod bad_suites;
 mod bounds;
+mod catalogs;
+mod cassettes;
 mod docs;
 mod doctor;
 mod examples;

@@ -293,3 +293,84 @@ fn processes() -> String {
     }
     all
 }
+
+#[test]
+fn distractors_come_into_the_list_and_are_refused_and_scored() {
+    let suite = "agents:
+  - name: a
+    servers: [web]
+    distractors:
+      count: 3
+      source: { from: near_duplicate, of: [search] }
+      correct: [web.search]
+      expect: [{ distractors.accuracy: { \"==\": 50 } }, { distractors.chose_distractor: { \"==\": 1 } }]
+";
+    let block = "count: 3\nsource: { from: near_duplicate, of: [search] }\ncorrect: [web.search]\n";
+    let dir = folder(&[("web.yml", WEB), ("s.yml", suite), ("d.yml", block)]);
+    let arguments = [
+        "--record",
+        "t.json",
+        "--server",
+        "web",
+        "--test",
+        "a",
+        "--run",
+        "2",
+        "--distractors",
+        "d.yml",
+        "--fault",
+        "hang",
+        "--fault-tool",
+        "fetch",
+    ];
+    let mut session = Session::start(dir.path(), &with_mock(&arguments));
+    session.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}));
+    let listed = session.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
+    let names: Vec<String> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    let fake = names.iter().find(|name| *name != "search" && *name != "fetch").unwrap();
+    let refused = session.ask(&call(2, fake));
+    assert_eq!(refused["result"]["isError"], true);
+    assert!(refused.to_string().contains("Choose a different tool"), "{refused}");
+    assert_eq!(session.ask(&call(3, "search"))["result"]["content"][0]["text"], "found");
+    assert_eq!(session.end(), (0, String::new()));
+    let trace = trace(dir.path());
+    assert_eq!(trace["run"], 2);
+    assert_eq!(trace["distractors"].as_array().map(Vec::len), Some(3), "{trace}");
+    assert!(trace["distractors"].to_string().contains(&format!("web.{fake}")));
+    assert_eq!(trace["catalog"].as_array().map(Vec::len), Some(5));
+    assert_eq!(trace["tool_results"][0]["is_error"], true);
+    let scored = run(
+        dir.path(),
+        &["score", "s.yml", "--trace", "t.json", "--reporter", "json"],
+    );
+    assert_eq!(scored.code, 0, "{}", scored.stdout);
+    let gate = &scored.json()["tests"][0]["gates"][0];
+    assert_eq!(gate["values"]["distractors.chose_distractor"], 1, "{gate}");
+}
+
+#[test]
+fn a_file_of_distractors_that_cannot_be_used_is_told_with_its_place() {
+    let dir = folder(&[
+        ("web.yml", WEB),
+        ("counts.yml", "counts: [1, 2]\nsource: { from: catalog }\n"),
+        ("typo.yml", "cont: 1\nsource: { from: catalog }\n"),
+        ("of.yml", "count: 1\nsource: { from: near_duplicate }\n"),
+    ]);
+    for (file, words) in [
+        ("counts.yml", "counts.yml:1:9"),
+        ("typo.yml", "did you mean `count`?"),
+        ("of.yml", "`near_duplicate` needs `of`"),
+        ("none.yml", "cannot read `none.yml`: no such file"),
+        ("5000", "more than the 1000 that can be offered"),
+    ] {
+        let found = run(dir.path(), &[&["proxy", "--distractors", file], &MOCK[..]].concat());
+        assert_eq!(found.code, 2, "{file}");
+        assert!(found.stderr.contains(words), "{file}: {}", found.stderr);
+    }
+}

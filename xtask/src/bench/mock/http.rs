@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::super::figures::Rate;
 use super::peers::{Peer, Process};
 use super::stdio::{call, check, initialize};
 
@@ -82,16 +83,17 @@ impl Clients {
     /// The time of each call in microseconds, and calls per second.
     pub fn keep_busy(&mut self, window: Duration) -> Result<(Vec<f64>, f64)> {
         let began = Instant::now();
-        self.flow(|_| began.elapsed() < window, began)
+        self.flow(|_| began.elapsed() < window)
     }
 
     /// Makes at least so many calls.
     pub fn calls(&mut self, wanted: usize) -> Result<()> {
-        self.flow(|done| done < wanted, Instant::now()).map(|_| ())
+        self.flow(|done| done < wanted).map(|_| ())
     }
 
-    fn flow(&mut self, goes_on: impl Fn(usize) -> bool, began: Instant) -> Result<(Vec<f64>, f64)> {
+    fn flow(&mut self, goes_on: impl Fn(usize) -> bool) -> Result<(Vec<f64>, f64)> {
         let mut times = Vec::new();
+        let mut rate = Rate::new();
         for connection in &mut self.connections {
             connection.send(&self.request)?;
         }
@@ -108,10 +110,9 @@ impl Clients {
                     waiting -= 1;
                 }
             }
+            rate.add(self.connections.len());
         }
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let done = times.len() as f64;
-        Ok((times, done / began.elapsed().as_secs_f64()))
+        Ok((times, rate.median()))
     }
 }
 

@@ -17,6 +17,9 @@ use http::HttpServer;
 use peers::Peers;
 use stdio::StdioServer;
 
+/// What can be measured alone.
+pub const PARTS: [&str; 3] = ["stdio", "http", "memory"];
+
 /// How many requests wait for their answers at a time, over stdio.
 const IN_FLIGHT: usize = 64;
 /// How many connections are kept busy, over HTTP.
@@ -49,21 +52,27 @@ struct Rounds {
 pub fn run(options: Options) -> Result<bool> {
     let plan = if options.quick {
         Plan {
-            rounds: 3,
-            window: Duration::from_millis(100),
+            rounds: 5,
+            window: Duration::from_millis(60),
         }
     } else {
         Plan {
-            rounds: 11,
-            window: Duration::from_millis(300),
+            rounds: 31,
+            window: Duration::from_millis(100),
         }
     };
     let peers = Peers::prepare()?;
     let mut figures = serde_json::Map::new();
     let mut bounds = Vec::new();
-    over_stdio(&peers, &plan, options, &mut figures, &mut bounds)?;
-    over_http(&peers, &plan, options, &mut figures, &mut bounds)?;
-    memory(&peers, &mut figures, &mut bounds)?;
+    if options.wants("stdio") {
+        over_stdio(&peers, &plan, options, &mut figures, &mut bounds)?;
+    }
+    if options.wants("http") {
+        over_http(&peers, &plan, options, &mut figures, &mut bounds)?;
+    }
+    if options.wants("memory") {
+        memory(&peers, &mut figures, &mut bounds)?;
+    }
     Ok(conclude(options, figures.into(), &bounds))
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
+use super::super::figures::Rate;
 use super::peers::{Peer, Process};
 
 /// What is said and must come back.
@@ -136,30 +137,30 @@ impl StdioServer {
     /// Calls per second with so many always on their way.
     pub fn in_flight(&mut self, width: usize, window: Duration) -> Result<f64> {
         let began = Instant::now();
-        self.flow(width, |_| began.elapsed() < window, began)
+        self.flow(width, |_| began.elapsed() < window)
     }
 
     /// Makes at least so many calls.
     pub fn calls(&mut self, width: usize, wanted: usize) -> Result<()> {
-        self.flow(width, |done| done < wanted, Instant::now()).map(|_| ())
+        self.flow(width, |done| done < wanted).map(|_| ())
     }
 
-    fn flow(&mut self, width: usize, goes_on: impl Fn(usize) -> bool, began: Instant) -> Result<f64> {
+    fn flow(&mut self, width: usize, goes_on: impl Fn(usize) -> bool) -> Result<f64> {
         let mut done = 0;
         let mut waiting = width;
+        let mut rate = Rate::new();
         self.send_calls(width)?;
         while waiting > 0 {
             let count = self.replies(check)?;
             done += count;
             waiting -= count;
+            rate.add(count);
             if goes_on(done) {
                 self.send_calls(count)?;
                 waiting += count;
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let done = done as f64;
-        Ok(done / began.elapsed().as_secs_f64())
+        Ok(rate.median())
     }
 
     pub fn resident_mib(&self) -> Result<f64> {
