@@ -281,11 +281,12 @@ impl Provider {
             Trouble::answered(FailureKind::Refused, None, words)
         })?;
         request.headers_mut().clone_from(&self.headers);
-        let (mut response, sender) = self.pool.send(request).await.map_err(|error| {
-            Trouble::connection(match &error {
-                SendError::Connect(error) => explain(error),
-                SendError::Broke(error) => format!("the connection broke before a response came: {}", explain(error)),
-            })
+        let (mut response, sender) = self.pool.send(request).await.map_err(|error| match error {
+            SendError::Connect(error) => Trouble::unconnected(&error),
+            SendError::Broke(error) => {
+                let words = format!("the connection broke before a response came: {}", explain(&error));
+                Trouble::connection(words)
+            }
         })?;
         let status = response.status();
         if status.is_redirection() {

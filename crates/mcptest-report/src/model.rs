@@ -29,9 +29,53 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
+    /// Tests that were to be run and were not, because the work was broken off or `--fail-fast` ended it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<CaseId>,
+    /// Which part of the whole this is, for a run with `--shard`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// All times. Leave it out to compare reports byte by byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
+}
+
+/// A test with one model, by what it is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct CaseId {
+    /// The suite it is from.
+    pub suite: String,
+    /// The test's name.
+    pub name: String,
+    /// The model, for an agent test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl std::fmt::Display for CaseId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.suite, self.name)?;
+        match &self.model {
+            Some(model) => write!(f, " [{model}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where the tests of a shard stand in the whole. Positions count from 0, in the order of the suites, after filters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// Which shard, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// How many tests all shards have together, one per test and model.
+    pub total: u64,
+    /// The position of each entry of `tests`.
+    pub tests: Vec<u64>,
+    /// The position of each entry of `not_run`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<u64>,
 }
 
 /// One test with one model.
@@ -134,14 +178,49 @@ impl Report {
             interrupted,
             tool_selection: floors(&tests),
             tests,
+            not_run: Vec::new(),
+            shard: None,
             timing: None,
         }
+    }
+
+    /// The times of each test's runs, where all of them are known.
+    #[must_use]
+    pub fn timing_by_test(&self) -> Option<Vec<&[RunTiming]>> {
+        let mut left = self.timing.as_ref()?.runs.as_slice();
+        let mut by_test = Vec::new();
+        for test in &self.tests {
+            // A catalog that was judged leaves a time, but no run.
+            let rows: Vec<&str> = match (test.kind, test.runs.as_slice()) {
+                (Kind::ToolQuality, _) => vec![&test.label],
+                (_, runs) => runs.iter().map(|run| run.name.as_str()).collect(),
+            };
+            let (times, rest) = left.split_at_checked(rows.len())?;
+            if !times.iter().map(|time| time.name.as_str()).eq(rows) {
+                return None;
+            }
+            by_test.push(times);
+            left = rest;
+        }
+        left.is_empty().then_some(by_test)
     }
 
     /// How many tests came out so.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.tests.iter().filter(|test| test.verdict == verdict).count()
+    }
+}
+
+impl TestReport {
+    /// What it is called.
+    #[must_use]
+    pub fn id(&self) -> CaseId {
+        CaseId {
+            suite: self.suite.clone(),
+            name: self.name.clone(),
+            model: self.model.clone(),
+        }
     }
 }
 

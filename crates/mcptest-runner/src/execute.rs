@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
+use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::Verdict;
 use mcptest_report::Report;
@@ -16,12 +17,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
+use crate::brake::Brake;
 use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
 use crate::models::Models;
-use crate::plan::{Case, Filter, plan};
+use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
 use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::Stage;
@@ -30,8 +32,8 @@ use crate::tool_list::tool_list;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
-    /// Which tests to run.
-    pub filter: Filter,
+    /// After the first test that fails, no other is begun.
+    pub fail_fast: bool,
     /// The time allowed for every call, before whatever the suite says.
     pub timeout: Option<Duration>,
     /// How many runs at once, before whatever the suite says.
@@ -48,10 +50,11 @@ pub struct RunSettings {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
-pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
+/// Runs these cases of a suite, as [`plan`](crate::plan) gave them. The report holds what was finished, which is everything unless the work was
+/// broken off; what was not begun is named in it.
+pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
-    let mut cases = plan(&suite, &settings.filter);
+    let mut cases = cases.to_vec();
     let decks = Decks::open(&suite, &mut cases, &settings.cassettes);
     let total = cases.iter().map(|case| case.runs as usize).sum();
     (settings.on_event)(Event::Planned { total });
@@ -94,15 +97,17 @@ pub async fn run(suite: Arc<Suite>, settings: &RunSettings) -> Report {
 }
 
 /// What one run left.
-struct Finished {
-    case: usize,
-    run: u32,
+#[derive(Clone)]
+pub(crate) struct Finished {
+    pub case: usize,
+    pub run: u32,
     trace: Trace,
     besides: Besides,
     duration: Duration,
 }
 
 /// What a run leaves besides its trace.
+#[derive(Clone)]
 enum Besides {
     /// An agent's run: nothing.
     Nothing,
@@ -114,10 +119,11 @@ enum Besides {
 
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
+    let brake = Arc::new(Brake::new(settings.fail_fast, cases));
     let mut tasks = JoinSet::new();
     for (case_index, case) in cases.iter().enumerate() {
         for run in 1..=case.runs {
-            let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
+            let (stage, permits, brake) = (Arc::clone(stage), lanes.of(&stage.suite, case), Arc::clone(&brake));
             let (case, cancel) = (case.clone(), settings.cancel.clone());
             tasks.spawn(async move {
                 let test = &stage.suite.tests[case.test];
@@ -126,6 +132,9 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
                     let _turn = stage.sessions.turns.take(test).await;
                     // The semaphore is never closed.
                     let _permit = permits.acquire_owned().await.ok()?;
+                    if !brake.may_begin(case_index) {
+                        return None;
+                    }
                     let name = case.row(run);
                     stage.tell(Event::Started { name: name.clone() });
                     let began = Instant::now();
@@ -137,10 +146,9 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
                         besides,
                         duration: began.elapsed(),
                     };
-                    stage.tell(Event::Finished {
-                        name,
-                        verdict: preview(test, &finished),
-                    });
+                    let verdict = preview(test, &finished);
+                    stage.tell(Event::Finished { name, verdict });
+                    brake.finished(&stage.suite, &case, &finished, verdict);
                     Some(finished)
                 };
                 // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
@@ -218,66 +226,77 @@ fn preview(test: &Test, finished: &Finished) -> Verdict {
 }
 
 fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted: bool) -> Report {
-    let servers = suite.known_servers();
-    let bench = Bench {
-        suite: &suite.name,
-        servers: &servers,
-        prices: &suite.prices,
-        no_evidence: suite.options.no_evidence,
-    };
     let mut by_case: Vec<Vec<Finished>> = cases.iter().map(|_| Vec::new()).collect();
     for one in finished {
         by_case[one.case].push(one);
     }
+    let servers = suite.known_servers();
     let mut tests: Vec<TestReport> = Vec::new();
+    let mut not_run = Vec::new();
     let mut timing = Timing::default();
     for (case, finished) in cases.iter().zip(by_case) {
-        // Of a test that was broken off before its first run there is nothing to tell.
+        // Of a test that was broken off before its first run there is nothing to tell but its name.
         if finished.is_empty() {
+            not_run.push(case.id(suite));
             continue;
         }
         timing.runs.extend(finished.iter().map(|one| RunTiming {
             name: case.row(one.run),
             duration_ms: millis(one.duration),
         }));
-        match &suite.tests[case.test] {
-            Test::Agent(test) => {
-                let traces = finished
-                    .into_iter()
-                    .map(|one| (u64::from(one.run), one.trace))
-                    .collect();
-                tests.push(judge::agent(
-                    &bench,
-                    test,
-                    case.model.as_deref(),
-                    &case.label,
-                    traces,
-                    case.runs > 1,
-                ));
-            }
-            Test::Tool(test) => {
-                for one in finished {
-                    let assertions = match one.besides {
-                        Besides::Assertions(assertions) => assertions,
-                        Besides::Nothing | Besides::Listed(_) => Vec::new(),
-                    };
-                    tests.push(judge::tool(&bench, test, one.trace, assertions));
-                }
-            }
-            Test::ToolQuality(test) => {
-                for one in finished {
-                    let listed = match one.besides {
-                        Besides::Listed(listed) => listed,
-                        Besides::Nothing | Besides::Assertions(_) => None,
-                    };
-                    tests.push(judge::tool_quality(&bench, test, one.trace, listed.as_ref()));
-                }
-            }
-        }
+        tests.extend(judge_case(suite, &servers, case, finished));
     }
     let mut report = Report::conclude(tests, interrupted);
+    report.not_run = not_run;
     report.timing = Some(timing);
     report
+}
+
+/// Judges the runs of one case; nothing if there are none.
+pub(crate) fn judge_case(
+    suite: &Suite,
+    servers: &KnownServers,
+    case: &Case,
+    mut finished: Vec<Finished>,
+) -> Option<TestReport> {
+    let bench = Bench {
+        suite: &suite.name,
+        servers,
+        prices: &suite.prices,
+        no_evidence: suite.options.no_evidence,
+    };
+    match &suite.tests[case.test] {
+        Test::Agent(test) => {
+            let traces = finished
+                .into_iter()
+                .map(|one| (u64::from(one.run), one.trace))
+                .collect();
+            Some(judge::agent(
+                &bench,
+                test,
+                case.model.as_deref(),
+                &case.label,
+                traces,
+                case.runs > 1,
+            ))
+        }
+        Test::Tool(test) => {
+            let one = finished.pop()?;
+            let assertions = match one.besides {
+                Besides::Assertions(assertions) => assertions,
+                Besides::Nothing | Besides::Listed(_) => Vec::new(),
+            };
+            Some(judge::tool(&bench, test, one.trace, assertions))
+        }
+        Test::ToolQuality(test) => {
+            let one = finished.pop()?;
+            let listed = match one.besides {
+                Besides::Listed(listed) => listed,
+                Besides::Nothing | Besides::Assertions(_) => None,
+            };
+            Some(judge::tool_quality(&bench, test, one.trace, listed.as_ref()))
+        }
+    }
 }
 
 fn millis(duration: Duration) -> u64 {

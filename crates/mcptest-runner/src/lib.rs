@@ -5,6 +5,7 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod brake;
 mod cassettes;
 mod doctor;
 mod event;
@@ -18,6 +19,7 @@ mod plan;
 mod providers;
 mod score;
 mod sessions;
+mod shard;
 mod snapshots;
 mod stage;
 mod tool_call;
@@ -34,7 +36,8 @@ pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;
 pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
-pub use plan::Filter;
+pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
+pub use shard::{ShardOf, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;

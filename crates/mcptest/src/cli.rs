@@ -1,5 +1,8 @@
 //! The command line as people type it.
 
+mod many;
+mod report;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
 
 use crate::cassette_args::{CassetteArgs, RecordingArgs};
+pub use many::ManyArgs;
+pub use report::{MergeArgs, RenderArgs, ReportCommand};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -41,6 +46,8 @@ pub enum Command {
     Run(RunArgs),
     /// Apply a suite's gates to recorded traces, with no server and no model.
     Score(ScoreArgs),
+    /// Show a JSON report again, compare it with another, or merge several.
+    Report(RenderArgs),
     /// Change recorded traces a little, and see whether the suite's gates notice.
     Mutate(MutateArgs),
     /// Check suites without running them.
@@ -67,11 +74,10 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
-/// How results are shown. `run` and `score` share it.
+/// How results are shown. `run`, `score` and `report` share it.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// How to report: `pretty` or `json`, and where to (`json=report.json`). May be given several times.
-    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty")]
+    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty", help = report::reporter_help())]
     pub reporter: Vec<String>,
     /// Leave times out of the report, so that equal runs give equal bytes.
     #[arg(long)]
@@ -101,7 +107,11 @@ Examples:
   mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
   mcptest run suite.yml --record                 run live, and keep every run in a cassette
-  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent")]
+  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
+  mcptest run suite.yml --reporter pretty --reporter junit=report.xml
+  mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
+  mcptest run suite.yml --rerun-failed           only what failed the last time
+  mcptest run suite.yml --watch                  again whenever a file changes")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
@@ -131,6 +141,8 @@ pub struct RunArgs {
     pub recording: RecordingArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
+    #[command(flatten)]
+    pub many: ManyArgs,
     #[command(flatten)]
     pub report: ReportArgs,
 }
@@ -471,6 +483,8 @@ pub enum SchemaOf {
     Mock,
     /// The JSON report.
     Report,
+    /// What `mcptest report --compare` gives as JSON.
+    Comparison,
     /// Specs of `mcptest tool-bench`.
     ToolBench,
     /// A recorded trace.

@@ -13,11 +13,31 @@ const SUITE: &str = "tests/e2e/providers/small-model.yml";
 /// What the suite says.
 const RUNS: usize = 6;
 
+/// Nothing listens there.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
 pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
-    checks.check("small model: six live runs are judged, whatever they chose", || {
-        let finished = run_suite(lab, &stand_ins.small_model()?.url, &["--reporter=json"])?;
-        judged(&finished)
-    });
+    checks.check(
+        "small model: six live runs, recorded; replayed without it to the same bytes",
+        || {
+            let cassettes = lab.scratch("small-model-cassettes")?.display().to_string();
+            let arguments = ["--no-timing", "--reporter=json", "--cassettes", &cassettes];
+            let run = |url: &str, how: &str| run_suite(lab, url, &[&arguments[..], &[how]].concat());
+            let live = run(&stand_ins.small_model()?.url, "--record")?;
+            judged(&live)?;
+            for how in ["--replay-only", "--jobs=1", "--replay=model"] {
+                let replayed = run(NOWHERE, how)?;
+                ensure!(
+                    (replayed.code, &replayed.stdout) == (live.code, &live.stdout),
+                    "{how}: the reports differ\nlive: {}\nreplayed: {}\n{}",
+                    live.stdout,
+                    replayed.stdout,
+                    replayed.stderr
+                );
+            }
+            Ok(())
+        },
+    );
 }
 
 fn run_suite(lab: &Lab, url: &str, arguments: &[&str]) -> Result<Finished> {

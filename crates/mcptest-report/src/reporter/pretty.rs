@@ -10,8 +10,9 @@ use mcptest_core::text::{lines, one_line, shorten};
 use mcptest_core::verdict::Verdict;
 use serde_json::Value;
 
-use super::Style;
+use super::{Style, table};
 use crate::doctor::unified_diff;
+use crate::matrix::matrices;
 use crate::model::{Kind, Report, RunReport, TestReport};
 
 /// Longest value shown in full.
@@ -20,6 +21,8 @@ const WIDEST: usize = 240;
 const MOST_LINES: usize = 400;
 /// Findings of one gate that are shown; the JSON report has all of them.
 const MOST_FINDINGS: usize = 20;
+/// Tests that were not run and are named; the JSON report names all.
+const MOST_NOT_RUN: usize = 20;
 
 pub(crate) fn render(report: &Report, style: Style) -> String {
     let mut out = String::new();
@@ -34,6 +37,13 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
         }
         write_test(&mut out, test, style);
     }
+    for matrix in matrices(report) {
+        out.push('\n');
+        let head = format!("{} by model", one_line(matrix.suite));
+        line(&mut out, &paint(style, Paint::new().bold(), &head));
+        table::write(&mut out, &matrix, style);
+    }
+    write_not_run(&mut out, report, style);
     out.push('\n');
     line(&mut out, &totals(report, style));
     out
@@ -45,7 +55,22 @@ pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
     format!("  {}  {}", badge(verdict, style), one_line(name))
 }
 
-fn write_test(out: &mut String, test: &TestReport, style: Style) {
+fn write_not_run(out: &mut String, report: &Report, style: Style) {
+    if report.not_run.is_empty() {
+        return;
+    }
+    out.push('\n');
+    line(out, &paint(style, Paint::new().bold(), "not run"));
+    for id in report.not_run.iter().take(MOST_NOT_RUN) {
+        line(out, &format!("  {}", one_line(&id.to_string())));
+    }
+    if report.not_run.len() > MOST_NOT_RUN {
+        line(out, &format!("  and {} more", report.not_run.len() - MOST_NOT_RUN));
+    }
+}
+
+/// The rows of a test and what they have to say.
+pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
     for run in &test.runs {
         // A run of a test that expects nothing has kept nothing.
         let verdict = match run.verdict {
@@ -56,12 +81,7 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
             out,
             &format!("{}{}", row(verdict, &run.name, style), facts(test.kind, run, style)),
         );
-        if let Some(error) = &run.error {
-            block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
-        }
-        for assertion in run.assertions.iter().filter(|assertion| !assertion.passed) {
-            write_assertion(out, assertion, style);
-        }
+        write_run_details(out, run, style);
     }
     // A quality bar is one row: its gate's.
     if test.runs.is_empty() && test.kind != Kind::ToolQuality {
@@ -76,6 +96,16 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
     }
     if let Some(why) = &test.no_evidence {
         block(out, &format!("no evidence: {}", one_line(why)));
+    }
+}
+
+/// What stands below a run's row.
+pub(super) fn write_run_details(out: &mut String, run: &RunReport, style: Style) {
+    if let Some(error) = &run.error {
+        block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
+    }
+    for assertion in run.assertions.iter().filter(|assertion| !assertion.passed) {
+        write_assertion(out, assertion, style);
     }
 }
 
@@ -198,6 +228,11 @@ fn value(value: &Value) -> String {
 }
 
 fn totals(report: &Report, style: Style) -> String {
+    paint(style, colour(report.verdict).bold(), &count_words(report))
+}
+
+/// `3 tests: 2 passed, 1 failed`.
+pub(super) fn count_words(report: &Report) -> String {
     let mut parts = Vec::new();
     for (verdict, word) in [
         (Verdict::Pass, "passed"),
@@ -210,24 +245,29 @@ fn totals(report: &Report, style: Style) -> String {
             parts.push(format!("{count} {word}"));
         }
     }
+    if !report.not_run.is_empty() {
+        parts.push(format!("{} not run", report.not_run.len()));
+    }
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
     let broken_off = if report.interrupted { " (interrupted)" } else { "" };
-    let text = format!("{total} {plural}: {}{broken_off}", parts.join(", "));
-    paint(style, colour(report.verdict).bold(), &text)
+    format!("{total} {plural}: {}{broken_off}", parts.join(", "))
 }
 
 fn badge(verdict: Verdict, style: Style) -> String {
-    let word = match verdict {
+    paint(style, colour(verdict).bold(), badge_word(verdict))
+}
+
+pub(super) fn badge_word(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Pass => "PASS ",
         Verdict::Fail => "FAIL ",
         Verdict::NoEvidence => "NONE ",
         Verdict::Error => "ERROR",
-    };
-    paint(style, colour(verdict).bold(), word)
+    }
 }
 
-fn colour(verdict: Verdict) -> Paint {
+pub(super) fn colour(verdict: Verdict) -> Paint {
     let colour = match verdict {
         Verdict::Pass => AnsiColor::Green,
         Verdict::Fail => AnsiColor::Red,
@@ -237,7 +277,7 @@ fn colour(verdict: Verdict) -> Paint {
     Paint::new().fg_color(Some(colour.into()))
 }
 
-fn paint(style: Style, paint: Paint, text: &str) -> String {
+pub(crate) fn paint(style: Style, paint: Paint, text: &str) -> String {
     if style.colour {
         format!("{paint}{text}{paint:#}")
     } else {
@@ -252,7 +292,7 @@ fn block(out: &mut String, text: &str) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+pub(crate) fn line(out: &mut String, text: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", text.trim_end());
 }

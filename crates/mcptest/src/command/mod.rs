@@ -9,6 +9,7 @@ mod mock;
 mod mutate;
 mod plan_runs;
 mod proxy;
+mod report;
 mod run;
 mod schema;
 mod score;
@@ -27,6 +28,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
     let outcome = match &cli.command {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
+        Command::Report(args) => report::report(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
