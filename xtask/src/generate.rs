@@ -63,6 +63,7 @@ fn schemas() -> Vec<Generated> {
     [
         ("schema/suite.schema.json", mcptest_suite::suite_schema()),
         ("schema/report.schema.json", mcptest_report::report_schema()),
+        ("schema/comparison.schema.json", mcptest_report::comparison_schema()),
         ("schema/mock.schema.json", mcptest_mock::manifest_schema()),
         ("schema/tool-bench.schema.json", mcptest_core::tool_bench::spec_schema()),
         ("schema/trace.schema.json", schemars::schema_for!(Trace).to_value()),

@@ -31,7 +31,8 @@ Commands:
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
   bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
                             and python3 are needed); parts: stdio, http, memory
-                            --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
+  bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
+                            Both: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +49,10 @@ fn main() -> ExitCode {
         ["bench", "startup", "--strict"] => bench::startup::run(),
         ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
             Some(options) => bench::mock::run(options),
+            None => return usage(),
+        },
+        ["bench", "tokens", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::tokens::run(options),
             None => return usage(),
         },
         ["help" | "--help" | "-h"] => {

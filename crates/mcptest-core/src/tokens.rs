@@ -6,11 +6,20 @@
 
 use std::sync::LazyLock;
 
+use serde_json::{Map, Value};
 use tiktoken::CoreBpe;
 
 use crate::catalog::Tool;
 
+/// Longer lists are shared out over the cores; for shorter ones it is not worth starting threads.
+const SHARED_FROM: usize = 256;
+
 static ENCODING: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
+
+/// Unpacks the vocabulary, which takes some milliseconds, if that was not done yet: for a thread beside other work.
+pub fn prepare() {
+    LazyLock::force(&ENCODING);
+}
 
 /// How many tokens a text has. Marks such as `<|endoftext|>` are ordinary text here: in a description they are nothing else.
 ///
@@ -52,11 +61,47 @@ impl Price {
 /// What a tool costs, part by part: see [`of_tool`].
 #[must_use]
 pub fn price(tool: &Tool) -> Price {
+    price_of(tool.raw())
+}
+
+fn price_of(tool: &Map<String, Value>) -> Price {
+    let text = |key: &str| tool.get(key).and_then(Value::as_str).map_or(0, count);
     Price {
-        name: count(tool.name()),
-        description: tool.description().map_or(0, count),
-        schema: tool.input_schema().map_or(0, |schema| count(&schema.to_string())),
+        name: text("name"),
+        description: text("description"),
+        schema: tool.get("inputSchema").map_or(0, |schema| count(&schema.to_string())),
     }
+}
+
+/// What each entry of an answer to `tools/list` costs, in the order of the list. What is no object costs nothing.
+#[must_use]
+pub fn price_list(listed: &[Value]) -> Vec<Price> {
+    let threads = if listed.len() < SHARED_FROM {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+    };
+    price_list_on(threads, listed)
+}
+
+/// The same whatever the number of threads.
+fn price_list_on(threads: usize, listed: &[Value]) -> Vec<Price> {
+    let prices = |part: &[Value]| -> Vec<Price> {
+        let price = |entry: &Value| entry.as_object().map_or_else(Price::default, price_of);
+        part.iter().map(price).collect()
+    };
+    let part = listed.len().div_ceil(threads.max(1)).max(1);
+    let mut parts = listed.chunks(part);
+    let first = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || prices(part)))).collect();
+        let mut all = prices(first);
+        for (part, other) in others {
+            // A thread that fell over is no reason to fail: what it was to count is counted here.
+            all.extend(other.join().unwrap_or_else(|_| prices(part)));
+        }
+        all
+    })
 }
 
 /// The sum over a catalog.
@@ -121,7 +166,26 @@ mod tests {
         assert_eq!(of_tool(&with), of_tool(&tool(listed)));
     }
 
+    #[test]
+    fn a_list_costs_what_its_entries_cost() {
+        let listed = [
+            json!({"name": "a b"}),
+            json!(7),
+            json!({"description": 3, "inputSchema": null}),
+        ];
+        let prices = price_list(&listed);
+        assert_eq!(prices.iter().map(|price| price.sum()).collect::<Vec<_>>(), [2, 0, 1]);
+        assert!(price_list(&[]).is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn the_number_of_threads_changes_nothing(names in proptest::collection::vec("[a-z_ ]{0,12}", 0..40), threads in 0..9_usize) {
+            let listed: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {"title": name}})).collect();
+            let alone: Vec<Price> = listed.iter().map(|entry| price(&tool(entry.clone()))).collect();
+            prop_assert_eq!(price_list_on(threads, &listed), alone);
+        }
+
         #[test]
         fn another_implementation_counts_the_same(text in "\\PC{0,60}|[ \\r\\n\\t'.,0-9a-zA-Zäß日本🙂\u{301}_-]{0,60}") {
             let oracle = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&text).len() as u64;

@@ -1,12 +1,13 @@
 //! Why a try gave no turn, and what a person is told in the end.
 
+use std::io;
 use std::time::Duration;
 
 use hyper::StatusCode;
 use mcptest_core::redact::Redactor;
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::verdict::{ErrorKind, RunError};
-use mcptest_http::body::show;
+use mcptest_http::body::{explain, show};
 
 use crate::adapter::{Failure, FailureKind};
 use crate::retry::Next;
@@ -34,6 +35,8 @@ pub(crate) enum What {
     Answered(FailureKind, Option<StatusCode>),
     /// No connection, or one that broke.
     Connection,
+    /// Whoever listens there cannot be trusted, or the host is none. No later try can do better.
+    Untrusted,
     /// No answer in time; this much time is lost.
     Timeout(Duration),
 }
@@ -43,6 +46,17 @@ impl Trouble {
         Self {
             what: What::Connection,
             words: words.into(),
+            asked: None,
+        }
+    }
+
+    /// No connection was made.
+    pub(crate) fn unconnected(error: &io::Error) -> Self {
+        // What TLS refuses and what is no host is told by these kinds.
+        let final_word = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+        Self {
+            what: if final_word { What::Untrusted } else { What::Connection },
+            words: explain(error),
             asked: None,
         }
     }
@@ -72,6 +86,7 @@ impl Trouble {
                 FailureKind::RateLimit | FailureKind::Overloaded | FailureKind::Transient
             ),
             What::Connection | What::Timeout(_) => true,
+            What::Untrusted => false,
         }
     }
 
@@ -95,7 +110,7 @@ impl Trouble {
             What::Answered(FailureKind::RateLimit, _) => ErrorKind::RateLimit,
             What::Answered(FailureKind::Auth, _) => ErrorKind::Auth,
             What::Answered(_, _) => ErrorKind::Provider,
-            What::Connection => ErrorKind::Transport,
+            What::Connection | What::Untrusted => ErrorKind::Transport,
             What::Timeout(_) => ErrorKind::Timeout,
         }
     }
@@ -158,7 +173,7 @@ pub(crate) fn run_error(asked: Asked<'_>, trouble: &Trouble, end: Option<Next>, 
         What::Answered(_, Some(status)) => format!("{provider} answered for {model} with {}", show(status)),
         What::Answered(FailureKind::Malformed, None) => format!("{provider} gave no usable answer for {model}"),
         What::Answered(_, None) => format!("{provider} failed to answer for {model}"),
-        What::Connection => format!("no answer for {model} from {provider} at {}", asked.url),
+        What::Connection | What::Untrusted => format!("no answer for {model} from {provider} at {}", asked.url),
         What::Timeout(_) => format!("no answer for {model} from {provider} in the time allowed"),
     };
     if asked.attempts > 1 {
@@ -210,6 +225,9 @@ fn advice(asked: Asked<'_>, trouble: &Trouble) -> Option<String> {
             asked.url
         ),
         What::Timeout(_) => format!("Allow more with `providers.{provider}.timeout`."),
+        What::Untrusted => format!(
+            "Check `providers.{provider}.base_url`; the file of an authority that this system does not know can be named in SSL_CERT_FILE."
+        ),
         What::Connection => format!("Check `providers.{provider}.base_url` and that something listens there."),
         What::Answered(_, _) => return None,
     };
@@ -265,6 +283,13 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_does_not_get_better_with_time() {
+        let of = |kind| Trouble::unconnected(&io::Error::new(kind, "x")).may_pass();
+        assert!(!of(io::ErrorKind::InvalidData));
+        assert!(of(io::ErrorKind::ConnectionRefused) && of(io::ErrorKind::TimedOut));
+    }
+
+    #[test]
     fn a_secret_that_was_cut_off_is_hidden_too() {
         let hidden = Hidden::new(vec!["s3cret-value".to_owned()]);
         for (text, clean) in [
@@ -286,6 +311,7 @@ mod tests {
             (What::Answered(FailureKind::Refused, None), ErrorKind::Provider),
             (What::Answered(FailureKind::Malformed, None), ErrorKind::Provider),
             (What::Timeout(Duration::ZERO), ErrorKind::Timeout),
+            (What::Untrusted, ErrorKind::Transport),
         ] {
             let trouble = Trouble {
                 what,

@@ -7,6 +7,7 @@ use mcptest_core::catalog::Tool;
 use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 
+use crate::distract::{self, Distraction, Distractor};
 use crate::fault::{ProxyFault, Strike};
 
 /// Requests that can be open at once; a client that never gets answers could open any number.
@@ -16,7 +17,7 @@ const MOST_OPEN: usize = 10_000;
 const MOST_CALLS: usize = 100_000;
 
 /// What becomes of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It passes.
     Pass,
@@ -24,6 +25,10 @@ pub(crate) enum Fate {
     Drop,
     /// It arrives at this time, unless it is cancelled before.
     Hold(Instant),
+    /// This arrives in its place.
+    Replace(Vec<u8>),
+    /// It does not arrive; its sender gets this line back.
+    Answer(Vec<u8>),
 }
 
 /// A request of the client's that has no reply yet.
@@ -49,6 +54,7 @@ pub(crate) struct Observer {
     server: Option<String>,
     fault: ProxyFault,
     fault_tools: Vec<String>,
+    pub(crate) distractor: Option<Distractor>,
     /// Calls so far that the fault is meant for.
     struck: u64,
     open: BTreeMap<String, Open>,
@@ -57,12 +63,18 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn new(server: Option<String>, fault: ProxyFault, fault_tools: Vec<String>) -> Self {
+    pub(crate) fn new(
+        server: Option<String>,
+        fault: ProxyFault,
+        fault_tools: Vec<String>,
+        distraction: Option<Distraction>,
+    ) -> Self {
         Self {
             trace: Trace::default(),
             server,
             fault,
             fault_tools,
+            distractor: distraction.map(Distractor::new),
             struck: 0,
             open: BTreeMap::new(),
             changed: false,
@@ -80,6 +92,9 @@ impl Observer {
                 Fate::Pass
             }
             Ok(message) => {
+                if let Some(answer) = self.refuse(&message) {
+                    return Fate::Answer(answer);
+                }
                 let strike = self.strike_on(&message);
                 self.request(&message, strike, now)
             }
@@ -92,11 +107,11 @@ impl Observer {
         match serde_json::from_slice::<Value>(line) {
             Ok(Value::Array(batch)) => {
                 for message in &batch {
-                    self.reply(message);
+                    self.reply(message, None);
                 }
                 Fate::Pass
             }
-            Ok(message) => self.reply(&message),
+            Ok(message) => self.reply(&message, Some(line)),
             Err(_) => Fate::Pass,
         }
     }
@@ -107,6 +122,23 @@ impl Observer {
             return true;
         };
         id_of(&message).is_none_or(|id| self.open.remove(&id).is_some())
+    }
+
+    /// A call of a distractor is ours to answer; no server and no fault has to do with it.
+    fn refuse(&mut self, message: &Value) -> Option<Vec<u8>> {
+        if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
+            return None;
+        }
+        let tool = message.get("params")?.get("name")?.as_str()?;
+        if !self.distractor.as_ref()?.has(tool) {
+            return None;
+        }
+        let answer = distract::answer(message, tool);
+        self.call(message, message.get("params"), None);
+        self.result(&answer, None);
+        let mut line = answer.to_string().into_bytes();
+        line.push(b'\n');
+        Some(line)
     }
 
     fn strike_on(&mut self, message: &Value) -> Option<Strike> {
@@ -209,7 +241,8 @@ impl Observer {
         }
     }
 
-    fn reply(&mut self, message: &Value) -> Fate {
+    /// `line` is what the reply came in, if it came alone.
+    fn reply(&mut self, message: &Value, line: Option<&[u8]>) -> Fate {
         if message.get("method").is_some() {
             return Fate::Pass;
         }
@@ -218,10 +251,7 @@ impl Observer {
         };
         match self.open.remove(&id) {
             None => Fate::Pass,
-            Some(Open::List { first_page }) => {
-                self.listed(message, first_page);
-                Fate::Pass
-            }
+            Some(Open::List { first_page }) => self.listed(message, line, first_page),
             // A second reply to a call whose first is held back: it passes as the server sent it.
             Some(settled @ Open::Settled { .. }) => {
                 self.open.insert(id, settled);
@@ -240,9 +270,9 @@ impl Observer {
         }
     }
 
-    fn listed(&mut self, message: &Value, first_page: bool) {
+    fn listed(&mut self, message: &Value, line: Option<&[u8]>, first_page: bool) -> Fate {
         let Some(tools) = message.get("result").and_then(|result| result.get("tools")?.as_array()) else {
-            return;
+            return Fate::Pass;
         };
         self.changed = true;
         let catalog = self.trace.catalog.get_or_insert_default();
@@ -251,6 +281,15 @@ impl Observer {
         }
         let server = self.server.as_deref();
         catalog.extend(tools.iter().filter_map(|tool| Tool::from_listing(server, tool)));
+        let (Some(distractor), Some(line)) = (&mut self.distractor, line) else {
+            return Fate::Pass;
+        };
+        let Some((new, fakes)) = distractor.page(line, server, first_page) else {
+            return Fate::Pass;
+        };
+        catalog.extend(fakes);
+        self.trace.distractors = Some(distractor.ids.clone());
+        Fate::Replace(new)
     }
 
     fn result(&mut self, message: &Value, strike: Option<Strike>) {
@@ -317,7 +356,12 @@ mod tests {
     }
 
     fn observer(fault: &str) -> Observer {
-        Observer::new(Some("web".to_owned()), fault.parse().expect("a fault"), Vec::new())
+        Observer::new(
+            Some("web".to_owned()),
+            fault.parse().expect("a fault"),
+            Vec::new(),
+            None,
+        )
     }
 
     #[test]
@@ -377,7 +421,7 @@ mod tests {
     #[test]
     fn only_calls_are_struck_and_only_those_meant() {
         let now = Instant::now();
-        let mut seen = Observer::new(None, ProxyFault::Hang, vec!["a".to_owned()]);
+        let mut seen = Observer::new(None, ProxyFault::Hang, vec!["a".to_owned()], None);
         assert_eq!(
             seen.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, now),
             Fate::Pass

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcptest_wire::{ServerCommand, ServerProcess, WireError};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, ChildStdout};
+use mcptest_wire::{HttpServer, ServerCommand, ServerProcess, WireError};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
+use crate::distract::Distraction;
 use crate::fault::ProxyFault;
+use crate::http::Bridge;
 use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
 use crate::observe::{Fate, Observer};
 use crate::record::Recorder;
@@ -32,8 +33,8 @@ const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 /// What a proxy is to do.
 #[derive(Debug)]
 pub struct ProxyOptions {
-    /// How to start the server.
-    pub command: ServerCommand,
+    /// The server.
+    pub behind: Behind,
     /// What the trace calls it.
     pub server: Option<String>,
     /// The test that the trace is for.
@@ -42,10 +43,64 @@ pub struct ProxyOptions {
     pub fault: ProxyFault,
     /// The tools whose calls it happens to; none means all.
     pub fault_tools: Vec<String>,
+    /// The tools that are put into lists.
+    pub distraction: Option<Distraction>,
+    /// The number of the run that the trace is of.
+    pub run: Option<u64>,
     /// Where the trace goes.
     pub record: Option<PathBuf>,
     /// Values that the trace must not hold.
     pub secrets: Vec<String>,
+}
+
+/// What stands behind the proxy.
+#[derive(Debug)]
+pub enum Behind {
+    /// A program that is started.
+    Command(ServerCommand),
+    /// An address.
+    Http(HttpServer),
+}
+
+/// The server that a session has.
+enum Far {
+    Process(ServerProcess),
+    Bridge(Bridge),
+}
+
+type Input = Box<dyn AsyncWrite + Send + Unpin>;
+type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+impl Far {
+    async fn open(behind: &Behind) -> Result<(Self, Input, Output), ProxyError> {
+        match behind {
+            Behind::Command(command) => {
+                let (process, stdin, stdout) =
+                    ServerProcess::start("behind the proxy", command).map_err(ProxyError::Server)?;
+                Ok((Self::Process(process), Box::new(stdin), Box::new(stdout)))
+            }
+            Behind::Http(server) => {
+                let (bridge, input, output) = Bridge::start(server).await.map_err(ProxyError::Address)?;
+                Ok((Self::Bridge(bridge), Box::new(input), Box::new(output)))
+            }
+        }
+    }
+
+    /// How it ended, where there is a status.
+    async fn wait(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Process(process) => process.wait().await.ok(),
+            Self::Bridge(_) => None,
+        }
+    }
+
+    /// Ends it, once its input is closed.
+    async fn end(&mut self) {
+        match self {
+            Self::Process(process) => process.end().await,
+            Self::Bridge(bridge) => bridge.end().await,
+        }
+    }
 }
 
 /// How a session ended.
@@ -64,14 +119,20 @@ pub enum End {
 pub enum ProxyError {
     /// The server could not be started.
     Server(WireError),
+    /// The server's address cannot be used.
+    Address(String),
     /// The trace could not be written.
     Record(PathBuf, std::io::Error),
+    /// No distractors could be put into a list, which the trace cannot show.
+    Distractors(String),
 }
 
 impl std::fmt::Display for ProxyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Server(error) => error.fmt(f),
+            Self::Address(why) => f.write_str(why),
+            Self::Distractors(why) => write!(f, "no distractors were put in: {why}"),
             Self::Record(path, error) => write!(f, "cannot write the trace to `{}`: {error}", path.display()),
         }
     }
@@ -90,8 +151,9 @@ pub async fn relay(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<End, ProxyError> {
-    let mut observer = Observer::new(options.server, options.fault, options.fault_tools);
+    let mut observer = Observer::new(options.server, options.fault, options.fault_tools, options.distraction);
     observer.trace.test = options.test;
+    observer.trace.run = options.run;
     let shared = Arc::new(Shared {
         observer: Mutex::new(observer),
         changed: Notify::new(),
@@ -102,24 +164,34 @@ pub async fn relay(
         .map(|path| Recorder::new(path, &options.secrets));
     // A file that cannot be written is better known before the work than after it.
     write(recorder.as_mut(), &shared)?;
-    let (mut process, stdin, stdout) =
-        ServerProcess::start("behind the proxy", &options.command).map_err(ProxyError::Server)?;
+    let mut stop = std::pin::pin!(stop);
+    let opened = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(End::Stopped),
+        opened = Far::open(&options.behind) => opened,
+    };
+    let (mut far, stdin, stdout) = opened?;
     let (to_client, client_served) = write_thread(output);
-    let mut client = tokio::spawn(client_to_server(shared.clone(), read_thread(input), stdin));
+    let mut client = tokio::spawn(client_to_server(
+        shared.clone(),
+        read_thread(input),
+        stdin,
+        to_client.clone(),
+    ));
     let mut server = tokio::spawn(server_to_client(shared.clone(), stdout, to_client));
     let recording = keep_recording(recorder.as_mut(), &shared);
     let end = tokio::select! {
         biased;
-        () = stop => Ok(End::Stopped),
+        () = &mut stop => Ok(End::Stopped),
         error = recording => Err(error),
         _ = &mut client => Ok(End::Client),
         _ = &mut server => {
-            let status = timeout(EXIT_STATUS_WAIT, process.wait()).await;
-            Ok(End::Server(status.ok().and_then(Result::ok)))
+            let status = timeout(EXIT_STATUS_WAIT, far.wait()).await;
+            Ok(End::Server(status.ok().flatten()))
         }
     };
     client.abort();
-    process.end().await;
+    far.end().await;
     if matches!(end, Ok(End::Stopped)) {
         server.abort();
     } else if !server.is_finished() {
@@ -129,7 +201,11 @@ pub async fn relay(
     // A client that does not read any more is not waited for.
     let _ = timeout(LAST_WORDS, client_served).await;
     write(recorder.as_mut(), &shared)?;
-    end
+    let problem = shared.observer().distractor.as_mut().and_then(|one| one.problem.take());
+    match problem {
+        Some(problem) => end.and(Err(ProxyError::Distractors(problem))),
+        None => end,
+    }
 }
 
 struct Shared {
@@ -154,7 +230,12 @@ impl Shared {
 }
 
 /// Until the client closes its end or the server stops reading.
-async fn client_to_server(shared: Arc<Shared>, mut from_client: mpsc::Receiver<Vec<u8>>, mut stdin: ChildStdin) {
+async fn client_to_server(
+    shared: Arc<Shared>,
+    mut from_client: mpsc::Receiver<Vec<u8>>,
+    mut stdin: Input,
+    to_client: mpsc::Sender<Vec<u8>>,
+) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
     let mut pieces = Vec::new();
     loop {
@@ -169,8 +250,14 @@ async fn client_to_server(shared: Arc<Shared>, mut from_client: mpsc::Receiver<V
                 Piece::Unread(bytes) => passed.extend(bytes),
                 Piece::Line(line) => {
                     let fate = shared.observe(|observer| observer.client_line(&line, Instant::now()));
-                    if fate == Fate::Pass {
-                        passed.extend(line);
+                    match fate {
+                        Fate::Pass => passed.extend(line),
+                        Fate::Replace(line) => passed.extend(line),
+                        Fate::Answer(answer) => {
+                            // A client that is gone needs no answer.
+                            let _ = to_client.send(answer).await;
+                        }
+                        Fate::Drop | Fate::Hold(_) => {}
                     }
                 }
             }
@@ -186,7 +273,7 @@ async fn client_to_server(shared: Arc<Shared>, mut from_client: mpsc::Receiver<V
 }
 
 /// Until the server's output ends and all that was held back is delivered.
-async fn server_to_client(shared: Arc<Shared>, mut stdout: ChildStdout, to_client: mpsc::Sender<Vec<u8>>) {
+async fn server_to_client(shared: Arc<Shared>, mut stdout: Output, to_client: mpsc::Sender<Vec<u8>>) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
     let mut pieces = Vec::new();
     let mut chunk = vec![0; CHUNK];
@@ -203,7 +290,8 @@ async fn server_to_client(shared: Arc<Shared>, mut stdout: ChildStdout, to_clien
                 Piece::Unread(bytes) => passed.extend(bytes),
                 Piece::Line(line) => match shared.observe(|observer| observer.server_line(&line)) {
                     Fate::Pass => passed.extend(line),
-                    Fate::Drop => {}
+                    Fate::Replace(line) => passed.extend(line),
+                    Fate::Drop | Fate::Answer(_) => {}
                     Fate::Hold(until) => {
                         let (shared, to_client) = (shared.clone(), to_client.clone());
                         held.spawn(async move {

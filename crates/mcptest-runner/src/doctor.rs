@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mcptest_core::lint::Severity;
+use mcptest_core::verdict::RunError;
 use mcptest_report::doctor::{Capability, Checkup, CheckupTiming, Problem};
 use mcptest_suite::suite::Server;
 use serde_json::Value;
@@ -23,17 +24,40 @@ pub struct CheckupSettings {
 /// Violations that are told one by one.
 const MOST_SHOWN: usize = 10;
 
-/// Starts a server, asks for everything it advertises, and ends it.
-pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> Checkup {
+/// Starts a server, asks for its tools, and ends it. Entries stay as they were sent.
+///
+/// # Errors
+/// The server does not start, or does not list its tools.
+pub async fn list_tools(name: &str, server: &Server, settings: &CheckupSettings) -> Result<Vec<Value>, RunError> {
+    let sessions = only(name, server, settings);
+    let listed = match sessions.open(name).await {
+        Ok(session) => {
+            let listed = session.listing().await;
+            session.release().await;
+            listed
+        }
+        Err(error) => Err(error),
+    };
+    sessions.shutdown().await;
+    listed
+}
+
+/// The sessions of one server.
+fn only(name: &str, server: &Server, settings: &CheckupSettings) -> Sessions {
     let servers = BTreeMap::from([(name.to_owned(), server.clone())]);
-    let sessions = Sessions::new(
+    Sessions::new(
         &servers,
         SessionSettings {
             timeout: settings.timeout,
             suite_timeout: Duration::from_secs(30),
             this_program: settings.this_program.clone(),
         },
-    );
+    )
+}
+
+/// Starts a server, asks for everything it advertises, and ends it.
+pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> Checkup {
+    let sessions = only(name, server, settings);
     let mut checkup = Checkup::new(name);
     let began = Instant::now();
     match sessions.open(name).await {

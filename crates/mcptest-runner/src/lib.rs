@@ -5,32 +5,39 @@
 //! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
+mod brake;
 mod cassettes;
 mod doctor;
 mod event;
 mod execute;
 mod judge;
+mod judges;
 mod lanes;
+mod limits;
 mod models;
 mod mutate;
 mod plan;
 mod providers;
 mod score;
 mod sessions;
+mod shard;
 mod stage;
 mod tool_call;
 mod tool_list;
+mod waves;
 
 pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
 };
-pub use doctor::{CheckupSettings, check_up};
+pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;
 pub use execute::{RunSettings, run};
+pub use limits::Limits;
 pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;
 pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
-pub use plan::Filter;
+pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
+pub use shard::{ShardOf, Weighed, assign, weigh};

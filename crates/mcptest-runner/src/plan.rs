@@ -1,5 +1,6 @@
 //! Which runs there will be, and what their rows are called.
 
+use mcptest_report::model::CaseId;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 
@@ -29,20 +30,40 @@ impl Filter {
 
 /// One test with one model: a group of runs that is judged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Case {
+pub struct Case {
     /// Index into the suite's tests.
-    pub test: usize,
+    pub(crate) test: usize,
     /// The model of an agent test.
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The test's name, with the model when models fan out.
-    pub label: String,
+    pub(crate) label: String,
     /// How many runs.
-    pub runs: u32,
+    pub(crate) runs: u32,
 }
 
 impl Case {
+    /// What reports call it; the suite is the one it was planned from.
+    #[must_use]
+    pub fn id(&self, suite: &Suite) -> CaseId {
+        CaseId {
+            suite: suite.name.clone(),
+            name: suite
+                .tests
+                .get(self.test)
+                .map(|test| test.name().to_owned())
+                .unwrap_or_default(),
+            model: self.model.clone(),
+        }
+    }
+
+    /// How many runs it makes.
+    #[must_use]
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
+
     /// The name of a run's row: numbered when there are several.
-    pub fn row(&self, run: u32) -> String {
+    pub(crate) fn row(&self, run: u32) -> String {
         row(&self.label, self.runs > 1, u64::from(run))
     }
 }
@@ -63,7 +84,8 @@ pub(crate) fn label(name: &str, model: Option<&str>, several_models: bool) -> St
 }
 
 /// The cases of a suite, in the order of the file; the models of a test in their order.
-pub(crate) fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
+#[must_use]
+pub fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
     let mut cases = Vec::new();
     for (index, test) in suite.tests.iter().enumerate().filter(|(_, test)| filter.takes(test)) {
         match test {

@@ -1,6 +1,6 @@
 //! From a path to a checked suite.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcptest_core::redact::{Redactor, is_secret};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
@@ -40,6 +40,8 @@ pub struct Loaded {
     pub suite: Suite,
     /// Problems that do not keep it from working.
     pub warnings: Diagnostics,
+    /// The files it was read from: its own and those it imports.
+    pub files: Vec<PathBuf>,
 }
 
 /// Loads a suite file with everything it imports.
@@ -83,6 +85,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
         Ok(Loaded {
             suite: checked.suite,
             warnings: all,
+            files: gathered.order.iter().map(PathBuf::from).collect(),
         })
     }
 }

@@ -83,7 +83,7 @@ fn listing(server: &Server) -> Option<Vec<Value>> {
     if program != "mcptest" || command != "mock" || flag != "--tools-from" {
         return None;
     }
-    let catalog = catalogs::read(&server.cwd.join(file)).ok()?;
+    let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
     let tools = catalog.tools.iter();
     Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
 }

@@ -1,174 +1,153 @@
-//! Tool catalogs, from wherever they are: files, the servers of a suite, a command line.
+//! Tool catalogs, from wherever they are: files, the servers of a suite, addresses, a command line. Every command takes them the same way.
+
+mod file;
+mod live;
 
 use std::path::{Path, PathBuf};
 
 use mcptest_core::catalog::Tool;
 use mcptest_core::json::type_name;
-use mcptest_mock::MockServer;
 use mcptest_report::doctor::Checkup;
-use mcptest_runner::CheckupSettings;
 use mcptest_suite::Purpose;
-use mcptest_suite::suite::Server;
+use mcptest_suite::suite::{HttpAddress, Server};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::cli::CatalogArgs;
+use crate::cli::{CatalogArgs, HttpHeader};
 use crate::command::warn;
+use crate::failure::Failure;
 use crate::output::Output;
-use crate::signals::asked_to_end;
 use crate::suites;
 
-/// The complaint of a command that was broken off.
-pub const INTERRUPTED: &str = "interrupted";
-
-/// What was asked for, and the secrets that must not be shown.
-pub struct Catalogs {
-    pub checkups: Vec<Checkup>,
-    pub secrets: Vec<String>,
+/// Where one catalog is.
+#[derive(Debug)]
+pub enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// Behind a server, which is started or reached.
+    Server {
+        /// How reports call it.
+        name: String,
+        server: Box<Server>,
+    },
 }
 
-/// Gets every catalog that the arguments name, in their order: files, servers of the suite, the command.
-///
-/// # Errors
-/// What cannot be read, or that nothing is named. A server that does not start is no error but a result.
-pub fn gather(args: &CatalogArgs, output: &Output) -> Result<Catalogs, String> {
-    let mut found = Catalogs {
-        checkups: Vec::new(),
-        secrets: Vec::new(),
-    };
-    for file in &args.tools_from {
-        found.checkups.push(from_file(file)?);
+impl Source {
+    fn server(name: impl Into<String>, server: Server) -> Self {
+        Self::Server {
+            name: name.into(),
+            server: Box::new(server),
+        }
     }
-    let mut servers: Vec<(String, Server)> = Vec::new();
-    if let Some(suite) = &args.suite {
-        let loaded = suites::load_one(suite, Purpose::Run).map_err(|problems| {
-            let text = problems.render(output.talk_style().colour);
-            format!("the suite cannot be used\n{}", text.trim_end())
-        })?;
-        warn(&loaded.warnings, output);
-        found.secrets.clone_from(&loaded.suite.secrets);
-        servers.extend(chosen(&loaded.suite.servers, &args.server)?);
-    }
-    if !args.command.is_empty() {
-        let first = args.command.first().map_or("server", String::as_str);
+
+    fn command(argv: &[String]) -> Self {
+        let first = argv.first().map_or("server", String::as_str);
         let name = Path::new(first)
             .file_stem()
             .map_or_else(|| first.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        servers.push((name, Server::command(args.command.clone(), PathBuf::from("."))));
+        Self::server(name, Server::command(argv.to_vec(), PathBuf::from(".")))
     }
-    if !servers.is_empty() {
-        found.checkups.extend(check_up(&servers, args)?);
+
+    fn url(url: &str, headers: &[HttpHeader]) -> Self {
+        let headers = headers
+            .iter()
+            .map(|header| (header.name.clone(), header.value.clone()))
+            .collect();
+        let address = HttpAddress {
+            url: url.to_owned(),
+            headers,
+        };
+        let mut server = Server::command(Vec::new(), PathBuf::from("."));
+        server.http = Some(address);
+        Self::server(host_of(url), server)
     }
-    if found.checkups.is_empty() {
-        return Err("no catalog is named: give `--tools-from FILE`, `--suite FILE`, or `-- command args…`".to_owned());
+}
+
+/// The sources that were named, and the secrets that must not be shown.
+pub struct Sources {
+    pub sources: Vec<Source>,
+    pub secrets: Vec<String>,
+}
+
+/// Everything that the arguments name, in this order: files, servers of the suite, addresses, the command.
+///
+/// # Errors
+/// A suite that cannot be used, or a server that it has not.
+pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
+    let mut found = Sources {
+        sources: args.tools_from.iter().cloned().map(Source::File).collect(),
+        secrets: secrets_of(&args.header),
+    };
+    if let Some(path) = &args.suite {
+        let suite = SuiteServers::load(path, output)?;
+        found.secrets.extend(suite.secrets.iter().cloned());
+        if args.server.is_empty() {
+            let all = suite.servers.into_iter();
+            found
+                .sources
+                .extend(all.map(|(name, server)| Source::server(name, server)));
+        } else {
+            for name in &args.server {
+                found.sources.push(suite.find(name)?);
+            }
+        }
+    }
+    found
+        .sources
+        .extend(args.url.iter().map(|url| Source::url(url, &args.header)));
+    if !args.command.is_empty() {
+        found.sources.push(Source::command(&args.command));
     }
     Ok(found)
 }
 
-fn chosen(
-    servers: &std::collections::BTreeMap<String, Server>,
-    wanted: &[String],
-) -> Result<Vec<(String, Server)>, String> {
-    if wanted.is_empty() {
-        return Ok(servers
-            .iter()
-            .map(|(name, server)| (name.clone(), server.clone()))
-            .collect());
-    }
-    wanted
-        .iter()
-        .map(|name| match servers.get(name) {
-            Some(server) => Ok((name.clone(), server.clone())),
-            None => {
-                let known: Vec<&str> = servers.keys().map(String::as_str).collect();
-                Err(format!(
-                    "the suite has no server `{name}`; its servers are {}",
-                    known.join(", ")
-                ))
-            }
-        })
-        .collect()
-}
-
-fn check_up(servers: &[(String, Server)], args: &CatalogArgs) -> Result<Vec<Checkup>, String> {
-    let settings = CheckupSettings {
-        timeout: args.timeout,
-        this_program: std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
-    runtime.block_on(async {
-        let ended = asked_to_end();
-        let examine = async {
-            let mut checkups = Vec::new();
-            for (name, server) in servers {
-                checkups.push(mcptest_runner::check_up(name, server, &settings).await);
-            }
-            Ok(checkups)
-        };
-        tokio::select! {
-            done = examine => done,
-            () = ended => {
-                mcptest_runner::kill_all();
-                Err(INTERRUPTED.to_owned())
-            }
-        }
-    })
-}
-
-/// Reads a catalog file.
+/// Looks at every catalog that the arguments name: what it lists, and for a server whether it starts and answers.
 ///
 /// # Errors
-/// That it cannot be read, or holds no catalog.
-pub fn from_file(path: &Path) -> Result<Checkup, String> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
-        _ => format!("cannot read `{name}`: {error}"),
-    })?;
-    let stem = path
-        .file_stem()
-        .map_or_else(|| name.clone(), |stem| stem.to_string_lossy().into_owned());
-    let mut checkup = Checkup::new(&stem);
-    let listed = match captured(&bytes) {
-        Some(listed) => listed,
-        None => {
-            let manifest = mcptest_mock::load(&name, &bytes)
-                .map_err(|problems| format!("`{name}` is no catalog\n{}", problems.render(false).trim_end()))?;
-            listed_by(&MockServer::new(manifest)).ok_or_else(|| format!("`{name}` lists no tools"))?
-        }
-    };
-    checkup.file = Some(name);
-    checkup.text = String::from_utf8(bytes).ok();
-    checkup.set_tools(listed);
-    Ok(checkup)
+/// What cannot be read, or that nothing is named. A server that does not start is no error but a result.
+pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
+    // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
+    std::thread::spawn(mcptest_core::tokens::prepare);
+    let Sources { sources, secrets } = named(args, output)?;
+    if sources.is_empty() {
+        let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
+        return Err(Failure::Words(words.to_owned()));
+    }
+    let checkups = live::check_up(&sources, args.timeout, output)?;
+    Ok((checkups, secrets))
 }
 
-/// The tools of a file, and what is in their list but is no tool.
+/// The tools of one catalog, and what is in its list but is no tool.
 pub struct Catalog {
     pub tools: Vec<Tool>,
     pub warnings: Diagnostics,
 }
 
-/// Reads the tools of a file, for commands that look at tools only.
+/// The tools of each source, for commands that look at tools only.
 ///
 /// # Errors
-/// A file that cannot be read, or holds no catalog, with the place where that is known.
-pub fn read(path: &Path) -> Result<Catalog, Diagnostics> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
-    })?;
-    let listed = match captured(&bytes) {
-        Some(listed) => listed,
-        None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),
-    };
+/// A file that cannot be read or holds no catalog, a server that does not list its tools.
+pub fn read(
+    sources: &[Source],
+    timeout: Option<std::time::Duration>,
+    output: &Output,
+) -> Result<Vec<Catalog>, Failure> {
+    Ok(live::listed(sources, timeout, output)?
+        .into_iter()
+        .map(|(name, listed)| tools_of(&name, &listed))
+        .collect())
+}
+
+/// The tools of a file.
+///
+/// # Errors
+/// That it cannot be read, or holds no catalog.
+pub fn of_file(path: &Path) -> Result<Catalog, Diagnostics> {
+    Ok(tools_of(&path.display().to_string(), &file::read(path)?.listed))
+}
+
+/// Entries that are no tools are told, never dropped in silence.
+fn tools_of(name: &str, listed: &[Value]) -> Catalog {
     let mut catalog = Catalog {
         tools: Vec::new(),
         warnings: Diagnostics::default(),
@@ -184,54 +163,128 @@ pub fn read(path: &Path) -> Result<Catalog, Diagnostics> {
                         type_name(listed)
                     ),
                 )
-                .in_file(&name, None),
+                .in_file(name, None),
             ),
         }
     }
-    Ok(catalog)
+    catalog
 }
 
-/// A captured answer in any form in which people keep it: the result, the whole reply, or the bare list. Entries stay as they are.
-fn captured(bytes: &[u8]) -> Option<Vec<Value>> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let tools = match serde_json::from_slice(bytes).ok()? {
-        Value::Array(tools) => return Some(tools),
-        Value::Object(mut file) if !file.contains_key("mock_server") => match file.remove("result") {
-            Some(Value::Object(mut result)) => result.remove("tools"),
-            _ => file.remove("tools"),
-        },
-        _ => None,
-    };
-    match tools {
-        Some(Value::Array(tools)) => Some(tools),
-        _ => None,
+/// One side of a comparison as it is typed: a file, an address, or `server:NAME` of the suite.
+///
+/// # Errors
+/// A server without a suite, or one that the suite has not.
+pub fn side(written: &str, suite: Option<&SuiteServers>, headers: &[HttpHeader]) -> Result<Source, Failure> {
+    if written.starts_with("http://") || written.starts_with("https://") {
+        return Ok(Source::url(written, headers));
+    }
+    match (written.strip_prefix("server:"), suite) {
+        (Some(name), Some(suite)) => suite.find(name),
+        (Some(name), None) => Err(Failure::Words(format!(
+            "`server:{name}` is a server of a suite, and no suite is named: give `--suite FILE`"
+        ))),
+        (None, _) => Ok(Source::File(PathBuf::from(written))),
     }
 }
 
-/// What a mock server would list, over all pages.
-fn listed_by(server: &MockServer) -> Option<Vec<Value>> {
-    let mut session = server.session();
-    let mut ask = |method: &str, params: Value| -> Option<Value> {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let mut out = Vec::new();
-        server.handle_line(&mut session, message.to_string().as_bytes(), &mut out);
-        let mut reply: Value = serde_json::from_slice(&out).ok()?;
-        reply.get_mut("result").map(Value::take)
-    };
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "mcptest", "version": "0"}});
-    ask("initialize", hello)?;
-    let mut listed = Vec::new();
-    let mut params = json!({});
-    loop {
-        let mut page = ask("tools/list", params)?;
-        match page.get_mut("tools").map(Value::take) {
-            Some(Value::Array(tools)) if !tools.is_empty() => listed.extend(tools),
-            _ => return Some(listed),
+/// A command line as a source.
+pub fn command(argv: &[String]) -> Source {
+    Source::command(argv)
+}
+
+/// The servers of a suite.
+pub struct SuiteServers {
+    servers: std::collections::BTreeMap<String, Server>,
+    pub secrets: Vec<String>,
+}
+
+impl SuiteServers {
+    /// Loads the suite and tells its warnings.
+    ///
+    /// # Errors
+    /// All its problems.
+    pub fn load(path: &Path, output: &Output) -> Result<Self, Failure> {
+        let loaded = suites::load_one(path, Purpose::Run)?;
+        warn(&loaded.warnings, output);
+        Ok(Self {
+            servers: loaded.suite.servers,
+            secrets: loaded.suite.secrets,
+        })
+    }
+
+    fn find(&self, name: &str) -> Result<Source, Failure> {
+        match self.servers.get(name) {
+            Some(server) => Ok(Source::server(name, server.clone())),
+            None => {
+                let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
+                Err(Failure::Words(format!(
+                    "the suite has no server `{name}`; its servers are {}",
+                    known.join(", ")
+                )))
+            }
         }
-        match page.get("nextCursor").and_then(Value::as_str) {
-            Some(cursor) => params = json!({"cursor": cursor}),
-            None => return Some(listed),
-        }
+    }
+}
+
+/// The values of headers, whole and without their scheme (`Bearer …`).
+pub fn secrets_of(headers: &[HttpHeader]) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for header in headers {
+        let credential = header.value.split_once(' ').map(|(_, credential)| credential.trim());
+        secrets.extend(credential.map(str::to_owned));
+        secrets.push(header.value.clone());
+    }
+    secrets.retain(|secret| secret.len() >= 4);
+    secrets
+}
+
+/// Host and port of an address, which is how reports call the server.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// An address as it is shown: queries carry keys now and then.
+pub fn shown(written: &str) -> String {
+    match written.split_once('?') {
+        Some((before, _)) if written.starts_with("http") => format!("{before}?…"),
+        _ => written.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_is_a_file_an_address_or_a_server() {
+        let kind = |written: &str| match side(written, None, &[]) {
+            Ok(Source::File(path)) => path.display().to_string(),
+            Ok(Source::Server { name, server }) => {
+                format!("{name} at {}", server.http.map_or_else(String::new, |http| http.url))
+            }
+            Err(_) => "refused".to_owned(),
+        };
+        assert_eq!(kind("tools.json"), "tools.json");
+        assert_eq!(kind("./server:x"), "./server:x");
+        assert_eq!(
+            kind("http://127.0.0.1:3000/mcp?key=1"),
+            "127.0.0.1:3000 at http://127.0.0.1:3000/mcp?key=1"
+        );
+        assert_eq!(kind("server:weather"), "refused");
+        assert_eq!(shown("https://host/mcp?key=1"), "https://host/mcp?…");
+        assert_eq!(shown("what?.json"), "what?.json");
+    }
+
+    #[test]
+    fn the_values_of_headers_are_secrets_with_and_without_their_scheme() {
+        let header = |value: &str| HttpHeader {
+            name: "Authorization".to_owned(),
+            value: value.to_owned(),
+        };
+        assert_eq!(
+            secrets_of(&[header("Bearer s3cret"), header("abc")]),
+            ["s3cret", "Bearer s3cret"]
+        );
     }
 }

@@ -1,12 +1,18 @@
 //! The command line as people type it.
 
+mod many;
+mod report;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
+use mcptest_core::prices::Usd;
 
 use crate::cassette_args::{CassetteArgs, RecordingArgs};
+pub use many::ManyArgs;
+pub use report::{MergeArgs, RenderArgs, ReportCommand};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -41,6 +47,8 @@ pub enum Command {
     Run(RunArgs),
     /// Apply a suite's gates to recorded traces, with no server and no model.
     Score(ScoreArgs),
+    /// Show a JSON report again, compare it with another, or merge several.
+    Report(RenderArgs),
     /// Change recorded traces a little, and see whether the suite's gates notice.
     Mutate(MutateArgs),
     /// Check suites without running them.
@@ -67,15 +75,28 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
-/// How results are shown. `run` and `score` share it.
+/// How results are shown. `run`, `score` and `report` share it.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// How to report: `pretty` or `json`, and where to (`json=report.json`). May be given several times.
-    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty")]
+    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty", help = report::reporter_help())]
     pub reporter: Vec<String>,
     /// Leave times out of the report, so that equal runs give equal bytes.
     #[arg(long)]
     pub no_timing: bool,
+}
+
+/// What everything may cost, before whatever the suites say.
+#[derive(Debug, Args)]
+pub struct BudgetArgs {
+    /// The most US dollars that all suites may cost together: `2.50`.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub max_usd: Option<Usd>,
+    /// The most tokens that models may read and write in all suites together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// The longest that all suites may take together: `90s`, `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_duration: Option<Duration>,
 }
 
 /// Which tests to take. `run` and `score` share it.
@@ -100,7 +121,13 @@ Examples:
   mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
   mcptest run suite.yml --record                 run live, and keep every run in a cassette
-  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent")]
+  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
+  mcptest run suite.yml --reporter pretty --reporter junit=report.xml
+  mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
+  mcptest run suite.yml --rerun-failed           only what failed the last time
+  mcptest run suite.yml --watch                  again whenever a file changes
+  mcptest run suite.yml --max-usd 2.50 --max-duration 10m
+  mcptest run suite.yml --no-judges              evidence only")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
@@ -121,9 +148,16 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
     #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Ask no judge: assertions with `llm-judge` and `llm-jury` are skipped.
+    #[arg(long)]
+    pub no_judges: bool,
+    #[command(flatten)]
     pub recording: RecordingArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
+    #[command(flatten)]
+    pub many: ManyArgs,
     #[command(flatten)]
     pub report: ReportArgs,
 }
@@ -146,6 +180,9 @@ pub struct ScoreArgs {
     /// All traces belong to this test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+    /// Skip assertions with `llm-judge` and `llm-jury`, whatever the traces keep of them.
+    #[arg(long)]
+    pub no_judges: bool,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
@@ -235,17 +272,21 @@ pub enum ToolBenchCommand {
 #[command(after_help = "\
 A spec has a catalog (`catalog` or `catalog_path`), `intents` (each a `query` with the `gold` tools that would be right)
 and `mutations` (each a `tool` and a `kind`: blank, genericize, truncate with `chars`, drop_keyword with `word`).
+A catalog named on the command line comes before the spec's.
 The picks are made by shared words, not by a model: the same spec always gives the same figures.
 
 Examples:
   mcptest tool-bench run bench.yml
   mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks
   mcptest tool-bench run bench.yml --all-mutations    try every edit of every description
+  mcptest tool-bench run bench.yml --url http://127.0.0.1:3000/mcp    the intents on a live server's catalog
   mcptest tool-bench run bench.yml --json")]
 pub struct ToolBenchRunArgs {
     /// The spec.
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
+    #[command(flatten)]
+    pub catalog: CatalogArgs,
     /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not carry the choice.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
@@ -262,21 +303,37 @@ pub struct ToolBenchRunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A catalog file is a captured `tools/list` answer as JSON, or a mock manifest. Callers write arguments and read results:
-an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if anything
-breaks callers.
+Each side is a file (a captured `tools/list` answer as JSON, or a mock manifest), an http:// or https:// address, or
+`server:NAME` of the suite that --suite names; in place of NEW, a command after `--` is started. Callers write arguments and
+read results: an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if
+anything breaks callers, with 2 if a side cannot be had.
 
 Examples:
   mcptest diff released.json current.json
+  mcptest diff released.json -- npx -y my-server
+  mcptest diff https://example.com/mcp http://127.0.0.1:3000/mcp --header 'Authorization: Bearer …'
+  mcptest diff released.json server:weather --suite mcptest.yml
   mcptest diff released.json current.json --format markdown    for a pull request
   mcptest diff released.json current.json --format json")]
 pub struct DiffArgs {
-    /// The catalog before.
+    /// The catalog before: a file, an address, or `server:NAME`.
     #[arg(value_name = "OLD")]
-    pub old: PathBuf,
-    /// The catalog after.
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    pub old: String,
+    /// The catalog after: a file, an address, or `server:NAME`.
+    #[arg(value_name = "NEW", required_unless_present = "command", conflicts_with = "command")]
+    pub new: Option<String>,
+    /// The suite whose servers `server:NAME` means.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// A header for every address. Its value is shown nowhere. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
+    pub header: Vec<HttpHeader>,
+    /// The time allowed for the start of a server and for each of its answers: `5s`, `500ms`, `2m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// The server whose catalog is NEW, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
     /// How to tell.
     #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
     pub format: DiffFormat,
@@ -317,6 +374,22 @@ pub struct PlanRunsArgs {
     pub format: Format,
 }
 
+/// A header as it is typed.
+#[derive(Clone)]
+pub struct HttpHeader {
+    pub name: String,
+    pub value: String,
+}
+
+impl std::fmt::Debug for HttpHeader {
+    /// The value may be a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpHeader")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where tool catalogs come from, the same for every command that looks at them.
 #[derive(Debug, Args)]
 pub struct CatalogArgs {
@@ -329,6 +402,12 @@ pub struct CatalogArgs {
     /// Only this server of the suite. May be given several times. Default: all of them.
     #[arg(long, value_name = "NAME", requires = "suite")]
     pub server: Vec<String>,
+    /// The address of a server over streamable HTTP. May be given several times.
+    #[arg(long, value_name = "URL", value_parser = http_url)]
+    pub url: Vec<String>,
+    /// A header for every `--url`. Its value is shown nowhere. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// A server to start, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
@@ -347,6 +426,7 @@ critical finding of the lint; with --deny warning also for warnings. Exits with 
 Examples:
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
   mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
+  mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
   mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
   mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes, show them as a diff")]
@@ -421,6 +501,8 @@ pub enum SchemaOf {
     Mock,
     /// The JSON report.
     Report,
+    /// What `mcptest report --compare` gives as JSON.
+    Comparison,
     /// Specs of `mcptest tool-bench`.
     ToolBench,
     /// A recorded trace.
@@ -487,7 +569,11 @@ Examples:
   # afterwards:
   mcptest score suite.yml --trace run.json
   # connecting and listing work, the first two searches are lost:
-  mcptest proxy --fault recover-after:2 --fault-tool search -- some-server")]
+  mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
+  # an agent that only speaks stdio, in front of a server over HTTP:
+  mcptest proxy --record run.json --url https://example.com/mcp --header 'Authorization: Bearer …'
+  # eight more tools to choose from, which nobody has:
+  mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
     /// Where the calls are recorded, as a trace. The file is whole at every moment, even if the proxy is killed.
     #[arg(long, value_name = "FILE")]
@@ -498,15 +584,46 @@ pub struct ProxyArgs {
     /// Only calls of this tool are struck by the fault. May be given several times.
     #[arg(long, value_name = "TOOL")]
     pub fault_tool: Vec<String>,
+    /// Put tools into the lists that the server does not have, and refuse their calls: so many, or those of a file that says
+    /// what a `distractors:` block says.
+    #[arg(long, value_name = "N|FILE")]
+    pub distractors: Option<DistractorsFrom>,
+    /// Fixes which distractors come and in which order tools are listed, before what the file says. Default: a seed made of `--test`.
+    #[arg(long, value_name = "N", requires = "distractors")]
+    pub seed: Option<u64>,
     /// What the trace calls the server.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
     /// The test that the trace belongs to.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+    /// The number of the run that the trace is of, from 1. Each has distractors of its own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub run: Option<u32>,
+    /// The address of a server over streamable HTTP, in place of a command. The client still speaks over stdio.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present = "command")]
+    pub url: Option<String>,
+    /// A header for `--url`. Its value is in no trace and no message. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// The server's program and its arguments, after `--`.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Where distractors come from: a number of bundled tools, or a file with the block.
+#[derive(Debug, Clone)]
+pub enum DistractorsFrom {
+    Count(u32),
+    File(PathBuf),
+}
+
+impl std::str::FromStr for DistractorsFrom {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Count))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -522,6 +639,32 @@ pub struct CompletionsArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     mcptest_suite::parse_duration(text)
+}
+
+fn http_header(text: &str) -> Result<HttpHeader, String> {
+    // What was typed is not repeated: it may be a secret.
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| "expected a name, a colon and a value, as in `Authorization: Bearer …`".to_owned())?;
+    Ok(HttpHeader {
+        name: name.trim().to_owned(),
+        value: value.trim().to_owned(),
+    })
+}
+
+fn http_url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
+        _ => Err("an address begins with http:// or https:// and names a host".to_owned()),
+    }
+}
+
+fn dollars(text: &str) -> Result<Usd, String> {
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    number
+        .and_then(|number| Usd::from_number(&number))
+        .ok_or_else(|| "expected an amount of dollars, for example 2.50".to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -7,6 +7,7 @@ mod cassette_args;
 mod catalogs;
 mod cli;
 mod command;
+mod failure;
 mod output;
 mod secrets;
 mod signals;

@@ -16,7 +16,8 @@ pub struct Output {
 impl Output {
     pub fn new(wish: Colour) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let style = |terminal: bool| Style {
+        let style = |terminal: bool, width: Option<u16>| Style {
+            width: width.filter(|_| terminal),
             colour: match wish {
                 Colour::Always => true,
                 Colour::Never => false,
@@ -24,8 +25,8 @@ impl Output {
             },
         };
         Self {
-            out: style(std::io::stdout().is_terminal()),
-            err: style(std::io::stderr().is_terminal()),
+            out: style(std::io::stdout().is_terminal(), terminal_width()),
+            err: style(std::io::stderr().is_terminal(), None),
         }
     }
 
@@ -71,19 +72,39 @@ impl Output {
     /// A file that cannot be written.
     pub fn report(&self, reporters: &[Reporter], report: &Report, redactor: &Redactor) -> Result<(), String> {
         for reporter in reporters {
-            let style = if reporter.file.is_some() {
-                Style::default()
-            } else {
-                self.out
-            };
+            let style = self.style_for(reporter);
             let text = mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
-            match &reporter.file {
-                None => self.result(&text),
-                Some(file) => write_file(file, &text)?,
-            }
+            self.deliver(reporter, &text)?;
         }
         Ok(())
     }
+
+    /// How a reporter may write: a file has no colours and no width.
+    pub fn style_for(&self, reporter: &Reporter) -> Style {
+        if reporter.file.is_some() {
+            Style::default()
+        } else {
+            self.out
+        }
+    }
+
+    /// Puts what a reporter wrote where it belongs.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn deliver(&self, reporter: &Reporter, text: &str) -> Result<(), String> {
+        match &reporter.file {
+            None => {
+                self.result(text);
+                Ok(())
+            }
+            Some(file) => write_file(file, text),
+        }
+    }
+}
+
+fn terminal_width() -> Option<u16> {
+    terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
 /// A line of talk, where no [`Output`] is at hand.
@@ -112,8 +133,8 @@ pub fn write_file(path: &str, text: &str) -> Result<(), String> {
 /// A reporter and where it writes.
 #[derive(Debug)]
 pub struct Reporter {
-    name: &'static str,
-    file: Option<String>,
+    pub name: &'static str,
+    pub file: Option<String>,
 }
 
 /// Reads `--reporter` values.
@@ -141,6 +162,11 @@ pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
             "two reporters cannot share standard output; give one of them a file: `--reporter json=report.json`"
                 .to_owned(),
         );
+    }
+    let mut files: Vec<&String> = reporters.iter().filter_map(|reporter| reporter.file.as_ref()).collect();
+    files.sort();
+    if let Some(pair) = files.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("two reporters cannot share the file `{}`", pair[0]));
     }
     Ok(reporters)
 }

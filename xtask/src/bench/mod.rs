@@ -3,5 +3,6 @@
 mod figures;
 pub mod mock;
 pub mod startup;
+pub mod tokens;
 
 pub use figures::Options;

@@ -2,41 +2,19 @@
 
     python oracle.py RANKS FILE...
 
-RANKS is the file `cl100k_base.cjs` of the npm package js-tiktoken; the encoding itself is OpenAI's (PyPI tiktoken). Each FILE is a saved answer to
+RANKS is what cl100k.py makes. Each FILE is a saved answer to
 `tools/list`. Prints one JSON object per file and line: the tokens of each tool (name, description, compact input schema), and the findings of those rules
 that the documents define exactly, each with the tool's place in the list and the place in the tool.
 """
 
-import base64
 import json
 import re
 import sys
 
-import tiktoken
-
-# As OpenAI publishes it with the encoding.
-PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+import cl100k
 
 HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
 COMBINATORS = ["anyOf", "oneOf", "allOf"]
-
-
-def encoding(path):
-    """Lines of `! OFFSET TOKEN TOKEN ...`: the tokens in base64, their ranks counted up from the offset."""
-    text = open(path, encoding="utf-8").read()
-    packed = max(re.findall(r'"((?:[^"\\]|\\.)*)"', text), key=len)
-    ranks = {}
-    for line in json.loads(f'"{packed}"').split("\n"):
-        words = line.split(" ")
-        if len(words) < 3:
-            continue
-        for place, word in enumerate(words[2:]):
-            ranks[base64.b64decode(word)] = int(words[1]) + place
-    assert len(ranks) == 100256, len(ranks)
-    return tiktoken.Encoding("cl100k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def text_of(value):
@@ -124,7 +102,7 @@ def findings(tool):
         if not is_described(properties.get(argument), schema):
             yield "DESC-006", f"/inputSchema/properties/{escaped(argument)}"
     for argument, inner in objects(properties):
-        if description and len(text_of(inner.get("description"))) > length:
+        if len(text_of(inner.get("description"))) > length:
             yield "DESC-008", f"/inputSchema/properties/{escaped(argument)}"
     plain = lambda one: isinstance(one, dict) and one.get("type") == "string" and "enum" not in one
     trivial = not properties or len(properties) == 1 and not required and all(map(plain, properties.values()))
@@ -132,7 +110,7 @@ def findings(tool):
     shown = lambda one: isinstance(one, dict) and any(key in one for key in ("examples", "example", "default"))
     if not trivial and not examples(tool) and not examples(schema) and not any(map(shown, properties.values())):
         yield "DESC-009", "/inputSchema"
-    if description and not re.search("return|output|result", description, re.I) and "outputSchema" not in tool:
+    if description and not re.search("return|output|result", description, re.I) and not isinstance(tool.get("outputSchema"), dict):
         yield "DESC-010", "/description"
     annotations = tool.get("annotations")
     if isinstance(annotations, dict):
@@ -159,7 +137,7 @@ def findings(tool):
 
 
 def main():
-    encode = encoding(sys.argv[1])
+    encode = cl100k.load(sys.argv[1])
     count = lambda text: len(encode.encode_ordinary(text))
     for path in sys.argv[2:]:
         catalog = json.load(open(path, encoding="utf-8"))

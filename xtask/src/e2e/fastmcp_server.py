@@ -1,5 +1,6 @@
 """A server on FastMCP for the end-to-end checks: pages, structured output, errors, the revision that is spoken."""
 
+import sys
 from dataclasses import dataclass
 
 from fastmcp import Context, FastMCP
@@ -63,4 +64,7 @@ def close_library(hour: int) -> str:
 
 
 if __name__ == "__main__":
-    server.run(show_banner=False)
+    if len(sys.argv) > 1:
+        server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
+    else:
+        server.run(show_banner=False)

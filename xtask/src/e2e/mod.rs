@@ -3,12 +3,16 @@
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 
+mod agents;
+mod catalogs;
 mod conformance;
 mod inspector;
+mod kills;
 mod lab;
 pub mod parts;
 mod processes;
 mod providers;
+mod readers;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -29,8 +33,12 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     };
     suites::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    catalogs::run(&lab, &mut checks);
+    readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
+    agents::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
+    kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);
     providers::run(&lab, &stand_ins, &mut checks);
     small_model::run(&lab, &stand_ins, &mut checks);

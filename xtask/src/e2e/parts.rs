@@ -15,6 +15,9 @@ const NPM: [&str; 3] = [
 /// The official conformance suite, and a Node that it runs on.
 const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12"];
 
+/// Agents for the command line.
+const AGENTS: [&str; 2] = ["@anthropic-ai/claude-code@2.1.325", "@google/gemini-cli@0.61.0"];
+
 /// A server on the official Python SDK.
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 
@@ -63,13 +66,22 @@ pub fn install(folder: &Path) -> Result<Parts> {
 impl Parts {
     /// The programs of the conformance suite, installed when first asked for.
     pub fn conformance_bin(&self) -> Result<PathBuf> {
-        let npm = self.folder.join("conformance");
-        installed(&npm, &version("node")?, &CONFORMANCE, || {
-            // Its own script puts the Node for this machine in place.
+        self.npm_with_scripts("conformance", &CONFORMANCE)
+    }
+
+    /// The programs of the agents.
+    pub fn agents_bin(&self) -> Result<PathBuf> {
+        self.npm_with_scripts("agents", &AGENTS)
+    }
+
+    /// Packages whose own scripts put programs for this machine in place.
+    fn npm_with_scripts(&self, name: &str, packages: &[&str]) -> Result<PathBuf> {
+        let npm = self.folder.join(name);
+        installed(&npm, &version("node")?, packages, || {
             run(Command::new("npm")
                 .args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
                 .arg(&npm)
-                .args(CONFORMANCE))
+                .args(packages))
         })?;
         Ok(npm.join("node_modules/.bin"))
     }

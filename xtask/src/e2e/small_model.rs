@@ -20,17 +20,16 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     checks.check(
         "small model: six live runs, recorded; replayed without it to the same bytes",
         || {
-            let cassettes = lab.scratch("cassettes")?;
-            let cassettes = cassettes.to_string_lossy();
+            let cassettes = lab.scratch("small-model-cassettes")?.display().to_string();
             let arguments = ["--no-timing", "--reporter=json", "--cassettes", &cassettes];
             let run = |url: &str, how: &str| run_suite(lab, url, &[&arguments[..], &[how]].concat());
             let live = run(&stand_ins.small_model()?.url, "--record")?;
             judged(&live)?;
-            for _ in 0..2 {
-                let replayed = run(NOWHERE, "--replay-only")?;
+            for how in ["--replay-only", "--jobs=1", "--replay=model"] {
+                let replayed = run(NOWHERE, how)?;
                 ensure!(
                     (replayed.code, &replayed.stdout) == (live.code, &live.stdout),
-                    "the reports differ\nlive: {}\nreplayed: {}\n{}",
+                    "{how}: the reports differ\nlive: {}\nreplayed: {}\n{}",
                     live.stdout,
                     replayed.stdout,
                     replayed.stderr

@@ -7,7 +7,6 @@ mod markdown;
 mod pretty;
 mod sarif;
 
-use mcptest_core::catalog::Tool;
 use mcptest_core::lint::{self, Finding, Severity};
 use mcptest_core::look_alikes::{self, Likeness, LookAlikes};
 use mcptest_core::tokens::{self, Price};
@@ -157,16 +156,15 @@ impl Checkup {
 
     /// Takes over a list of tools and prices it.
     pub fn set_tools(&mut self, listed: Vec<Value>) {
+        let prices = tokens::price_list(&listed);
         self.tools = listed
             .iter()
+            .zip(prices)
             .enumerate()
-            .map(|(index, entry)| {
-                let tokens = Tool::from_listing(None, entry).map_or_else(Price::default, |tool| tokens::price(&tool));
-                ToolPrice {
-                    name: lint::label(index, entry),
-                    tokens,
-                    sum: tokens.sum(),
-                }
+            .map(|(index, (entry, tokens))| ToolPrice {
+                name: lint::label(index, entry),
+                tokens,
+                sum: tokens.sum(),
             })
             .collect();
         self.tokens = self.tools.iter().map(|tool| tool.sum).sum();

@@ -1,7 +1,10 @@
 //! The reporters, one file each.
 
 pub(crate) mod json;
+mod junit;
+mod markdown;
 pub(crate) mod pretty;
+mod table;
 
 use crate::model::Report;
 use mcptest_core::redact::Redactor;
@@ -11,17 +14,29 @@ use mcptest_core::redact::Redactor;
 pub struct Style {
     /// Colour codes are welcome.
     pub colour: bool,
+    /// How many columns the display has, where there is one.
+    pub width: Option<u16>,
 }
 
 type Render = fn(&Report, Style) -> String;
 
 /// Name, what it is for, and how it renders.
-pub const REPORTERS: [(&str, &str, Render); 2] = [
+pub const REPORTERS: [(&str, &str, Render); 4] = [
     ("pretty", "for people", pretty::render),
     (
         "json",
         "for programs; stable, described by `mcptest schema report`",
         json::render,
+    ),
+    (
+        "junit",
+        "XML for CI systems; one `testcase` per test and model, every run an attempt",
+        junit::render,
+    ),
+    (
+        "markdown",
+        "a summary for a job or a pull request, of bounded size",
+        markdown::render,
     ),
 ];
 

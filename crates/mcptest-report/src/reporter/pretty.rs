@@ -5,17 +5,21 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_core::eval::GateOutcome;
 use mcptest_core::expect::Assertion;
+use mcptest_core::prices::Usd;
 use mcptest_core::text::{lines, one_line, shorten};
-use mcptest_core::verdict::Verdict;
+use mcptest_core::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
-use super::Style;
-use crate::model::{Kind, Report, RunReport, TestReport};
+use super::{Style, table};
+use crate::matrix::matrices;
+use crate::model::{Kind, Report, RunReport, Spend, TestReport};
 
 /// Longest value shown in full.
 const WIDEST: usize = 240;
 /// Findings of one gate that are shown; the JSON report has all of them.
 const MOST_FINDINGS: usize = 20;
+/// Tests that were not run and are named; the JSON report names all.
+const MOST_NOT_RUN: usize = 20;
 
 pub(crate) fn render(report: &Report, style: Style) -> String {
     let mut out = String::new();
@@ -30,9 +34,35 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
         }
         write_test(&mut out, test, style);
     }
+    for matrix in matrices(report) {
+        out.push('\n');
+        let head = format!("{} by model", one_line(matrix.suite));
+        line(&mut out, &paint(style, Paint::new().bold(), &head));
+        table::write(&mut out, &matrix, style);
+    }
+    write_not_run(&mut out, report, style);
     out.push('\n');
     line(&mut out, &totals(report, style));
+    if let Some(spend) = &report.spend {
+        line(&mut out, &spent(spend));
+    }
     out
+}
+
+/// What the models cost, in a line.
+fn spent(spend: &Spend) -> String {
+    let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+    let money = match spend.usd.and_then(Usd::from_f64) {
+        Some(usd) => format!("spent {usd}"),
+        None => "spent an unknown amount".to_owned(),
+    };
+    let plural = if spend.requests == 1 { "" } else { "s" };
+    format!(
+        "{money}: {} request{plural}, {} tokens read, {} written",
+        spend.requests,
+        known(spend.input_tokens),
+        known(spend.output_tokens)
+    )
 }
 
 /// A run's row, as it is also shown while the work goes on.
@@ -41,23 +71,48 @@ pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
     format!("  {}  {}", badge(verdict, style), one_line(name))
 }
 
-fn write_test(out: &mut String, test: &TestReport, style: Style) {
-    for run in &test.runs {
+fn write_not_run(out: &mut String, report: &Report, style: Style) {
+    if report.not_run.is_empty() {
+        return;
+    }
+    out.push('\n');
+    line(out, &paint(style, Paint::new().bold(), "not run"));
+    for id in report.not_run.iter().take(MOST_NOT_RUN) {
+        line(out, &format!("  {}", one_line(&id.to_string())));
+    }
+    if report.not_run.len() > MOST_NOT_RUN {
+        line(out, &format!("  and {} more", report.not_run.len() - MOST_NOT_RUN));
+    }
+}
+
+/// The rows of a test and what they have to say.
+pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
+    for runs in rows(&test.runs) {
+        let [run, ..] = runs else { continue };
         // A run of a test that expects nothing has kept nothing.
         let verdict = match run.verdict {
             Verdict::Pass if test.no_evidence.is_some() => test.verdict,
             verdict => verdict,
         };
-        line(
-            out,
-            &format!("{}{}", row(verdict, &run.name, style), facts(test.kind, run, style)),
-        );
-        if let Some(error) = &run.error {
-            block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
-        }
-        for assertion in run.assertions.iter().filter(|assertion| !assertion.passed) {
-            write_assertion(out, assertion, style);
-        }
+        let name = match runs {
+            [_, .., last] => format!("{} to #{}", run.name, last.index),
+            _ => run.name.clone(),
+        };
+        let facts = if is_never_started(run) {
+            String::new()
+        } else {
+            facts(test.kind, run, style)
+        };
+        line(out, &format!("{}{facts}", row(verdict, &name, style)));
+        write_run_details(out, run, style);
+    }
+    for skipped in skipped(&test.runs) {
+        block(out, &skipped);
+    }
+    if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
+        let made = test.runs.len() as u64;
+        let text = format!("decided after {made} of {} runs: {saved} saved", made + saved);
+        block(out, &paint(style, Paint::new().dimmed(), &text));
     }
     // A quality bar is one row: its gate's.
     if test.runs.is_empty() && test.kind != Kind::ToolQuality {
@@ -73,6 +128,52 @@ fn write_test(out: &mut String, test: &TestReport, style: Style) {
     if let Some(why) = &test.no_evidence {
         block(out, &format!("no evidence: {}", one_line(why)));
     }
+}
+
+/// What stands below a run's row.
+pub(super) fn write_run_details(out: &mut String, run: &RunReport, style: Style) {
+    if let Some(error) = &run.error {
+        block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
+    }
+    for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
+        write_assertion(out, assertion, style);
+    }
+}
+
+/// Runs that a cap kept from being started share a row; every other run has its own.
+fn rows(runs: &[RunReport]) -> impl Iterator<Item = &[RunReport]> {
+    runs.chunk_by(|one, next| is_never_started(one) && one.error == next.error)
+}
+
+fn is_never_started(run: &RunReport) -> bool {
+    run.error
+        .as_ref()
+        .is_some_and(|error| error.kind == ErrorKind::Budget && error.message.starts_with("never started: "))
+}
+
+/// Assertions that were not applied, each told once, with how many runs it concerns. Where a judge broke, the run's error says so.
+fn skipped(runs: &[RunReport]) -> Vec<String> {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for run in runs.iter().filter(|run| run.error.is_none()) {
+        for assertion in &run.assertions {
+            let Some(why) = &assertion.skipped else { continue };
+            let judged = if assertion.judged { " (judged)" } else { "" };
+            let text = format!("skipped: {}{judged}, {}", one_line(&assertion.target), one_line(why));
+            match told.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => told.push((text, 1)),
+            }
+        }
+    }
+    told.into_iter()
+        .map(|(text, count)| {
+            if count == 1 {
+                text
+            } else {
+                format!("{text} ({count} runs)")
+            }
+        })
+        .collect()
 }
 
 /// What a row tells besides its name.
@@ -108,7 +209,7 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
         if gate.findings.len() > MOST_FINDINGS {
             block(out, &format!("and {} more", gate.findings.len() - MOST_FINDINGS));
         }
-        for assertion in gate.assertions.iter().filter(|assertion| !assertion.passed) {
+        for assertion in gate.assertions.iter().filter(|assertion| assertion.failed()) {
             write_assertion(out, assertion, style);
         }
     }
@@ -116,10 +217,11 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
 
 fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
     let default = if assertion.default { "  (the default)" } else { "" };
+    let judged = if assertion.judged { "  (judged)" } else { "" };
     block(
         out,
         &format!(
-            "{}{default}",
+            "{}{default}{judged}",
             paint(style, Paint::new().bold(), &one_line(&assertion.target))
         ),
     );
@@ -165,6 +267,11 @@ fn value(value: &Value) -> String {
 }
 
 fn totals(report: &Report, style: Style) -> String {
+    paint(style, colour(report.verdict).bold(), &count_words(report))
+}
+
+/// `3 tests: 2 passed, 1 failed`.
+pub(super) fn count_words(report: &Report) -> String {
     let mut parts = Vec::new();
     for (verdict, word) in [
         (Verdict::Pass, "passed"),
@@ -177,24 +284,29 @@ fn totals(report: &Report, style: Style) -> String {
             parts.push(format!("{count} {word}"));
         }
     }
+    if !report.not_run.is_empty() {
+        parts.push(format!("{} not run", report.not_run.len()));
+    }
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
     let broken_off = if report.interrupted { " (interrupted)" } else { "" };
-    let text = format!("{total} {plural}: {}{broken_off}", parts.join(", "));
-    paint(style, colour(report.verdict).bold(), &text)
+    format!("{total} {plural}: {}{broken_off}", parts.join(", "))
 }
 
 fn badge(verdict: Verdict, style: Style) -> String {
-    let word = match verdict {
+    paint(style, colour(verdict).bold(), badge_word(verdict))
+}
+
+pub(super) fn badge_word(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Pass => "PASS ",
         Verdict::Fail => "FAIL ",
         Verdict::NoEvidence => "NONE ",
         Verdict::Error => "ERROR",
-    };
-    paint(style, colour(verdict).bold(), word)
+    }
 }
 
-fn colour(verdict: Verdict) -> Paint {
+pub(super) fn colour(verdict: Verdict) -> Paint {
     let colour = match verdict {
         Verdict::Pass => AnsiColor::Green,
         Verdict::Fail => AnsiColor::Red,
@@ -204,7 +316,7 @@ fn colour(verdict: Verdict) -> Paint {
     Paint::new().fg_color(Some(colour.into()))
 }
 
-fn paint(style: Style, paint: Paint, text: &str) -> String {
+pub(crate) fn paint(style: Style, paint: Paint, text: &str) -> String {
     if style.colour {
         format!("{paint}{text}{paint:#}")
     } else {
@@ -219,7 +331,7 @@ fn block(out: &mut String, text: &str) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+pub(crate) fn line(out: &mut String, text: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", text.trim_end());
 }

@@ -5,48 +5,56 @@ use std::fmt::Write as _;
 use mcptest_core::catalog_diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::tool_bench::Tdqs;
-use mcptest_report::ExitCode;
-use mcptest_yaml::Diagnostics;
+use mcptest_report::{ExitCode, Redactor};
 use serde_json::{Value, json};
 
 use super::warn;
-use crate::catalogs;
+use crate::catalogs::{self, SuiteServers};
 use crate::cli::{DiffArgs, DiffFormat};
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// How much of a description is shown.
 const SHOWN: usize = 160;
 
-pub fn diff(args: &DiffArgs, output: &Output) -> ExitCode {
-    let (old, new) = match (catalogs::read(&args.old), catalogs::read(&args.new)) {
-        (Ok(old), Ok(new)) => (old, new),
-        (old, new) => {
-            let problems = [old.err(), new.err()].into_iter().flatten().flat_map(|found| found.0);
-            let problems = Diagnostics(problems.collect());
-            output.talk(problems.render(output.talk_style().colour).trim_end());
-            return ExitCode::CouldNotRun;
-        }
+pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let suite = args.suite.as_deref().map(|path| SuiteServers::load(path, output));
+    let suite = suite.transpose()?;
+    let old = catalogs::side(&args.old, suite.as_ref(), &args.header)?;
+    let new = match &args.new {
+        Some(new) => catalogs::side(new, suite.as_ref(), &args.header)?,
+        None => catalogs::command(&args.command),
+    };
+    let secrets = suite.into_iter().flat_map(|suite| suite.secrets);
+    let redactor = Redactor::new(secrets.chain(catalogs::secrets_of(&args.header)));
+    let mut found = catalogs::read(&[old, new], args.timeout, output).map_err(|failure| match failure {
+        Failure::Words(words) => Failure::Words(redactor.text(&words)),
+        other => other,
+    })?;
+    let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
+        return Err(Failure::Words("two catalogs are compared".to_owned()));
     };
     warn(&old.warnings, output);
     warn(&new.warnings, output);
     let found = catalog_diff::diff(&old.tools, &new.tools, &Tdqs);
-    output.result(&match args.format {
+    let text = match args.format {
         DiffFormat::Pretty => pretty(&found),
         DiffFormat::Markdown => markdown(&found),
         DiffFormat::Json => format!("{:#}\n", machine(&found, args)),
-    });
-    if found.breaking {
+    };
+    output.result(&redactor.text(&text));
+    Ok(if found.breaking {
         ExitCode::Failed
     } else {
         ExitCode::Passed
-    }
+    })
 }
 
 fn machine(found: &CatalogDiff, args: &DiffArgs) -> Value {
     let mut value = json!({
         "schema_version": 1,
-        "old": args.old.display().to_string(),
-        "new": args.new.display().to_string(),
+        "old": catalogs::shown(&args.old),
+        "new": args.new.as_deref().map_or_else(|| args.command.join(" "), catalogs::shown),
     });
     if let (Value::Object(value), Ok(Value::Object(found))) = (&mut value, serde_json::to_value(found)) {
         value.extend(found);

@@ -10,27 +10,14 @@ use mcptest_yaml::{Diagnostics, suggest};
 
 use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
+use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::secrets;
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
 
-pub fn doctor(args: &DoctorArgs, output: &Output) -> ExitCode {
-    match try_doctor(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            if words == catalogs::INTERRUPTED {
-                ExitCode::Interrupted
-            } else {
-                ExitCode::CouldNotRun
-            }
-        }
-    }
-}
-
-fn try_doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, String> {
+pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
     let format = match args.format {
         DoctorFormat::Pretty => Format::Pretty,
         DoctorFormat::Json => Format::Json,
@@ -44,12 +31,12 @@ fn try_doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, String> {
     } else {
         Vec::new()
     };
-    let found = catalogs::gather(&args.catalog, output)?;
-    let redactor = Redactor::new(found.secrets.into_iter().chain(secrets::of_environment()));
+    let (checkups, found) = catalogs::gather(&args.catalog, output)?;
+    let redactor = Redactor::new(found.into_iter().chain(secrets::of_environment()));
     if let Some(file) = &args.fix {
-        return write_fixes(&found.checkups, file, output, &redactor);
+        return Ok(write_fixes(&checkups, file, output, &redactor)?);
     }
-    let mut report = DoctorReport::conclude(found.checkups, args.context_window, lint);
+    let mut report = DoctorReport::conclude(checkups, args.context_window, lint);
     if let Some(lint) = &mut report.lint {
         for unused in waivers::apply(&waivers, &mut lint.findings) {
             let tool = unused.tool.as_deref().unwrap_or("every tool");

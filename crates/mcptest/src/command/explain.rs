@@ -8,15 +8,16 @@ use mcptest_yaml::suggest;
 use serde_json::{Value, json};
 
 use crate::cli::{ExplainArgs, Format};
+use crate::failure::Failure;
 use crate::output::Output;
 
-pub fn explain(args: &ExplainArgs, output: &Output) -> ExitCode {
+pub fn explain(args: &ExplainArgs, output: &Output) -> Result<ExitCode, Failure> {
     let Some(id) = &args.rule else {
         output.result(&match args.format {
             Format::Json => format!("{:#}\n", Value::from(RULES.map(as_json).to_vec())),
             Format::Pretty => list(),
         });
-        return ExitCode::Passed;
+        return Ok(ExitCode::Passed);
     };
     let Some(rule) = lint::find(id) else {
         let near = suggest(&id.to_uppercase(), RULES.iter().map(|rule| rule.id));
@@ -24,17 +25,14 @@ pub fn explain(args: &ExplainArgs, output: &Output) -> ExitCode {
             || "`mcptest explain` lists the rules".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        output.error(&format!(
-            "there is no rule `{}`; {hint}",
-            mcptest_core::text::one_line(id)
-        ));
-        return ExitCode::CouldNotRun;
+        let id = mcptest_core::text::one_line(id);
+        return Err(Failure::Words(format!("there is no rule `{id}`; {hint}")));
     };
     output.result(&match args.format {
         Format::Json => format!("{:#}\n", as_json(rule)),
         Format::Pretty => page(rule),
     });
-    ExitCode::Passed
+    Ok(ExitCode::Passed)
 }
 
 fn list() -> String {

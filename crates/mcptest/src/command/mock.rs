@@ -8,31 +8,25 @@ use mcptest_mock::{MockServer, Preset};
 use mcptest_report::ExitCode;
 
 use crate::cli::MockArgs;
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// Large enough that a burst of requests is read, and answered, at once.
 const BUFFER: usize = 64 * 1024;
 
-pub fn mock(args: &MockArgs, output: &Output) -> ExitCode {
-    let server = match server(args, output) {
-        Ok(server) => server,
-        Err(code) => return code,
-    };
+pub fn mock(args: &MockArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let server = server(args)?;
     if let Some(port) = args.http {
         return http(server, port, output);
     }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
-    match mcptest_mock::serve_stdio(&server, input, std::io::stdout()) {
-        Ok(()) => ExitCode::Passed,
-        Err(error) => {
-            output.error(&format!("the connection broke: {error}"));
-            ExitCode::CouldNotRun
-        }
-    }
+    mcptest_mock::serve_stdio(&server, input, std::io::stdout())
+        .map_err(|error| format!("the connection broke: {error}"))?;
+    Ok(ExitCode::Passed)
 }
 
 /// Serves until the process is ended.
-fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
+fn http(server: MockServer, port: u16, output: &Output) -> Result<ExitCode, Failure> {
     let serve = async {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
@@ -41,20 +35,13 @@ fn http(server: MockServer, port: u16, output: &Output) -> ExitCode {
     };
     // Unlike everything else that we do, serving a test that loads the server is work for more than one core.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.and_then(|runtime| runtime.block_on(serve)) {
-        Ok(()) => ExitCode::Passed,
-        Err(error) => {
-            output.error(&format!("cannot serve on port {port}: {error}"));
-            ExitCode::CouldNotRun
-        }
-    }
+    runtime
+        .and_then(|runtime| runtime.block_on(serve))
+        .map_err(|error| format!("cannot serve on port {port}: {error}"))?;
+    Ok(ExitCode::Passed)
 }
 
-fn server(args: &MockArgs, output: &Output) -> Result<MockServer, ExitCode> {
-    let fail = |message: String| {
-        output.error(&message);
-        ExitCode::CouldNotRun
-    };
+fn server(args: &MockArgs) -> Result<MockServer, Failure> {
     let loaded = match (&args.tools_from, args.preset) {
         (Some(path), _) => {
             let name = path.display().to_string();
@@ -63,25 +50,26 @@ fn server(args: &MockArgs, output: &Output) -> Result<MockServer, ExitCode> {
                     std::io::ErrorKind::NotFound => "no such file".to_owned(),
                     _ => error.to_string(),
                 };
-                fail(format!("cannot read `{name}`: {why}"))
+                format!("cannot read `{name}`: {why}")
             })?;
             mcptest_mock::load(&name, &bytes)
         }
         (None, Some(preset)) => Preset::from(preset).manifest(),
-        (None, None) => return Err(fail("nothing to serve: give --tools-from or --preset".to_owned())),
+        (None, None) => {
+            return Err(Failure::Words(
+                "nothing to serve: give --tools-from or --preset".to_owned(),
+            ));
+        }
     };
-    let mut manifest = loaded.map_err(|problems| {
-        output.talk(problems.render(output.talk_style().colour).trim_end());
-        ExitCode::CouldNotRun
-    })?;
+    let mut manifest = loaded?;
     if let Some(fault) = args.fault {
         manifest = manifest.with_fault(fault);
     }
     let server = MockServer::new(manifest);
     match &args.record {
         Some(path) => {
-            let file = std::fs::File::create(path)
-                .map_err(|error| fail(format!("cannot write `{}`: {error}", path.display())))?;
+            let file =
+                std::fs::File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
             Ok(server.recording(Box::new(file)))
         }
         None => Ok(server),

@@ -9,6 +9,7 @@ mod mock;
 mod mutate;
 mod plan_runs;
 mod proxy;
+mod report;
 mod run;
 mod schema;
 mod score;
@@ -24,9 +25,10 @@ use crate::output::Output;
 /// Carries out what was asked for.
 pub fn dispatch(cli: &Cli) -> ExitCode {
     let output = Output::new(cli.color);
-    match &cli.command {
+    let outcome = match &cli.command {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
+        Command::Report(args) => report::report(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::ToolBench(args) => tool_bench::tool_bench(args, &output),
@@ -34,10 +36,11 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::PlanRuns(args) => plan_runs::plan_runs(args, &output),
         Command::Doctor(args) => doctor::doctor(args, &output),
         Command::Explain(args) => explain::explain(args, &output),
-        Command::Schema(args) => schema::schema(args, &output),
+        Command::Schema(args) => Ok(schema::schema(args, &output)),
         Command::Mock(args) => mock::mock(args, &output),
-        Command::Proxy(args) => proxy::proxy(args, &output),
-        Command::Cassette(args) => cassette::cassette(args, &output),
-        Command::Completions(args) => completions::completions(args, &output),
-    }
+        Command::Proxy(args) => proxy::proxy(args),
+        Command::Cassette(args) => Ok(cassette::cassette(args, &output)),
+        Command::Completions(args) => Ok(completions::completions(args, &output)),
+    };
+    outcome.unwrap_or_else(|failure| failure.tell(&output))
 }

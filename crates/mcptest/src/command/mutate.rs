@@ -11,27 +11,12 @@ use mcptest_suite::Purpose;
 use super::run::warn;
 use super::score::read_all;
 use crate::cli::{Format, MutateArgs};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::{secrets, suites};
 
-pub fn mutate(args: &MutateArgs, output: &Output) -> ExitCode {
-    match try_mutate(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
-        }
-    }
-}
-
-fn try_mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, String> {
-    let loaded = match suites::load_one(&args.suite, Purpose::Score) {
-        Ok(loaded) => loaded,
-        Err(problems) => {
-            output.talk(problems.render(output.talk_style().colour).trim_end());
-            return Ok(ExitCode::CouldNotRun);
-        }
-    };
+pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let loaded = suites::load_one(&args.suite, Purpose::Score)?;
     warn(&loaded.warnings, output);
     let settings = ScoreSettings {
         test: args.test.clone(),
@@ -39,6 +24,7 @@ fn try_mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, String> {
             names: args.filter.filter.clone(),
             tags: args.filter.tag.clone(),
         },
+        no_judges: true,
     };
     let report =
         mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;

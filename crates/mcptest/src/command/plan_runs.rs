@@ -5,22 +5,15 @@ use mcptest_core::statistics::Confidence;
 use mcptest_report::ExitCode;
 
 use crate::cli::{Format, PlanRunsArgs};
+use crate::failure::Failure;
 use crate::output::Output;
 
-pub fn plan_runs(args: &PlanRunsArgs, output: &Output) -> ExitCode {
-    match try_plan(args) {
-        Ok(text) => {
-            output.result(&text);
-            ExitCode::Passed
-        }
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
-        }
-    }
+pub fn plan_runs(args: &PlanRunsArgs, output: &Output) -> Result<ExitCode, Failure> {
+    output.result(&plan(args)?);
+    Ok(ExitCode::Passed)
 }
 
-fn try_plan(args: &PlanRunsArgs) -> Result<String, String> {
+fn plan(args: &PlanRunsArgs) -> Result<String, String> {
     let confidence = Confidence::percent(args.confidence).ok_or_else(|| {
         format!(
             "{} is no confidence: give a percentage from 50 to 99.99",

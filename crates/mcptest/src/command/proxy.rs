@@ -1,30 +1,42 @@
 //! `mcptest proxy`.
 
-use mcptest_proxy::{End, ProxyOptions};
+use mcptest_core::eval::distractors::Distractors;
+use mcptest_core::eval::{Gate as _, LoadContext};
+use mcptest_core::matcher::Problem;
+use mcptest_proxy::{Behind, Distraction, End, ProxyOptions};
 use mcptest_report::ExitCode;
-use mcptest_wire::ServerCommand;
+use mcptest_wire::{HttpServer, ServerCommand};
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+use serde_json::json;
 
-use crate::cli::ProxyArgs;
-use crate::output::Output;
+use crate::catalogs;
+use crate::cli::{DistractorsFrom, ProxyArgs};
+use crate::failure::Failure;
 use crate::secrets;
 use crate::signals::asked_to_end;
 
-pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            output.error(&format!("cannot start: {error}"));
-            return ExitCode::CouldNotRun;
-        }
+pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let distraction = match &args.distractors {
+        Some(from) => Some(distraction(from, args)?),
+        None => None,
     };
     let options = ProxyOptions {
-        command: command(args),
+        behind: behind(args),
+        distraction,
+        run: args.run.map(u64::from),
         server: args.server.clone(),
         test: args.test.clone(),
         fault: args.fault,
         fault_tools: args.fault_tool.clone(),
         record: args.record.clone(),
-        secrets: secrets::of_environment(),
+        secrets: secrets::of_environment()
+            .into_iter()
+            .chain(catalogs::secrets_of(&args.header))
+            .collect(),
     };
     let end = runtime.block_on(async {
         let ended = asked_to_end();
@@ -32,19 +44,73 @@ pub fn proxy(args: &ProxyArgs, output: &Output) -> ExitCode {
     });
     // The thread that reads our input may wait for ever; it ends with us.
     runtime.shutdown_background();
-    match end {
-        Ok(End::Client) => ExitCode::Passed,
-        Ok(End::Stopped) => ExitCode::Interrupted,
-        Ok(End::Server(Some(status))) if status.success() => ExitCode::Passed,
-        Ok(End::Server(status)) => {
+    match end.map_err(|error| error.to_string())? {
+        End::Client => Ok(ExitCode::Passed),
+        End::Stopped => Ok(ExitCode::Interrupted),
+        End::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
+        End::Server(status) => {
             let how = status.map_or_else(String::new, |status| format!(" ({status})"));
-            output.error(&format!("the server ended before its client{how}"));
-            ExitCode::CouldNotRun
+            Err(Failure::Words(format!("the server ended before its client{how}")))
         }
-        Err(error) => {
-            output.error(&error.to_string());
-            ExitCode::CouldNotRun
+    }
+}
+
+/// The block, as a suite would have it, for the run that this is.
+fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, Failure> {
+    let (mut block, document) = match from {
+        DistractorsFrom::Count(count) => {
+            let written = json!({"count": count, "source": {"from": "catalog"}});
+            let block: Distractors = serde_json::from_value(written).map_err(|error| error.to_string())?;
+            (block, None)
         }
+        DistractorsFrom::File(path) => {
+            let name = path.display().to_string();
+            let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
+                _ => format!("cannot read `{name}`: {error}"),
+            })?;
+            let (block, document) = mcptest_yaml::from_bytes::<Distractors>(&name, &bytes)?;
+            (block, Some(document))
+        }
+    };
+    let context = LoadContext {
+        to_run: true,
+        runs: None,
+        siblings: &[],
+    };
+    let mut problems = block.check(&context);
+    if block.count.is_none() && block.counts.is_some() {
+        problems.push(Problem::new("/counts", "a session is one run, so it takes one `count`"));
+    }
+    if !problems.is_empty() {
+        let told = problems.iter().map(|problem| {
+            let diagnostic = match &document {
+                Some(document) => document.diagnostic_at(&problem.pointer, &problem.message),
+                None => Diagnostic::new(Severity::Error, problem.message.clone()),
+            };
+            match &problem.help {
+                Some(help) => diagnostic.help(help.clone()),
+                None => diagnostic,
+            }
+        });
+        return Err(Diagnostics(told.collect()).into());
+    }
+    block.seed = args.seed.or(block.seed);
+    let test = args.test.as_deref().unwrap_or_default();
+    Ok(Distraction::new(block, test, args.run.unwrap_or(1)))
+}
+
+fn behind(args: &ProxyArgs) -> Behind {
+    match &args.url {
+        Some(url) => Behind::Http(HttpServer {
+            url: url.clone(),
+            headers: args
+                .header
+                .iter()
+                .map(|header| (header.name.clone(), header.value.clone()))
+                .collect(),
+        }),
+        None => Behind::Command(command(args)),
     }
 }
 

@@ -1,88 +1,154 @@
 //! `mcptest run`.
 
+mod last_run;
+mod select;
+mod watch;
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mcptest_core::verdict::Verdict;
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings};
+use mcptest_runner::{Event, Filter, Limits, RunSettings, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use self::select::Planned;
 use crate::cli::RunArgs;
-use crate::output::{self, Output};
+use crate::failure::Failure;
+use crate::output::{self, Output, Reporter};
 use crate::{secrets, suites};
 
-pub fn run(args: &RunArgs, output: &Output) -> ExitCode {
-    match try_run(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
+pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let job = Job::new(args, output)?;
+    Ok(if args.many.watch {
+        watch::watch(&job)?
+    } else {
+        job.pass(&mut Vec::new())?
+    })
+}
+
+/// What one invocation has, however often it runs the suites.
+struct Job<'a> {
+    args: &'a RunArgs,
+    output: &'a Output,
+    reporters: Vec<Reporter>,
+    this_program: PathBuf,
+    runtime: Runtime,
+    cancel: CancellationToken,
+    listens: OnceCell<()>,
+}
+
+impl<'a> Job<'a> {
+    fn new(args: &'a RunArgs, output: &'a Output) -> Result<Self, String> {
+        Ok(Self {
+            args,
+            output,
+            reporters: output::reporters(&args.report)?,
+            this_program: std::env::current_exe()
+                .map_err(|error| format!("cannot tell where this program is: {error}"))?,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| format!("cannot start: {error}"))?,
+            cancel: CancellationToken::new(),
+            listens: OnceCell::new(),
+        })
+    }
+
+    /// Listens for signals from now on; once, however often it is asked. Needs to be called inside of the runtime.
+    fn listen(&self) -> Result<(), String> {
+        if self.listens.set(()).is_ok() {
+            listen_for_signals(&self.cancel)?;
         }
+        Ok(())
     }
-}
 
-fn try_run(args: &RunArgs, output: &Output) -> Result<ExitCode, String> {
-    let reporters = output::reporters(&args.report)?;
-    let named: Vec<_> = args.suites.iter().chain(&args.config).cloned().collect();
-    let Some(suites) = load_all(&suites::find(&named)?, &args.model, output) else {
-        return Ok(ExitCode::CouldNotRun);
-    };
-    if args.recording.record {
-        one_folder_each(&suites, args)?;
+    /// The suite files that are meant.
+    fn suite_files(&self) -> Result<Vec<PathBuf>, String> {
+        let named: Vec<_> = self.args.suites.iter().chain(&self.args.config).cloned().collect();
+        suites::find(&named)
     }
-    let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
-    let redactor = Redactor::new(declared.chain(secrets::of_environment()));
-    let this_program =
-        std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
-    let mut report = runtime.block_on(async {
-        let cancel = CancellationToken::new();
-        listen_for_signals(&cancel)?;
-        let progress = Progress::new(output);
-        let settings = RunSettings {
-            filter: Filter {
-                names: args.filter.filter.clone(),
-                tags: args.filter.tag.clone(),
-            },
-            timeout: args.timeout,
-            jobs: args.jobs,
-            this_program,
-            cancel,
-            cassettes: args.recording.settings(&redactor),
-            on_event: progress.listener(),
+
+    /// Loads, runs and reports once. Tells the files that went into it, even if it goes no further.
+    fn pass(&self, inputs: &mut Vec<PathBuf>) -> Result<ExitCode, String> {
+        let (args, output) = (self.args, self.output);
+        let files = self.suite_files()?;
+        inputs.extend(files.iter().cloned());
+        let Some(suites) = load_all(&files, &args.model, inputs, output) else {
+            return Ok(ExitCode::CouldNotRun);
         };
-        let report = run_all(suites, &settings).await;
-        progress.clear();
-        Ok::<_, String>(report)
-    })?;
-    if report.tests.is_empty() && !report.interrupted {
-        return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
+        if args.recording.record {
+            one_folder_each(&suites, args)?;
+        }
+        let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
+        let redactor = Redactor::new(declared.chain(secrets::of_environment()));
+        let filter = Filter {
+            names: args.filter.filter.clone(),
+            tags: args.filter.tag.clone(),
+        };
+        let planned: Vec<Planned> = suites
+            .into_iter()
+            .map(|suite| Planned {
+                cases: plan(&suite, &filter),
+                suite,
+            })
+            .collect();
+        if planned.iter().all(|planned| planned.cases.is_empty()) {
+            return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
+        }
+        let selected = select::select(planned, &args.many, &redactor, output)?;
+        let mut report = self.runtime.block_on(async {
+            self.listen()?;
+            let progress = Progress::new(output);
+            let settings = RunSettings {
+                fail_fast: args.many.fail_fast,
+                timeout: args.timeout,
+                jobs: args.jobs,
+                limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+                no_judges: args.no_judges,
+                this_program: self.this_program.clone(),
+                cancel: self.cancel.clone(),
+                cassettes: args.recording.settings(&redactor),
+                on_event: progress.listener(),
+            };
+            let report = run_all(&selected.planned, &settings).await;
+            progress.clear();
+            Ok::<_, String>(report)
+        })?;
+        report.shard = selected.shard_of(&report);
+        if args.report.no_timing {
+            report.timing = None;
+        }
+        talk_of(&report, &redactor, output);
+        output.report(&self.reporters, &report, &redactor)?;
+        if let Some(file) = &args.traces {
+            write_traces(&file.display().to_string(), &report, &redactor)?;
+        }
+        last_run::remember(&report, &redactor, args.many.rerun_failed.is_some(), output);
+        Ok(report.exit_code)
     }
-    if args.report.no_timing {
-        report.timing = None;
-    }
-    talk_of(&report, &redactor, output);
-    output.report(&reporters, &report, &redactor)?;
-    if let Some(file) = &args.traces {
-        write_traces(&file.display().to_string(), &report, &redactor)?;
-    }
-    Ok(report.exit_code)
 }
 
-fn load_all(files: &[std::path::PathBuf], models: &[String], output: &Output) -> Option<Vec<Arc<Suite>>> {
+fn load_all(
+    files: &[PathBuf],
+    models: &[String],
+    inputs: &mut Vec<PathBuf>,
+    output: &Output,
+) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
         match suites::load_with(file, Purpose::Run, models) {
-            Ok(Loaded { suite, warnings }) => {
+            Ok(Loaded { suite, warnings, files }) => {
                 warn(&warnings, output);
+                inputs.extend(files);
                 suites.push(Arc::new(suite));
             }
             Err(found) => problems.extend(found.0),
@@ -111,24 +177,30 @@ fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> 
 }
 
 /// Suites one after the other, the runs of each at once.
-async fn run_all(suites: Vec<Arc<Suite>>, settings: &RunSettings) -> Report {
+async fn run_all(all: &[Planned], settings: &RunSettings) -> Report {
     let mut tests = Vec::new();
+    let mut not_run = Vec::new();
     let mut timing = Timing::default();
     let mut interrupted = false;
-    for suite in suites {
-        if settings.cancel.is_cancelled() {
-            interrupted = true;
-            break;
+    let mut stopped = false;
+    for Planned { suite, cases } in all {
+        interrupted |= settings.cancel.is_cancelled();
+        if interrupted || stopped {
+            not_run.extend(cases.iter().map(|case| case.id(suite)));
+            continue;
         }
-        let report = mcptest_runner::run(suite, settings).await;
+        let report = mcptest_runner::run(Arc::clone(suite), cases, settings).await;
         interrupted |= report.interrupted;
+        stopped = settings.fail_fast && report.verdict >= Verdict::Fail;
         if let Some(more) = report.timing {
             timing.duration_ms += more.duration_ms;
             timing.runs.extend(more.runs);
         }
         tests.extend(report.tests);
+        not_run.extend(report.not_run);
     }
     let mut report = Report::conclude(tests, interrupted);
+    report.not_run = not_run;
     report.timing = Some(timing);
     report
 }
@@ -214,6 +286,7 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
             Event::Warning { text } => bar.println(warning(&text)),
             Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })

@@ -11,6 +11,7 @@ pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
         SchemaOf::Suite => mcptest_suite::suite_schema(),
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
+        SchemaOf::Comparison => mcptest_report::comparison_schema(),
         SchemaOf::ToolBench => mcptest_core::tool_bench::spec_schema(),
         SchemaOf::Trace => schemars::schema_for!(Trace).to_value(),
     };

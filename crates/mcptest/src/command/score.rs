@@ -10,28 +10,13 @@ use mcptest_suite::Purpose;
 
 use super::run::{talk_of, warn};
 use crate::cli::ScoreArgs;
+use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{secrets, suites};
 
-pub fn score(args: &ScoreArgs, output: &Output) -> ExitCode {
-    match try_score(args, output) {
-        Ok(code) => code,
-        Err(words) => {
-            output.error(&words);
-            ExitCode::CouldNotRun
-        }
-    }
-}
-
-fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
+pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
-    let loaded = match suites::load_one(&args.suite, Purpose::Score) {
-        Ok(loaded) => loaded,
-        Err(problems) => {
-            output.talk(problems.render(output.talk_style().colour).trim_end());
-            return Ok(ExitCode::CouldNotRun);
-        }
-    };
+    let loaded = suites::load_one(&args.suite, Purpose::Score)?;
     warn(&loaded.warnings, output);
     let traces = read_all(&args.trace)?;
     let settings = ScoreSettings {
@@ -40,6 +25,7 @@ fn try_score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, String> {
             names: args.filter.filter.clone(),
             tags: args.filter.tag.clone(),
         },
+        no_judges: args.no_judges,
     };
     let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
     let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));

@@ -10,29 +10,29 @@ use mcptest_core::text::{one_line, shorten};
 use mcptest_core::tool_bench::{
     self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score, Tdqs,
 };
-use mcptest_report::ExitCode;
+use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, Severity, suggest};
 use serde_json::{Value, json};
 
 use super::warn;
-use crate::catalogs;
+use crate::catalogs::{self, Source, Sources};
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
+use crate::failure::Failure;
 use crate::output::Output;
 
-pub fn tool_bench(args: &ToolBenchArgs, output: &Output) -> ExitCode {
+pub fn tool_bench(args: &ToolBenchArgs, output: &Output) -> Result<ExitCode, Failure> {
     match &args.command {
         ToolBenchCommand::Run(args) => run(args, output),
     }
 }
 
-fn run(args: &ToolBenchRunArgs, output: &Output) -> ExitCode {
-    let bench = match load(&args.spec) {
-        Ok(bench) => bench,
-        Err(problems) => {
-            output.talk(problems.render(output.talk_style().colour).trim_end());
-            return ExitCode::CouldNotRun;
-        }
-    };
+fn run(args: &ToolBenchRunArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let Sources { sources, secrets } = catalogs::named(&args.catalog, output)?;
+    let redactor = Redactor::new(secrets);
+    let bench = load(args, &sources, output).map_err(|failure| match failure {
+        Failure::Words(words) => Failure::Words(redactor.text(&words)),
+        other => other,
+    })?;
     warn(&bench.warnings, output);
     let mut mutations = bench.mutations;
     let listed = mutations.len();
@@ -42,15 +42,15 @@ fn run(args: &ToolBenchRunArgs, output: &Output) -> ExitCode {
     let report = tool_bench::run(&bench.tools, &bench.spec.intents, &mutations, &Tdqs);
     let reached = args.min_drop.map(|least| report.reaches(least));
     if args.json || args.format == Format::Json {
-        output.result(&format!("{:#}\n", machine(&report, args, reached)));
+        output.result(&redactor.text(&format!("{:#}\n", machine(&report, args, reached))));
     } else {
-        output.result(&pretty(&report, listed, args, reached));
+        output.result(&redactor.text(&pretty(&report, listed, args, reached)));
     }
-    match reached {
+    Ok(match reached {
         None | Some(Some(true)) => ExitCode::Passed,
         Some(Some(false)) => ExitCode::Failed,
         Some(None) => ExitCode::NoEvidence,
-    }
+    })
 }
 
 struct Loaded {
@@ -60,7 +60,8 @@ struct Loaded {
     warnings: Diagnostics,
 }
 
-fn load(path: &Path) -> Result<Loaded, Diagnostics> {
+fn load(args: &ToolBenchRunArgs, sources: &[Source], output: &Output) -> Result<Loaded, Failure> {
+    let path = &args.spec;
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
         let why = match error.kind() {
@@ -70,17 +71,29 @@ fn load(path: &Path) -> Result<Loaded, Diagnostics> {
         Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
     })?;
     let (spec, document) = mcptest_yaml::from_bytes::<BenchSpec>(&name, &bytes)?;
-    if let Some(problem) = spec.source_problem() {
-        return Err(place(&document, &problem, &[]).into());
+    if let Some(problem) = spec.source_problem().filter(|_| sources.is_empty()) {
+        return Err(Diagnostics::from(place(&document, &problem, &[])).into());
     }
-    let (tools, mut warnings) = match (&spec.catalog, &spec.catalog_path) {
-        (Some(catalog), _) => (catalog.0.clone(), Diagnostics::default()),
-        (None, Some(file)) => {
-            let beside = path.parent().unwrap_or(Path::new("")).join(file);
-            let catalog = catalogs::read(&beside)?;
-            (catalog.tools, catalog.warnings)
+    let beside;
+    let sources = match (sources, &spec.catalog, &spec.catalog_path) {
+        ([], None, Some(file)) => {
+            beside = [Source::File(path.parent().unwrap_or(Path::new("")).join(file))];
+            &beside
         }
-        (None, None) => (Vec::new(), Diagnostics::default()),
+        (sources, ..) => sources,
+    };
+    // Nothing is asked for where the spec itself has the tools.
+    let read = catalogs::read(sources, args.catalog.timeout, output)?;
+    let (tools, mut warnings) = match (&spec.catalog, read.is_empty()) {
+        (Some(catalog), true) => (catalog.0.clone(), Diagnostics::default()),
+        _ => read.into_iter().fold(
+            Default::default(),
+            |(mut tools, mut warnings): (Vec<Tool>, Diagnostics), catalog| {
+                tools.extend(catalog.tools);
+                warnings.0.extend(catalog.warnings.0);
+                (tools, warnings)
+            },
+        ),
     };
     let mutations = spec.mutations(&tools).map_err(|problems| {
         let placed = problems.iter().map(|problem| place(&document, problem, &tools));

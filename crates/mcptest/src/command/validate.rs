@@ -6,17 +6,12 @@ use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::json;
 
 use crate::cli::{Format, Purpose, ValidateArgs};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::suites;
 
-pub fn validate(args: &ValidateArgs, output: &Output) -> ExitCode {
-    let files = match suites::find(&args.suites) {
-        Ok(files) => files,
-        Err(words) => {
-            output.error(&words);
-            return ExitCode::CouldNotRun;
-        }
-    };
+pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let files = suites::find(&args.suites)?;
     let purpose = match args.purpose {
         Purpose::Run => LoadPurpose::Run,
         Purpose::Score => LoadPurpose::Score,
@@ -56,9 +51,9 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> ExitCode {
             }
         }
     }
-    if errors == 0 {
+    Ok(if errors == 0 {
         ExitCode::Passed
     } else {
         ExitCode::CouldNotRun
-    }
+    })
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::models::{AGENT, searches, suite};
+use crate::stand_in::StandIn;
 use crate::support::{Ran, files, folder, mcptest, ran, run};
 
 const TOOLS: &str = r#"
@@ -495,8 +497,14 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
     let dir = dir.path();
     assert_eq!(reported(dir, &["--record"]).code, 0);
     let whole = cassette(dir, "scripted");
+    let partials = || {
+        let mut all = files(&dir.join("cassettes"), "json");
+        all.retain(|path| mcptest_cassette::is_partial(path));
+        all
+    };
     let mut partial = 0;
     for round in 0..15_u64 {
+        partials().iter().for_each(|path| fs::remove_file(path).unwrap());
         let mut child = mcptest(dir)
             .env("MCPTEST", env!("CARGO_BIN_EXE_mcptest"))
             .args(["run", "s.yml", "--record", "--jobs", "2", "--reporter", "json=r.json"])
@@ -504,8 +512,11 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // Waiting is the point: the moment of the kill must vary over the length of a recording.
-        std::thread::sleep(Duration::from_millis(20 + (round * 37) % 400));
+        // The recording has begun; the moment of the kill varies over its length.
+        while partials().is_empty() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(round * 37 % 150));
         child.kill().unwrap();
         child.wait().unwrap();
         for path in files(&dir.join("cassettes"), "json") {
@@ -528,4 +539,56 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
         .collect();
     assert_eq!(left, Vec::<String>::new());
     assert_eq!(reported(dir, &["--replay-only"]).code, 0);
+}
+
+#[test]
+fn live_models_replay_with_the_network_cut_and_no_key() {
+    let stand_in = StandIn::start(searches);
+    let dir = suite(&stand_in, &AGENT.replace("    prompt:", "    runs: 10\n    prompt:"));
+    let dir = dir.path();
+    let run = |args: &[&str], key: bool| {
+        let mut command = mcptest(dir);
+        if key {
+            command.env("MY_PROVIDER_KEY", "pk-planted-42");
+        }
+        ran(&command
+            .args([&["run", "s.yml"], args, &REPORT].concat())
+            .output()
+            .unwrap())
+    };
+    let missing = run(&["--replay-only"], false);
+    assert_eq!(missing.code, 2);
+    assert_eq!(
+        missing.stdout.matches("there is no cassette").count(),
+        2 * 4,
+        "{}",
+        missing.stdout
+    );
+    let recorded = run(&["--record"], true);
+    assert_eq!(recorded.code, 0, "{}\n{}", recorded.stdout, recorded.stderr);
+    // Nobody listens there.
+    let text = fs::read_to_string(dir.join("s.yml")).unwrap();
+    let cut = text.replace(&stand_in.url(""), "http://127.0.0.1:1");
+    assert_ne!(cut, text);
+    fs::write(dir.join("s.yml"), &cut).unwrap();
+    for flags in [&[][..], &["--replay-only", "--jobs", "3"], &["--replay", "model"]] {
+        let replayed = run(flags, false);
+        assert_eq!(replayed.stdout, recorded.stdout, "{flags:?}: {}", replayed.stderr);
+    }
+    // One model of the four, as `--model` asks for it.
+    let one = run(&["--replay-only", "--model", "gpt-x"], false);
+    assert_eq!(one.code, 0, "{}\n{}", one.stdout, one.stderr);
+    let other = run(&["--replay-only", "--model", "gpt-y"], false);
+    assert_eq!(other.code, 2);
+    // What goes into every request is a part of what was recorded.
+    fs::write(dir.join("s.yml"), cut.replace("temperature: 0", "temperature: 1")).unwrap();
+    let changed = run(&[], false);
+    assert_eq!(changed.code, 2);
+    assert!(
+        changed
+            .stdout
+            .contains("settings: `body` was {\\\"temperature\\\":0}, is {\\\"temperature\\\":1}"),
+        "{}",
+        changed.stdout
+    );
 }

@@ -392,11 +392,15 @@ fn providers() -> String {
     )
 }
 
-/// `exit codes`, `lint rules`, `providers`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// `exit codes`, `reporters`, `lint rules`, `providers`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
         let rows = ExitCode::ALL.map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
         return table(&["code", "meaning"], &rows);
+    }
+    if title == "reporters" {
+        let rows = mcptest_report::REPORTERS.map(|(name, what, _)| vec![code(name), what.to_owned()]);
+        return table(&["reporter", "what it is"], &rows);
     }
     if title == "lint rules" {
         let rules = mcptest_core::lint::RULES;
@@ -433,6 +437,7 @@ fn generate(title: &str) -> String {
         "suite" => mcptest_suite::suite_schema(),
         "mock" => mcptest_mock::manifest_schema(),
         "report" => mcptest_report::report_schema(),
+        "comparison" => mcptest_report::comparison_schema(),
         "trace" => schemars::schema_for!(mcptest_core::trace::Trace).to_value(),
         other => panic!("unknown schema `{other}`"),
     };
@@ -443,7 +448,7 @@ fn generate(title: &str) -> String {
     };
     match what {
         // What a report must have is for its writer, not its reader.
-        "keys" => keys(&schema, part, name != "report"),
+        "keys" => keys(&schema, part, !matches!(name, "report" | "comparison")),
         "values" => {
             let values = part["oneOf"]
                 .as_array()

@@ -5,13 +5,19 @@
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
+//! | `budgets` | caps on money, tokens and time, and what was spent |
+//! | `decided` | tests that stop when they are decided |
+//! | `judges` | judged assertions: asked, recorded, scored, switched off, broken |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
+//! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `http` | suites with servers over streamable HTTP |
+//! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
 //! | `models` | live models: every dialect over HTTP, what models and providers do wrong, keys, overlap |
 //! | `mutation` | `mutate`: which changes to traces the gates notice |
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
+//! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -22,16 +28,22 @@
 
 mod bad_suites;
 mod bounds;
+mod budgets;
 mod cassettes;
+mod catalogs;
+mod decided;
 mod docs;
 mod doctor;
 mod examples;
 mod golden;
 mod http;
+mod judges;
+mod many;
 mod mock;
 mod models;
 mod mutation;
 mod proxy;
+mod reports;
 mod scoring;
 mod servers;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stand_in::{Answer, Seen, StandIn};
-use crate::support::{Ran, folder, mcptest, ran};
+use crate::support::{Ran, files, folder, mcptest, ran};
 
 const MANIFEST: &str = "
 mock_server:
@@ -13,7 +13,7 @@ mock_server:
 ";
 
 /// A suite with one server `s`, and providers at the stand-in.
-fn suite(stand_in: &StandIn, rest: &str) -> tempfile::TempDir {
+pub fn suite(stand_in: &StandIn, rest: &str) -> tempfile::TempDir {
     let text = format!(
         "servers: {{s: {{command: [mcptest, mock, --tools-from, m.yml]}}}}
 providers:
@@ -70,7 +70,7 @@ fn has_results(seen: &Seen) -> bool {
 }
 
 /// Calls `search` once and then answers, in whichever dialect it is asked.
-fn searches(seen: &Seen, _: usize) -> Answer {
+pub fn searches(seen: &Seen, _: usize) -> Answer {
     let done = has_results(seen);
     Answer::ok(match seen.path.as_str() {
         "/v1/messages" => {
@@ -112,7 +112,7 @@ fn searches(seen: &Seen, _: usize) -> Answer {
     })
 }
 
-const AGENT: &str = "
+pub const AGENT: &str = "
 agents:
   - name: searches
     models: [claude-x, gpt-x, gemini-x, mine/m]
@@ -169,6 +169,50 @@ fn every_dialect_leaves_the_same_evidence() {
         (&mine.body["temperature"], &mine.body["model"]),
         (&json!(0), &json!("m"))
     );
+}
+
+#[test]
+fn a_streamed_answer_leaves_the_evidence_of_a_whole_one() {
+    let event = |delta: Value, reason: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!(
+            "data: {}\n\n",
+            json!({"object": "chat.completion.chunk", "choices": [choice]})
+        )
+    };
+    let stand_in = StandIn::start(move |seen, _| {
+        assert_eq!(seen.body["stream"], true);
+        let mut parts = if has_results(seen) {
+            vec![
+                event(json!({"role": "assistant", "content": "Fou"}), None),
+                event(json!({"content": "nd."}), Some("stop")),
+            ]
+        } else {
+            let call = |more: Value| json!({"tool_calls": [more]});
+            let begin = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{\"q\":"}});
+            vec![
+                event(call(begin), None),
+                ": still there\n\n".to_owned(),
+                event(call(json!({"index": 0, "function": {"arguments": "\"cats\"}"}})), None),
+                event(json!({}), Some("tool_calls")),
+            ]
+        };
+        let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110});
+        parts.push(format!(
+            "data: {}\n\ndata: [DONE]\n\n",
+            json!({"choices": [], "usage": usage})
+        ));
+        Answer::Stream { parts, cut: false }
+    });
+    let dir = suite(&stand_in, AGENT);
+    let text = std::fs::read_to_string(dir.path().join("s.yml")).unwrap();
+    let text = text.replace("api_key_env: MY_PROVIDER_KEY", "stream: true");
+    std::fs::write(dir.path().join("s.yml"), text).unwrap();
+    let ran = run(&dir, &["--model", "mine/m"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let trace = &ran.json()["tests"][0]["runs"][0]["trace"];
+    assert_eq!(trace["conversation"]["tokens"]["total"], 220);
+    assert_eq!(trace["conversation"]["turns"][2]["stop_reason"], "stop");
 }
 
 #[test]
@@ -260,6 +304,14 @@ fn a_key_that_a_server_or_a_model_repeats_is_hidden() {
         }
         assert!(out.contains("[redacted]"), "{out}");
     }
+    run(&dir, &["--record"]);
+    let cassettes = files(&dir.path().join("cassettes"), "json");
+    assert_eq!(cassettes.len(), 1);
+    let text = std::fs::read_to_string(&cassettes[0]).unwrap();
+    assert!(
+        !text.contains("pk-planted") && text.contains("Bearer [redacted]"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -151,7 +151,9 @@ fn a_program_that_is_not_there() {
 /// Starts a run that hangs in a call, sends it a signal, and gives what came of it.
 fn interrupt(dir: &Path, mark: &str, signal: &str) -> Ran {
     let child = mcptest(dir)
-        .args(["run", "s.yml", "--reporter", "json", "--timeout", "60s"])
+        .args(["run", "s.yml", "--timeout", "60s"])
+        .args(["--reporter", "json", "--reporter", "junit=r.xml"])
+        .args(["--reporter", "markdown=r.md", "--reporter", "pretty=r.txt"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -195,6 +197,15 @@ tools:
         assert_eq!(report["interrupted"], true);
         assert_eq!(report["tests"].as_array().unwrap().len(), 1);
         assert_eq!(report["tests"][0]["name"], "good call");
+        assert_eq!(report["not_run"][0]["name"], "slow call");
+        for (file, told) in [
+            ("r.xml", "<skipped message=\"not run\"/>"),
+            ("r.md", "1 test: 1 passed, 1 not run (interrupted)."),
+            ("r.txt", "1 test: 1 passed, 1 not run (interrupted)\n"),
+        ] {
+            let text = std::fs::read_to_string(dir.path().join(file)).unwrap();
+            assert!(text.contains(told), "{file}: {text}");
+        }
         assert_none_left(mark);
     }
 }

@@ -1,0 +1,104 @@
+//! What a schema amounts to: references followed, unions taken apart.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::keywords::is_rule;
+
+pub(super) fn has_refs(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.contains_key("$ref") || map.values().any(has_refs),
+        Value::Array(items) => items.iter().any(has_refs),
+        _ => false,
+    }
+}
+
+/// The schema behind a local reference or an `allOf` of one, with what stands beside it put over it, and the last reference followed.
+pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>, Option<String>) {
+    let mut schema = Cow::Borrowed(schema);
+    let mut reference = None;
+    // A chain that is longer than this goes in a circle.
+    for _ in 0..32 {
+        let Value::Object(map) = schema.as_ref() else { break };
+        let (keyword, target) = match (map.get("$ref"), map.get("allOf")) {
+            (Some(Value::String(written)), _) if written.starts_with('#') => {
+                let Some(target) = root.pointer(written.trim_start_matches('#')) else {
+                    break;
+                };
+                reference = Some(written.clone());
+                ("$ref", target.clone())
+            }
+            (None, Some(Value::Array(parts))) if parts.len() == 1 => ("allOf", parts[0].clone()),
+            _ => break,
+        };
+        let beside = map.iter().filter(|(key, _)| *key != keyword);
+        schema = Cow::Owned(match target {
+            Value::Object(mut target) => {
+                target.extend(beside.map(|(key, value)| (key.clone(), value.clone())));
+                Value::Object(target)
+            }
+            other => other,
+        });
+    }
+    (schema, reference)
+}
+
+/// The rules of a schema: `true` has none. Nothing for `false`, and for what is no schema.
+pub(super) fn as_rules(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
+    match schema {
+        Value::Object(map) => Some(Cow::Borrowed(map)),
+        Value::Bool(true) => Some(Cow::Owned(Map::new())),
+        _ => None,
+    }
+}
+
+pub(super) fn union(schema: &Map<String, Value>) -> Option<(&str, &Vec<Value>)> {
+    ["anyOf", "oneOf"]
+        .into_iter()
+        .find_map(|keyword| Some((keyword, schema.get(keyword)?.as_array()?)))
+}
+
+/// Whether a schema is nothing but alternatives. One without any is its own only alternative.
+pub(super) fn is_plain_union(schema: &Map<String, Value>) -> bool {
+    match union(schema) {
+        Some((keyword, _)) => schema.keys().all(|key| key == keyword || !is_rule(key)),
+        None => true,
+    }
+}
+
+/// The alternatives of a schema with their places; several types are alternatives too.
+pub(super) fn split(at: &str, schema: &Map<String, Value>) -> Vec<(String, Value)> {
+    let without_words = || -> Map<String, Value> {
+        schema
+            .iter()
+            .filter(|(key, _)| is_rule(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    if let Some((keyword, branches)) = union(schema) {
+        let place = |(index, branch): (usize, &Value)| (format!("{at}/{keyword}/{index}"), branch.clone());
+        return branches.iter().enumerate().map(place).collect();
+    }
+    match schema.get("type").and_then(Value::as_array) {
+        Some(types) => types
+            .iter()
+            .map(|one| {
+                let mut branch = without_words();
+                branch.insert("type".into(), one.clone());
+                (format!("{at}/type"), Value::Object(branch))
+            })
+            .collect(),
+        None => vec![(at.to_owned(), Value::Object(without_words()))],
+    }
+}
+
+pub(super) fn required(schema: &Map<String, Value>) -> BTreeSet<String> {
+    let list = schema.get("required").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,449 @@
+//! What changed from one report to another, test by test.
+//!
+//! Pure: two reports in, a [`Comparison`] out. Only what differs is in it, so a report compared with itself leaves nothing.
+//!
+//! A *flip* is a verdict, a gate or a single bound that changed sides:
+//!
+//! | flip | from | to |
+//! |---|---|---|
+//! | `regressed` | pass | fail |
+//! | `fixed` | fail | pass |
+//! | `lost` | pass | no evidence, error, or not run |
+//! | `regained` | no evidence or error | pass |
+//!
+//! Whether a higher figure is better is the bounds' business; a figure that moved within its bounds is told, and is no flip.
+
+mod markdown;
+mod pretty;
+
+pub(crate) use pretty::verdict_word;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mcptest_core::eval::GateOutcome;
+use mcptest_core::expect::Assertion;
+use mcptest_core::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Number, Value};
+
+use crate::exit_code::ExitCode;
+use crate::model::{CaseId, Report, SCHEMA_VERSION, TestReport};
+use crate::reporter::Style;
+
+/// What differs between two reports.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The version of the format.
+    pub schema_version: u32,
+    /// What the process exits with: 1 if anything regressed, else 3 if anything was lost, else 0.
+    pub exit_code: ExitCode,
+    /// How many tests changed how.
+    pub counts: Counts,
+    /// The tests that differ: in the order of the current report, then those that it does not have.
+    pub cases: Vec<CaseChange>,
+}
+
+/// How many tests changed how, each counted once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Counts {
+    /// Something passed before and fails now.
+    pub regressed: usize,
+    /// Something passed before and can no longer be judged.
+    pub lost: usize,
+    /// Something failed before and passes now.
+    pub fixed: usize,
+    /// Something could not be judged before and passes now.
+    pub regained: usize,
+    /// Other figures.
+    pub changed: usize,
+    /// Not in the baseline.
+    pub added: usize,
+    /// Only in the baseline.
+    pub removed: usize,
+    /// In both, without any difference.
+    pub unchanged: usize,
+}
+
+/// A side that was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Flip {
+    /// It passed and fails.
+    Regressed,
+    /// It passed and is no longer judged.
+    Lost,
+    /// It failed and passes.
+    Fixed,
+    /// It was not judged and passes.
+    Regained,
+}
+
+/// What became of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// At least one flip of this kind; the gravest is told, in the order regressed, lost, fixed, regained.
+    Regressed,
+    /// See `regressed`.
+    Lost,
+    /// See `regressed`.
+    Fixed,
+    /// See `regressed`.
+    Regained,
+    /// No flip, but figures or verdicts differ.
+    Changed,
+    /// Not in the baseline.
+    Added,
+    /// Only in the baseline.
+    Removed,
+}
+
+/// Before and now.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Pair<T> {
+    /// In the baseline; `null` if it was not there.
+    pub old: Option<T>,
+    /// In the current report; `null` if it is not there.
+    pub new: Option<T>,
+}
+
+/// A test that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CaseChange {
+    /// Which test, with which model.
+    #[serde(flatten)]
+    pub id: CaseId,
+    /// What became of it.
+    pub change: Change,
+    /// Its verdict.
+    pub verdict: Pair<Verdict>,
+    /// Set if the verdict changed sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flip: Option<Flip>,
+    /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`, `tokens.max`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Delta>,
+    /// Its gates that differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateChange>,
+}
+
+/// A gate that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GateChange {
+    /// The block's name.
+    pub block: String,
+    /// Its verdict.
+    pub verdict: Pair<Verdict>,
+    /// Set if the verdict changed sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flip: Option<Flip>,
+    /// Its figures that differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Delta>,
+    /// Its bounds that changed sides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<BoundFlip>,
+}
+
+/// A figure that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Delta {
+    /// Its full name.
+    pub name: String,
+    /// In the baseline; `null` if it was undefined or not there.
+    pub old: Value,
+    /// In the current report; `null` if it is undefined or not there.
+    pub new: Value,
+    /// `new` less `old`, where both are numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Number>,
+}
+
+/// A bound that changed sides.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct BoundFlip {
+    /// The figure it is about.
+    pub target: String,
+    /// What it must look like.
+    pub matcher: Value,
+    /// Which way.
+    pub flip: Flip,
+}
+
+impl Comparison {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+}
+
+/// Compares two reports.
+#[must_use]
+pub fn compare(baseline: &Report, current: &Report) -> Comparison {
+    let mut counts = Counts::default();
+    let mut cases = Vec::new();
+    for (old, new) in pairs(baseline, current) {
+        let meant_to_run = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
+        match change_of(old, new, meant_to_run) {
+            Some(change) => cases.push(change),
+            None => counts.unchanged += 1,
+        }
+    }
+    for case in &cases {
+        *counts.of(case.change) += 1;
+    }
+    let exit_code = match counts {
+        Counts { regressed: 1.., .. } => ExitCode::Failed,
+        Counts { lost: 1.., .. } => ExitCode::NoEvidence,
+        _ => ExitCode::Passed,
+    };
+    Comparison {
+        schema_version: SCHEMA_VERSION,
+        exit_code,
+        counts,
+        cases,
+    }
+}
+
+impl Counts {
+    fn of(&mut self, change: Change) -> &mut usize {
+        match change {
+            Change::Regressed => &mut self.regressed,
+            Change::Lost => &mut self.lost,
+            Change::Fixed => &mut self.fixed,
+            Change::Regained => &mut self.regained,
+            Change::Changed => &mut self.changed,
+            Change::Added => &mut self.added,
+            Change::Removed => &mut self.removed,
+        }
+    }
+}
+
+type Sides<'a> = (Option<&'a TestReport>, Option<&'a TestReport>);
+
+/// Each test with its counterpart: of the same suite, name and model; else of the same name and model, for a suite that was renamed. Of
+/// several with one name, the first meets the first.
+fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
+    let mut partner: Vec<Option<&TestReport>> = vec![None; current.tests.len()];
+    let mut left: Vec<&TestReport> = baseline.tests.iter().collect();
+    for ignore_suite in [false, true] {
+        let key = |test: &TestReport| {
+            let mut id = test.id();
+            if ignore_suite {
+                id.suite.clear();
+            }
+            id
+        };
+        let mut waiting: BTreeMap<CaseId, VecDeque<usize>> = BTreeMap::new();
+        for (at, test) in current.tests.iter().enumerate() {
+            if partner[at].is_none() {
+                waiting.entry(key(test)).or_default().push_back(at);
+            }
+        }
+        left.retain(|old| match waiting.get_mut(&key(old)).and_then(VecDeque::pop_front) {
+            Some(at) => {
+                partner[at] = Some(old);
+                false
+            }
+            None => true,
+        });
+    }
+    let there = current.tests.iter().zip(partner).map(|(new, old)| (old, Some(new)));
+    there.chain(left.into_iter().map(|old| (Some(old), None))).collect()
+}
+
+/// Nothing if nothing differs. `meant_to_run`: the current report says that it was to be run and was not.
+fn change_of(old: Option<&TestReport>, new: Option<&TestReport>, meant_to_run: bool) -> Option<CaseChange> {
+    let id = new.or(old)?.id();
+    let verdict = Pair {
+        old: old.map(|test| test.verdict),
+        new: new.map(|test| test.verdict),
+    };
+    let flip = match (verdict.old, meant_to_run) {
+        (Some(Verdict::Pass), true) => Some(Flip::Lost),
+        _ => flip(&verdict),
+    };
+    // A test that is only on one side is told by its verdict.
+    let figures = match (old, new) {
+        (Some(old), Some(new)) => deltas(&figures(old), &figures(new)),
+        _ => Vec::new(),
+    };
+    let gates = gate_changes(old, new);
+    let flips = || {
+        let of_gates = gates.iter().flat_map(|gate| {
+            let of_bounds = gate.bounds.iter().map(|bound| bound.flip);
+            gate.flip.into_iter().chain(of_bounds)
+        });
+        flip.into_iter().chain(of_gates)
+    };
+    let is = |wanted: Flip| flips().any(|flip| flip == wanted);
+    let change = match (old, new) {
+        _ if is(Flip::Regressed) => Change::Regressed,
+        _ if is(Flip::Lost) => Change::Lost,
+        (None, _) => Change::Added,
+        (_, None) => Change::Removed,
+        _ if is(Flip::Fixed) => Change::Fixed,
+        _ if is(Flip::Regained) => Change::Regained,
+        _ if verdict.old == verdict.new && figures.is_empty() && gates.is_empty() => return None,
+        _ => Change::Changed,
+    };
+    Some(CaseChange {
+        id,
+        change,
+        verdict,
+        flip,
+        figures,
+        gates,
+    })
+}
+
+/// What was not there on one side did not change sides.
+fn flip(verdict: &Pair<Verdict>) -> Option<Flip> {
+    match (verdict.old?, verdict.new?) {
+        (Verdict::Pass, Verdict::Fail) => Some(Flip::Regressed),
+        (Verdict::Fail, Verdict::Pass) => Some(Flip::Fixed),
+        (Verdict::Pass, Verdict::NoEvidence | Verdict::Error) => Some(Flip::Lost),
+        (Verdict::NoEvidence | Verdict::Error, Verdict::Pass) => Some(Flip::Regained),
+        _ => None,
+    }
+}
+
+/// What can be said about any test from its runs alone.
+fn figures(test: &TestReport) -> Map<String, Value> {
+    let mut figures = Map::new();
+    if test.runs.is_empty() {
+        return figures;
+    }
+    let passed = test.runs.iter().filter(|run| run.verdict == Verdict::Pass).count();
+    figures.insert("runs.total".to_owned(), test.runs.len().into());
+    figures.insert("runs.passed".to_owned(), passed.into());
+    let mut tokens: Vec<u64> = test.runs.iter().filter_map(|run| run.trace.total_tokens()).collect();
+    tokens.sort_unstable();
+    if let Some(most) = tokens.last() {
+        let (low, high) = (tokens[(tokens.len() - 1) / 2], tokens[tokens.len() / 2]);
+        // The mean of the middle two, down, without their sum.
+        figures.insert("tokens.median".to_owned(), (low + (high - low) / 2).into());
+        figures.insert("tokens.max".to_owned(), (*most).into());
+    }
+    figures
+}
+
+/// The figures that differ, in the order of the new side, then those that only the old one has.
+fn deltas(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Delta> {
+    let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
+    names
+        .filter_map(|name| {
+            let side = |side: &Map<String, Value>| side.get(name).cloned().unwrap_or(Value::Null);
+            let (old, new) = (side(old), side(new));
+            (old != new).then(|| Delta {
+                name: name.clone(),
+                delta: difference(&old, &new),
+                old,
+                new,
+            })
+        })
+        .collect()
+}
+
+/// `new` less `old`. Whole numbers exactly, fractions to the sixth place: 0.8 less 0.5 is 0.3.
+fn difference(old: &Value, new: &Value) -> Option<Number> {
+    let whole = |value: &Value| {
+        value
+            .as_i64()
+            .map(i128::from)
+            .or_else(|| value.as_u64().map(i128::from))
+    };
+    if let (Some(old), Some(new)) = (whole(old), whole(new)) {
+        return Number::from_i128(new - old);
+    }
+    const PLACES: f64 = 1e6;
+    let exact = new.as_f64()? - old.as_f64()?;
+    let rounded = (exact * PLACES).round() / PLACES;
+    // Too large to have such places.
+    Number::from_f64(if rounded.is_finite() { rounded } else { exact })
+}
+
+fn gate_changes(old: Option<&TestReport>, new: Option<&TestReport>) -> Vec<GateChange> {
+    let (Some(old), Some(new)) = (old, new) else {
+        return Vec::new();
+    };
+    let find = |test: &TestReport, block: &str| test.gates.iter().find(|gate| gate.block == block).cloned();
+    let only_old = old.gates.iter().filter(|gate| find(new, &gate.block).is_none());
+    new.gates
+        .iter()
+        .chain(only_old)
+        .filter_map(|gate| gate_change(find(old, &gate.block).as_ref(), find(new, &gate.block).as_ref()))
+        .collect()
+}
+
+fn gate_change(old: Option<&GateOutcome>, new: Option<&GateOutcome>) -> Option<GateChange> {
+    let verdict = Pair {
+        old: old.map(|gate| gate.verdict),
+        new: new.map(|gate| gate.verdict),
+    };
+    let nothing = Map::new();
+    let values = |side: Option<&GateOutcome>| side.map_or(&nothing, |gate| &gate.values).clone();
+    let bounds = |side: Option<&GateOutcome>| side.map(|gate| gate.assertions.clone()).unwrap_or_default();
+    let change = GateChange {
+        block: new.or(old)?.block.clone(),
+        flip: flip(&verdict),
+        values: deltas(&values(old), &values(new)),
+        bounds: bound_flips(&bounds(old), &bounds(new)),
+        verdict,
+    };
+    let same = change.verdict.old == change.verdict.new && change.values.is_empty() && change.bounds.is_empty();
+    (!same).then_some(change)
+}
+
+/// Bounds that both sides have, word for word. A bound that was moved is another bound.
+fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
+    let mut left: Vec<&Assertion> = old.iter().collect();
+    let mut flips = Vec::new();
+    for now in new {
+        let same = |then: &&Assertion| then.target == now.target && then.matcher == now.matcher;
+        let Some(at) = left.iter().position(same) else {
+            continue;
+        };
+        let flip = match (left.remove(at).passed, now.passed) {
+            (true, false) => Flip::Regressed,
+            (false, true) => Flip::Fixed,
+            _ => continue,
+        };
+        flips.push(BoundFlip {
+            target: now.target.clone(),
+            matcher: now.matcher.clone(),
+            flip,
+        });
+    }
+    flips
+}
+
+type Render = fn(&Comparison, Style) -> String;
+
+/// The reporters that can show a comparison.
+const RENDERERS: [(&str, Render); 3] = [
+    ("pretty", pretty::render),
+    ("json", |comparison, _| crate::reporter::json::pretty_json(comparison)),
+    ("markdown", markdown::render),
+];
+
+/// Renders with the reporter of this name.
+///
+/// # Errors
+/// A reporter that has no form for comparisons, with those that have.
+pub fn render(name: &str, comparison: &Comparison, style: Style) -> Result<String, String> {
+    let found = RENDERERS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, render)| render(comparison, style)).ok_or_else(|| {
+        let known: Vec<&str> = RENDERERS.iter().map(|(known, _)| *known).collect();
+        format!(
+            "the reporter `{name}` cannot show a comparison; these can: {}",
+            known.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! A comparison for people.
+
+use anstyle::{AnsiColor, Style as Paint};
+use mcptest_core::text::{one_line, shorten};
+use mcptest_core::verdict::Verdict;
+use serde_json::Value;
+
+use super::{CaseChange, Change, Comparison, Delta, Flip, Pair};
+use crate::reporter::Style;
+use crate::reporter::pretty::{line, paint};
+
+/// Longest value shown in full.
+const WIDEST: usize = 120;
+
+pub(super) fn render(comparison: &Comparison, style: Style) -> String {
+    let mut out = String::new();
+    let mut suite = None;
+    for case in &comparison.cases {
+        if suite != Some(&case.id.suite) {
+            if suite.is_some() {
+                out.push('\n');
+            }
+            line(&mut out, &paint(style, Paint::new().bold(), &one_line(&case.id.suite)));
+            suite = Some(&case.id.suite);
+        }
+        write_case(&mut out, case, style);
+    }
+    if !comparison.is_empty() {
+        out.push('\n');
+    }
+    line(&mut out, &totals(comparison));
+    out
+}
+
+fn write_case(out: &mut String, case: &CaseChange, style: Style) {
+    let name = match &case.id.model {
+        Some(model) => format!("{} [{model}]", case.id.name),
+        None => case.id.name.clone(),
+    };
+    let word = format!("{:<9}", word(case.change).to_uppercase());
+    line(
+        out,
+        &format!(
+            "  {}  {}  {}",
+            paint(style, colour(case.change).bold(), &word),
+            one_line(&name),
+            verdicts(&case.verdict)
+        ),
+    );
+    for delta in &case.figures {
+        line(out, &format!("             {}", figure(delta)));
+    }
+    for gate in &case.gates {
+        let flip = gate
+            .flip
+            .map(|flip| format!("  {}", flag(flip, style)))
+            .unwrap_or_default();
+        line(
+            out,
+            &format!(
+                "             {}: {}{flip}",
+                one_line(&gate.block),
+                verdicts(&gate.verdict)
+            ),
+        );
+        for delta in &gate.values {
+            line(out, &format!("               {}", figure(delta)));
+        }
+        for bound in &gate.bounds {
+            let bound_text = shorten(&one_line(&bound.matcher.to_string()), WIDEST);
+            line(
+                out,
+                &format!(
+                    "               {} {bound_text}  {}",
+                    one_line(&bound.target),
+                    flag(bound.flip, style)
+                ),
+            );
+        }
+    }
+}
+
+/// `90 -> 70 (-20)`.
+pub(super) fn figure(delta: &Delta) -> String {
+    let value = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        other => shorten(&one_line(&other.to_string()), WIDEST),
+    };
+    let signed = delta.delta.as_ref().map(signed).unwrap_or_default();
+    format!(
+        "{}  {} -> {}{signed}",
+        one_line(&delta.name),
+        value(&delta.old),
+        value(&delta.new)
+    )
+}
+
+fn signed(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    if text.starts_with('-') {
+        format!(" ({text})")
+    } else {
+        format!(" (+{text})")
+    }
+}
+
+pub(super) fn verdicts(pair: &Pair<Verdict>) -> String {
+    let word = |verdict: Option<Verdict>| verdict.map_or("none", verdict_word);
+    if pair.old == pair.new {
+        word(pair.new).to_owned()
+    } else {
+        format!("{} -> {}", word(pair.old), word(pair.new))
+    }
+}
+
+/// The word of the JSON report.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::NoEvidence => "no_evidence",
+        Verdict::Fail => "fail",
+        Verdict::Error => "error",
+    }
+}
+
+pub(super) fn word(change: Change) -> &'static str {
+    match change {
+        Change::Regressed => "regressed",
+        Change::Lost => "lost",
+        Change::Fixed => "fixed",
+        Change::Regained => "regained",
+        Change::Changed => "changed",
+        Change::Added => "added",
+        Change::Removed => "removed",
+    }
+}
+
+pub(super) fn flip_word(flip: Flip) -> &'static str {
+    match flip {
+        Flip::Regressed => "regressed",
+        Flip::Lost => "lost",
+        Flip::Fixed => "fixed",
+        Flip::Regained => "regained",
+    }
+}
+
+fn flag(flip: Flip, style: Style) -> String {
+    let colour = match flip {
+        Flip::Regressed => AnsiColor::Red,
+        Flip::Lost => AnsiColor::Yellow,
+        Flip::Fixed | Flip::Regained => AnsiColor::Green,
+    };
+    let paint_with = Paint::new().fg_color(Some(colour.into())).bold();
+    paint(style, paint_with, &format!("[{}]", flip_word(flip).to_uppercase()))
+}
+
+fn colour(change: Change) -> Paint {
+    let colour = match change {
+        Change::Regressed => AnsiColor::Red,
+        Change::Lost => AnsiColor::Yellow,
+        Change::Fixed | Change::Regained => AnsiColor::Green,
+        Change::Changed | Change::Added | Change::Removed => AnsiColor::Cyan,
+    };
+    Paint::new().fg_color(Some(colour.into()))
+}
+
+/// `5 tests: 1 regressed, 4 unchanged`.
+pub(super) fn totals(comparison: &Comparison) -> String {
+    let counts = comparison.counts;
+    let parts = [
+        (counts.regressed, "regressed"),
+        (counts.lost, "lost"),
+        (counts.fixed, "fixed"),
+        (counts.regained, "regained"),
+        (counts.changed, "changed"),
+        (counts.added, "added"),
+        (counts.removed, "removed"),
+        (counts.unchanged, "unchanged"),
+    ];
+    let total: usize = parts.iter().map(|(count, _)| count).sum();
+    let plural = if total == 1 { "test" } else { "tests" };
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    if told.is_empty() {
+        "0 tests".to_owned()
+    } else {
+        format!("{total} {plural}: {}", told.join(", "))
+    }
+}

@@ -1,0 +1,291 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::model::Kind;
+use crate::samples::{assertion, floor, run, test};
+
+fn report(tests: Vec<TestReport>) -> Report {
+    Report::conclude(tests, false)
+}
+
+fn with_floor(name: &str, verdict: Verdict, rate: u64) -> TestReport {
+    let mut test = test(name, Some("m"), verdict);
+    test.gates.push(floor(verdict, rate));
+    test
+}
+
+#[test]
+fn a_floor_that_broke_is_a_regression_with_its_figures() {
+    let comparison = compare(
+        &report(vec![
+            with_floor("a", Verdict::Pass, 90),
+            with_floor("b", Verdict::Pass, 100),
+        ]),
+        &report(vec![
+            with_floor("a", Verdict::Fail, 70),
+            with_floor("b", Verdict::Pass, 100),
+        ]),
+    );
+    assert_eq!(comparison.exit_code, ExitCode::Failed);
+    assert_eq!((comparison.counts.regressed, comparison.counts.unchanged), (1, 1));
+    let [case] = comparison.cases.as_slice() else {
+        panic!("{comparison:#?}")
+    };
+    assert_eq!((case.change, case.flip), (Change::Regressed, Some(Flip::Regressed)));
+    let gate = &case.gates[0];
+    assert_eq!(gate.flip, Some(Flip::Regressed));
+    assert_eq!(
+        serde_json::to_value(&gate.values[0]).unwrap(),
+        json!({"name": "floor.selection_rate", "old": 90, "new": 70, "delta": -20})
+    );
+    assert_eq!(
+        serde_json::to_value(&gate.bounds[0]).unwrap(),
+        json!({"target": "floor.passed", "matcher": {">=": 1}, "flip": "regressed"})
+    );
+    assert_eq!(
+        serde_json::to_value(&case.figures).unwrap(),
+        json!([{"name": "runs.passed", "old": 1, "new": 0, "delta": -1}])
+    );
+}
+
+#[test]
+fn a_broken_bound_is_told_even_where_the_gate_failed_before() {
+    let gate = |first, second| {
+        let mut gate = floor(Verdict::Fail, 50);
+        gate.assertions = vec![
+            assertion("floor.passed", json!({">=": 1}), json!(0), first),
+            assertion("floor.selection_rate", json!({">=": 50}), json!(0), second),
+        ];
+        let mut test = test("a", None, Verdict::Fail);
+        test.gates.push(gate);
+        report(vec![test])
+    };
+    let comparison = compare(&gate(false, true), &gate(false, false));
+    assert_eq!(comparison.counts.regressed, 1);
+    assert_eq!(comparison.cases[0].gates[0].bounds.len(), 1);
+    assert_eq!(compare(&gate(false, false), &gate(false, true)).counts.fixed, 1);
+    // One the one way, one the other: the gravest is told.
+    assert_eq!(compare(&gate(true, false), &gate(false, true)).counts.regressed, 1);
+}
+
+#[test]
+fn what_broke_is_lost_and_no_regression() {
+    let verdict = |verdict| report(vec![test("a", None, verdict)]);
+    for (old, new, change, code) in [
+        (Verdict::Pass, Verdict::Error, Change::Lost, 3),
+        (Verdict::Pass, Verdict::NoEvidence, Change::Lost, 3),
+        (Verdict::Error, Verdict::Pass, Change::Regained, 0),
+        (Verdict::Error, Verdict::Fail, Change::Changed, 0),
+        (Verdict::Fail, Verdict::Pass, Change::Fixed, 0),
+        (Verdict::Pass, Verdict::Fail, Change::Regressed, 1),
+    ] {
+        let comparison = compare(&verdict(old), &verdict(new));
+        assert_eq!(comparison.cases[0].change, change, "{old:?} {new:?}");
+        assert_eq!(u8::from(comparison.exit_code), code, "{old:?} {new:?}");
+    }
+}
+
+#[test]
+fn added_removed_and_not_run_are_kept_apart() {
+    let baseline = report(vec![
+        test("stays", None, Verdict::Pass),
+        test("goes", None, Verdict::Pass),
+    ]);
+    let mut current = report(vec![
+        test("comes", None, Verdict::Fail),
+        test("stays", None, Verdict::Pass),
+    ]);
+    let changes = |comparison: &Comparison| -> Vec<(String, Change)> {
+        let changed = comparison.cases.iter();
+        changed.map(|case| (case.id.name.clone(), case.change)).collect()
+    };
+    let comparison = compare(&baseline, &current);
+    assert_eq!(
+        changes(&comparison),
+        [
+            ("comes".to_owned(), Change::Added),
+            ("goes".to_owned(), Change::Removed)
+        ]
+    );
+    assert_eq!(comparison.exit_code, ExitCode::Passed);
+    current.not_run = vec![baseline.tests[1].id()];
+    let comparison = compare(&baseline, &current);
+    assert_eq!(changes(&comparison)[1], ("goes".to_owned(), Change::Lost));
+    assert_eq!(comparison.exit_code, ExitCode::NoEvidence);
+}
+
+#[test]
+fn tests_of_the_same_name_meet_in_their_order() {
+    let both = report(vec![test("a", None, Verdict::Pass), test("a", None, Verdict::Fail)]);
+    assert!(compare(&both, &both).is_empty());
+    let fewer = report(vec![test("a", None, Verdict::Pass)]);
+    assert_eq!(compare(&both, &fewer).counts.removed, 1);
+}
+
+#[test]
+fn a_renamed_suite_is_still_the_suite() {
+    let baseline = report(vec![test("a", None, Verdict::Pass), test("b", None, Verdict::Pass)]);
+    let mut current = report(vec![test("a", None, Verdict::Fail), test("b", None, Verdict::Pass)]);
+    for test in &mut current.tests {
+        test.suite = "renamed".to_owned();
+    }
+    let comparison = compare(&baseline, &current);
+    assert_eq!((comparison.counts.regressed, comparison.counts.unchanged), (1, 1));
+    // Where the suite has such a test itself, that one is meant.
+    current.tests.push(test("a", None, Verdict::Pass));
+    let comparison = compare(&baseline, &current);
+    assert_eq!((comparison.counts.added, comparison.counts.unchanged), (1, 2));
+}
+
+#[test]
+fn differences_are_exact() {
+    let of = |old: Value, new: Value| difference(&old, &new).map(|number| number.to_string());
+    assert_eq!(of(json!(0.5), json!(0.8)).unwrap(), "0.3");
+    assert_eq!(of(json!(0), json!(u64::MAX)).unwrap(), u64::MAX.to_string());
+    assert_eq!(of(json!(i64::MIN), json!(0)).unwrap(), "9223372036854775808");
+    assert_eq!(of(json!(1), json!(0.25)).unwrap(), "-0.75");
+    assert_eq!(of(json!(1e308), json!(-1e308)), None, "there is no such number");
+    assert_eq!(of(json!(null), json!(1)), None);
+    assert_eq!(of(json!([1]), json!([2])), None);
+}
+
+#[test]
+fn tokens_are_those_that_are_known() {
+    let mut several = test("a", None, Verdict::Pass);
+    several.runs = vec![
+        run(1, "a #1", Verdict::Pass, Some(u64::MAX)),
+        run(2, "a #2", Verdict::Fail, None),
+        run(3, "a #3", Verdict::Pass, Some(u64::MAX - 3)),
+    ];
+    let figures = figures(&several);
+    assert_eq!(figures["runs.total"], 3);
+    assert_eq!(figures["runs.passed"], 2);
+    assert_eq!(figures["tokens.median"], u64::MAX - 2);
+    several.runs.clear();
+    several.kind = Kind::ToolQuality;
+    assert!(super::figures(&several).is_empty());
+}
+
+#[test]
+fn only_some_reporters_compare() {
+    let nothing = compare(&report(Vec::new()), &report(Vec::new()));
+    assert_eq!(
+        render("junit", &nothing, Style::default()).unwrap_err(),
+        "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown"
+    );
+    for (name, _) in RENDERERS {
+        assert!(crate::reporter::find(name).is_some(), "{name}");
+        assert!(render(name, &nothing, Style::default()).unwrap().ends_with('\n'));
+    }
+}
+
+fn verdicts() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        Just(Verdict::Pass),
+        Just(Verdict::Fail),
+        Just(Verdict::NoEvidence),
+        Just(Verdict::Error)
+    ]
+}
+
+fn tests() -> impl Strategy<Value = TestReport> {
+    let runs = proptest::collection::vec((verdicts(), proptest::option::of(0..3_u64)), 0..3);
+    let gates = proptest::collection::vec((0..2_usize, verdicts(), 0..3_u64, any::<bool>()), 0..3);
+    (0..3_u8, 0..2_u8, verdicts(), runs, gates).prop_map(|(name, suite, verdict, runs, gates)| {
+        let mut test = test(&format!("t{name}"), Some("m"), verdict);
+        test.suite = format!("s{suite}");
+        test.runs = (1..)
+            .zip(runs)
+            .map(|(index, (verdict, tokens))| run(index, "r", verdict, tokens))
+            .collect();
+        let mut blocks = vec!["trajectory", "tool_selection"];
+        for (at, verdict, rate, held) in gates {
+            // A block is there once.
+            if at < blocks.len() {
+                let mut gate = floor(verdict, rate);
+                gate.block = blocks.remove(at).to_owned();
+                gate.assertions[0].passed = held;
+                test.gates.push(gate);
+            }
+        }
+        test
+    })
+}
+
+fn reports() -> impl Strategy<Value = Report> {
+    proptest::collection::vec(tests(), 0..5).prop_map(report)
+}
+
+/// The same change seen from the other side, without what only shows the order of things.
+fn turned(case: &CaseChange) -> Value {
+    fn turn(flip: Flip) -> Flip {
+        match flip {
+            Flip::Regressed => Flip::Fixed,
+            Flip::Fixed => Flip::Regressed,
+            Flip::Lost => Flip::Regained,
+            Flip::Regained => Flip::Lost,
+        }
+    }
+    fn turn_delta(delta: &Delta) -> Delta {
+        Delta {
+            name: delta.name.clone(),
+            old: delta.new.clone(),
+            new: delta.old.clone(),
+            delta: difference(&delta.new, &delta.old),
+        }
+    }
+    let mut case = case.clone();
+    std::mem::swap(&mut case.verdict.old, &mut case.verdict.new);
+    case.flip = case.flip.map(turn);
+    case.figures = case.figures.iter().map(turn_delta).collect();
+    for gate in &mut case.gates {
+        std::mem::swap(&mut gate.verdict.old, &mut gate.verdict.new);
+        gate.flip = gate.flip.map(turn);
+        gate.values = gate.values.iter().map(turn_delta).collect();
+        for bound in &mut gate.bounds {
+            bound.flip = turn(bound.flip);
+        }
+    }
+    comparable(&case)
+}
+
+fn comparable(case: &CaseChange) -> Value {
+    let mut case = case.clone();
+    // Of two suites the name of the current one is told.
+    case.id.suite.clear();
+    case.figures.sort_by(|a, b| a.name.cmp(&b.name));
+    case.gates.sort_by(|a, b| a.block.cmp(&b.block));
+    let mut value = serde_json::to_value(&case).unwrap();
+    // Follows from the flips, and the gravest of them is not the gravest of their opposites.
+    value["change"] = Value::Null;
+    value
+}
+
+proptest! {
+    #[test]
+    fn a_report_does_not_differ_from_itself(report in reports()) {
+        let comparison = compare(&report, &report);
+        prop_assert!(comparison.is_empty());
+        prop_assert_eq!(comparison.exit_code, ExitCode::Passed);
+        prop_assert_eq!(comparison.counts.unchanged, report.tests.len());
+    }
+
+    #[test]
+    fn swapping_the_reports_turns_every_change_around(old in reports(), new in reports()) {
+        let mut there: Vec<Value> = compare(&old, &new).cases.iter().map(turned).collect();
+        let mut back: Vec<Value> = compare(&new, &old).cases.iter().map(comparable).collect();
+        there.sort_by_key(Value::to_string);
+        back.sort_by_key(Value::to_string);
+        prop_assert_eq!(there, back);
+    }
+
+    #[test]
+    fn every_test_is_counted_once(old in reports(), new in reports()) {
+        let comparison = compare(&old, &new);
+        let Counts { regressed, lost, fixed, regained, changed, added, removed, unchanged } = comparison.counts;
+        prop_assert_eq!(regressed + lost + fixed + regained + changed + added + removed, comparison.cases.len());
+        prop_assert_eq!(regressed + lost + fixed + regained + changed + added + unchanged, new.tests.len());
+        prop_assert_eq!(old.tests.len() + added, new.tests.len() + removed);
+    }
+}

@@ -1,0 +1,380 @@
+//! Several reports as one: what shards leave is joined into what the whole would have left.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::text::one_line;
+
+use crate::model::{CaseId, Report, RunTiming, Shard, TestReport, Timing};
+
+/// Why reports cannot be joined.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// One is a shard, another is not.
+    #[error("`{shard}` is of a shard, and `{whole}` is not; merge shards with shards")]
+    Mixed {
+        /// A file with a shard.
+        shard: String,
+        /// A file without.
+        whole: String,
+    },
+    /// Shards of different runs.
+    #[error("`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not of one run")]
+    OtherRun {
+        /// A file.
+        first: String,
+        /// What it says.
+        first_is: String,
+        /// Another.
+        second: String,
+        /// What that says.
+        second_is: String,
+    },
+    /// The same shard twice.
+    #[error("`{first}` and `{second}` are both shard {number}")]
+    SameShard {
+        /// A file.
+        first: String,
+        /// Another.
+        second: String,
+        /// Which one.
+        number: u32,
+    },
+    /// Not all shards are here.
+    #[error(
+        "shard {} of {of} is missing; without it the result would claim too much",
+        list(missing)
+    )]
+    Missing {
+        /// Which ones.
+        missing: Vec<u32>,
+        /// How many there should be.
+        of: u32,
+    },
+    /// The shards do not make up the whole.
+    #[error(
+        "position {position} of {total} is in {}; run all shards with the same suites, filters, models and `--timings`",
+        if *times == 0 { "no shard".to_owned() } else { format!("{times} shards") }
+    )]
+    NoPartition {
+        /// Where, from 0.
+        position: u64,
+        /// How many positions there are.
+        total: u64,
+        /// How many shards have it.
+        times: usize,
+    },
+    /// A file whose positions do not fit its tests.
+    #[error("`{file}`: its `shard` does not fit its tests")]
+    Misfit {
+        /// Which file.
+        file: String,
+    },
+    /// The same test twice.
+    #[error("`{first}` and `{second}` both have the test `{}`", one_line(&id.to_string()))]
+    SameTest {
+        /// A file.
+        first: String,
+        /// Another.
+        second: String,
+        /// The test.
+        id: CaseId,
+    },
+}
+
+fn words(shard: &Shard) -> String {
+    format!("{}/{} of {} tests", shard.number, shard.of, shard.total)
+}
+
+fn list(numbers: &[u32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    numbers.join(", ")
+}
+
+/// One test or one that was not run, with where it comes from.
+enum Entry {
+    Test(Box<TestReport>, Option<Vec<RunTiming>>),
+    NotRun(CaseId),
+}
+
+/// Joins reports, each with the name of its file. Shards go back to their places, whatever the order they come in; reports of other runs
+/// stand one behind the other. Verdict, exit code and floors are concluded anew.
+///
+/// # Errors
+/// Reports that do not belong together, or do not make up a whole.
+pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
+    let shards: Vec<(&str, Option<&Shard>)> = parts
+        .iter()
+        .map(|(file, report)| (file.as_str(), report.shard.as_ref()))
+        .collect();
+    for (file, report) in &parts {
+        let fits = |shard: &Shard| {
+            shard.tests.len() == report.tests.len()
+                && shard.not_run.len() == report.not_run.len()
+                && (1..=shard.of).contains(&shard.number)
+        };
+        if !report.shard.as_ref().is_none_or(fits) {
+            return Err(MergeError::Misfit { file: file.clone() });
+        }
+    }
+    let sharded = check_shards(&shards)?;
+    if !sharded {
+        refuse_same_tests(&parts)?;
+    }
+    let interrupted = parts.iter().any(|(_, report)| report.interrupted);
+    let timed = parts.iter().all(|(_, report)| report.timing_by_test().is_some());
+    let duration_ms = parts
+        .iter()
+        .filter_map(|(_, report)| report.timing.as_ref())
+        .map(|timing| timing.duration_ms)
+        .sum();
+    let mut entries: Vec<(u64, Entry)> = Vec::new();
+    for (_, report) in parts {
+        take_apart(report, &mut entries);
+    }
+    // Stable: what has no position of its own stays as it came.
+    entries.sort_by_key(|(position, _)| *position);
+    let (mut tests, mut not_run, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for (_, entry) in entries {
+        match entry {
+            Entry::Test(test, times) => {
+                tests.push(*test);
+                runs.extend(times.into_iter().flatten());
+            }
+            Entry::NotRun(id) => not_run.push(id),
+        }
+    }
+    let mut merged = Report::conclude(tests, interrupted);
+    merged.not_run = not_run;
+    merged.timing = timed.then_some(Timing { duration_ms, runs });
+    Ok(merged)
+}
+
+fn take_apart(report: Report, entries: &mut Vec<(u64, Entry)>) {
+    let times: Option<Vec<Vec<RunTiming>>> = report
+        .timing_by_test()
+        .map(|by_test| by_test.into_iter().map(<[RunTiming]>::to_vec).collect());
+    let mut times = times.map(Vec::into_iter);
+    let (tests_at, not_run_at) = report
+        .shard
+        .map_or_else(Default::default, |shard| (shard.tests, shard.not_run));
+    let mut tests_at = tests_at.into_iter();
+    for test in report.tests {
+        let times = times.as_mut().and_then(Iterator::next);
+        let position = tests_at.next().unwrap_or(0);
+        entries.push((position, Entry::Test(Box::new(test), times)));
+    }
+    let mut not_run_at = not_run_at.into_iter();
+    for id in report.not_run {
+        entries.push((not_run_at.next().unwrap_or(0), Entry::NotRun(id)));
+    }
+}
+
+/// Whether these are shards; if so, all of one run, each once.
+fn check_shards(parts: &[(&str, Option<&Shard>)]) -> Result<bool, MergeError> {
+    let shards: Vec<(&str, &Shard)> = parts
+        .iter()
+        .filter_map(|(file, shard)| Some((*file, (*shard)?)))
+        .collect();
+    let Some((first_file, first)) = shards.first() else {
+        return Ok(false);
+    };
+    if let Some((whole, _)) = parts.iter().find(|(_, shard)| shard.is_none()) {
+        return Err(MergeError::Mixed {
+            shard: (*first_file).to_owned(),
+            whole: (*whole).to_owned(),
+        });
+    }
+    let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
+    for (file, shard) in &shards {
+        if (shard.of, shard.total) != (first.of, first.total) {
+            return Err(MergeError::OtherRun {
+                first: (*first_file).to_owned(),
+                second: (*file).to_owned(),
+                first_is: words(first),
+                second_is: words(shard),
+            });
+        }
+        if let Some(other) = seen.insert(shard.number, file) {
+            return Err(MergeError::SameShard {
+                first: other.to_owned(),
+                second: (*file).to_owned(),
+                number: shard.number,
+            });
+        }
+    }
+    let missing: Vec<u32> = (1..=first.of).filter(|number| !seen.contains_key(number)).collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { missing, of: first.of });
+    }
+    check_positions(&shards, first.total)?;
+    Ok(true)
+}
+
+fn check_positions(shards: &[(&str, &Shard)], total: u64) -> Result<(), MergeError> {
+    let mut times: BTreeMap<u64, usize> = BTreeMap::new();
+    for (file, shard) in shards {
+        for position in shard.tests.iter().chain(&shard.not_run) {
+            if *position >= total {
+                return Err(MergeError::Misfit {
+                    file: (*file).to_owned(),
+                });
+            }
+            *times.entry(*position).or_default() += 1;
+        }
+    }
+    // The first gap is met after as many steps as there are positions in the files, however large a total they claim.
+    for position in 0..total {
+        let times = times.get(&position).copied().unwrap_or(0);
+        if times != 1 {
+            return Err(MergeError::NoPartition { position, total, times });
+        }
+    }
+    Ok(())
+}
+
+fn refuse_same_tests(parts: &[(String, Report)]) -> Result<(), MergeError> {
+    let mut seen: BTreeMap<CaseId, usize> = BTreeMap::new();
+    for (at, (file, report)) in parts.iter().enumerate() {
+        let ids = report
+            .tests
+            .iter()
+            .map(TestReport::id)
+            .chain(report.not_run.iter().cloned());
+        for id in ids {
+            // Within one report, two suites may have the same name.
+            let first = *seen.entry(id.clone()).or_insert(at);
+            if first != at {
+                return Err(MergeError::SameTest {
+                    first: parts[first].0.clone(),
+                    second: file.clone(),
+                    id,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::samples;
+
+    fn shards_of(whole: &Report, of: u32, shard_of: impl Fn(usize) -> u32) -> Vec<(String, Report)> {
+        let times = whole.timing_by_test().unwrap();
+        (1..=of)
+            .map(|number| {
+                let mine: Vec<usize> = (0..whole.tests.len()).filter(|at| shard_of(*at) == number).collect();
+                let tests = mine.iter().map(|at| whole.tests[*at].clone()).collect();
+                let mut report = Report::conclude(tests, false);
+                report.timing = Some(Timing {
+                    duration_ms: 1,
+                    runs: mine.iter().flat_map(|at| times[*at].to_vec()).collect(),
+                });
+                report.shard = Some(Shard {
+                    number,
+                    of,
+                    total: whole.tests.len() as u64,
+                    tests: mine.iter().map(|at| *at as u64).collect(),
+                    not_run: Vec::new(),
+                });
+                (format!("{number}.json"), report)
+            })
+            .collect()
+    }
+
+    fn refused(parts: Vec<(String, Report)>) -> String {
+        merge(parts).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused() {
+        let whole = samples::report(4);
+        let parts = || shards_of(&whole, 2, |at| at as u32 % 2 + 1);
+        let (first, second) = (parts().remove(0), parts().remove(1));
+        assert_eq!(
+            refused(vec![first.clone()]),
+            "shard 2 of 2 is missing; without it the result would claim too much"
+        );
+        assert_eq!(
+            refused(vec![
+                first.clone(),
+                second.clone(),
+                ("again.json".to_owned(), first.1.clone())
+            ]),
+            "`1.json` and `again.json` are both shard 1"
+        );
+        assert_eq!(
+            refused(vec![first.clone(), ("whole.json".to_owned(), whole.clone())]),
+            "`1.json` is of a shard, and `whole.json` is not; merge shards with shards"
+        );
+        let third = shards_of(&whole, 3, |at| at as u32 % 3 + 1).remove(1);
+        assert_eq!(
+            refused(vec![first.clone(), third]),
+            "`1.json` is shard 1/2 of 4 tests and `2.json` is shard 2/3 of 4 tests: they are not of one run"
+        );
+        // Other timings gave other shards: a test is in both, another in none.
+        let other = shards_of(&whole, 2, |at| if at == 3 { 2 } else { 1 }).remove(1);
+        assert_eq!(
+            refused(vec![first.clone(), other]),
+            "position 1 of 4 is in no shard; run all shards with the same suites, filters, models and `--timings`"
+        );
+        let mut wrong = second;
+        if let Some(shard) = &mut wrong.1.shard {
+            shard.tests[0] = 99;
+        }
+        assert_eq!(
+            refused(vec![first, wrong]),
+            "`2.json`: its `shard` does not fit its tests"
+        );
+        assert_eq!(
+            refused(vec![("a.json".to_owned(), whole.clone()), ("b.json".to_owned(), whole)]),
+            "`a.json` and `b.json` both have the test `sample: test 0 [model-a]`"
+        );
+    }
+
+    #[test]
+    fn reports_of_different_runs_stand_one_behind_the_other() {
+        let first = samples::report(2);
+        let mut second = samples::report(3);
+        second.interrupted = true;
+        second.timing = None;
+        for test in &mut second.tests {
+            test.suite = "another".to_owned();
+        }
+        second.not_run = vec![CaseId {
+            suite: "another".to_owned(),
+            name: "never".to_owned(),
+            model: None,
+        }];
+        let merged = merge(vec![("1".to_owned(), first.clone()), ("2".to_owned(), second.clone())]).unwrap();
+        let suites: Vec<&str> = merged.tests.iter().map(|test| test.suite.as_str()).collect();
+        assert_eq!(suites, ["sample", "sample", "another", "another", "another"]);
+        assert!(merged.interrupted);
+        assert_eq!(u8::from(merged.exit_code), 130);
+        assert_eq!(merged.not_run, second.not_run);
+        assert_eq!(merged.timing, None, "half of the times would be taken for all");
+    }
+
+    proptest! {
+        #[test]
+        fn shards_make_the_whole_again_in_any_order(
+            count in 0..12_usize,
+            of in 1..6_u32,
+            assigned in proptest::collection::vec(0..1000_u32, 12),
+            order in Just((0..6_usize).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let whole = samples::report(count);
+            let parts = shards_of(&whole, of, |at| assigned[at] % of + 1);
+            let shuffled = order.into_iter().filter_map(|at| parts.get(at).cloned()).collect();
+            let mut merged = merge(shuffled).unwrap();
+            if let (Some(merged), Some(whole)) = (&mut merged.timing, &whole.timing) {
+                prop_assert_eq!(merged.duration_ms, u64::from(of));
+                merged.duration_ms = whole.duration_ms;
+            }
+            prop_assert_eq!(merged, whole);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! `markdown`: for a job's summary or a comment on a pull request. Short: what did not pass, and the figures; the JSON report has the rest.
+
+use mcptest_core::expect::Assertion;
+use mcptest_core::verdict::Verdict;
+
+use super::Style;
+use super::pretty::count_words;
+use crate::compare::verdict_word;
+use crate::markdown::{Bounded, cell, code};
+use crate::matrix::{Matrix, matrices};
+use crate::model::{FloorReport, Report, TestReport};
+
+/// Lines about one test that did not pass.
+const MOST_REASONS: usize = 10;
+
+pub(crate) fn render(report: &Report, _: Style) -> String {
+    let mut page = Bounded::new();
+    page.line(&format!("## mcptest: {}", words(report.verdict)));
+    page.line("");
+    page.line(&format!("{}.", count_words(report)));
+    let open: Vec<&TestReport> = report
+        .tests
+        .iter()
+        .filter(|test| test.verdict != Verdict::Pass)
+        .collect();
+    if !open.is_empty() {
+        page.line("");
+        page.line("### Not passed");
+        page.line("");
+        page.entries(open.into_iter().map(reasons), "tests that did not pass");
+    }
+    for matrix in matrices(report) {
+        write_matrix(&mut page, &matrix);
+    }
+    if !report.tool_selection.is_empty() {
+        page.line("");
+        page.line("### Floors");
+        page.line("");
+        page.table(&["test", "model", "floor", "selection", "pass^k", "tokens (median / max)"]);
+        page.rows(report.tool_selection.iter().map(floor), "floors");
+    }
+    if !report.tests.is_empty() {
+        page.line("");
+        page.line("### Tests");
+        page.line("");
+        page.table(&["test", "suite", "verdict", "runs", "gates"]);
+        page.rows(report.tests.iter().map(row), "tests");
+    }
+    if !report.not_run.is_empty() {
+        page.line("");
+        page.line("### Not run");
+        page.line("");
+        page.entries(
+            report.not_run.iter().map(|id| format!("- {}", code(&id.to_string()))),
+            "tests that were not run",
+        );
+    }
+    page.finish()
+}
+
+fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "passed",
+        Verdict::NoEvidence => "no evidence",
+        Verdict::Fail => "failed",
+        Verdict::Error => "error",
+    }
+}
+
+/// A test that did not pass, and why.
+fn reasons(test: &TestReport) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    reasons.extend(test.no_evidence.as_deref().map(code));
+    for gate in test.gates.iter().filter(|gate| gate.verdict != Verdict::Pass) {
+        reasons.push(format!(
+            "{} {}: {}",
+            code(&gate.block),
+            words(gate.verdict),
+            code(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
+        ));
+        reasons.extend(gate.assertions.iter().filter(|one| one.failed()).map(assertion));
+    }
+    for run in test.runs.iter().filter(|run| run.verdict != Verdict::Pass) {
+        if let Some(error) = &run.error {
+            let message = format!("{}: {}", error.kind.as_str(), error.message);
+            reasons.push(format!("{} {}", code(&run.name), code(&message)));
+        }
+        let broken = run.assertions.iter().filter(|one| one.failed());
+        reasons.extend(broken.map(|one| format!("{} {}", code(&run.name), assertion(one))));
+    }
+    let more = reasons.len().saturating_sub(MOST_REASONS);
+    reasons.truncate(MOST_REASONS);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    let mut entry = format!("- **{}** {}", words(test.verdict), code(&test.label));
+    for reason in reasons {
+        entry.push_str("\n  - ");
+        entry.push_str(&reason);
+    }
+    entry
+}
+
+fn assertion(assertion: &Assertion) -> String {
+    let judged = if assertion.judged { " (judged)" } else { "" };
+    format!(
+        "{}{judged}: expected {}, actual {}",
+        code(&assertion.target),
+        code(&assertion.matcher.to_string()),
+        code(&assertion.actual.to_string())
+    )
+}
+
+fn write_matrix(page: &mut Bounded, matrix: &Matrix<'_>) {
+    page.line("");
+    page.line(&format!("### Models: {}", code(matrix.suite)));
+    page.line("");
+    let mut heads = vec!["test".to_owned()];
+    heads.extend(matrix.models.iter().map(|model| cell(model)));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    page.table(&heads);
+    let rows = matrix.rows.iter().map(|(name, cells)| {
+        let cells = cells.iter().map(|cell| match cell {
+            Some(cell) => format!("{} {}", verdict_word(cell.verdict), cell.figure),
+            None => String::new(),
+        });
+        std::iter::once(cell(name)).chain(cells).collect()
+    });
+    page.rows(rows, "tests by model");
+}
+
+fn floor(floor: &FloorReport) -> Vec<String> {
+    let figure = |name: &str| match floor.figures.get(name) {
+        Some(serde_json::Value::Number(number)) => number.to_string(),
+        _ => "–".to_owned(),
+    };
+    let passed = floor.figures.get("passed").and_then(serde_json::Value::as_bool);
+    vec![
+        cell(&floor.test),
+        floor.model.as_deref().map(cell).unwrap_or_default(),
+        match passed {
+            Some(true) => "pass".to_owned(),
+            Some(false) => "**fail**".to_owned(),
+            None => "–".to_owned(),
+        },
+        format!(
+            "{} % ({} of {})",
+            figure("selection_rate"),
+            figure("selected"),
+            figure("runs")
+        ),
+        format!("{} %", figure("pass_hat_k")),
+        format!("{} / {}", figure("tokens_median"), figure("tokens_max")),
+    ]
+}
+
+fn row(test: &TestReport) -> Vec<String> {
+    let passed = test.runs.iter().filter(|run| run.verdict == Verdict::Pass).count();
+    let gates: Vec<String> = test
+        .gates
+        .iter()
+        .map(|gate| format!("{}: {}", cell(&gate.block), cell(&gate.summary)))
+        .collect();
+    let verdict = verdict_word(test.verdict);
+    vec![
+        cell(&test.label),
+        cell(&test.suite),
+        match test.verdict {
+            Verdict::Pass => verdict.to_owned(),
+            _ => format!("**{verdict}**"),
+        },
+        if test.runs.is_empty() {
+            String::new()
+        } else {
+            format!("{passed}/{}", test.runs.len())
+        },
+        gates.join("<br>"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CaseId;
+    use crate::samples;
+
+    #[test]
+    fn the_whole_page() {
+        let mut first = samples::test("a|b", Some("m1"), Verdict::Fail);
+        first.gates.push(samples::floor(Verdict::Fail, 50));
+        let mut report = Report::conclude(
+            vec![
+                first,
+                samples::test("a|b", Some("m2"), Verdict::Error),
+                samples::test("<script>", None, Verdict::NoEvidence),
+            ],
+            true,
+        );
+        report.not_run = vec![CaseId {
+            suite: "sample".to_owned(),
+            name: "never".to_owned(),
+            model: None,
+        }];
+        assert_eq!(
+            render(&report, Style::default()),
+            r#"## mcptest: error
+
+3 tests: 0 passed, 1 failed, 1 without evidence, 1 with errors, 1 not run (interrupted).
+
+### Not passed
+
+- **failed** `a|b [m1]`
+  - `tool_selection` failed: `selection 50%`
+  - `floor.passed`: expected `{">=":1}`, actual `0`
+  - `a|b` `tool_calls[0].name`: expected `{"exact":"search"}`, actual `"fetch"`
+- **error** `a|b [m2]`
+  - `a|b` `timeout: no answer`
+- **no evidence** `<script>`
+  - `the test expects nothing`
+
+### Models: `sample`
+
+| test | `m1` | `m2` |
+|---|---|---|
+| `a\|b` | fail 50% | error 0/1 |
+
+### Floors
+
+| test | model | floor | selection | pass^k | tokens (median / max) |
+|---|---|---|---|---|---|
+| `a\|b` | `m1` | **fail** | 50 % (– of –) | – % | – / – |
+
+### Tests
+
+| test | suite | verdict | runs | gates |
+|---|---|---|---|---|
+| `a\|b [m1]` | `sample` | **fail** | 0/1 | `tool_selection`: `selection 50%` |
+| `a\|b [m2]` | `sample` | **error** | 0/1 |  |
+| `<script>` | `sample` | **no_evidence** | 0/1 |  |
+
+### Not run
+
+- `sample: never`
+"#
+        );
+    }
+
+    #[test]
+    fn a_huge_report_is_a_page_that_can_be_posted() {
+        let tests = (0..5_000)
+            .map(|at| samples::test(&format!("{at} {}", "@x `|".repeat(200)), None, Verdict::Fail))
+            .collect();
+        let page = render(&Report::conclude(tests, false), Style::default());
+        assert!(page.chars().count() < 65_536, "{}", page.len());
+        assert!(page.contains("Left out for want of room: "), "{page}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Catalog files: manifests of the mock, and captured answers to `tools/list`.
+
+use std::path::Path;
+
+use mcptest_mock::MockServer;
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+use serde_json::{Value, json};
+
+/// What a file lists, entry by entry as written.
+#[derive(Default)]
+pub struct CatalogFile {
+    pub listed: Vec<Value>,
+    /// Its text, to find lines in.
+    pub text: Option<String>,
+}
+
+/// Reads a catalog file.
+///
+/// # Errors
+/// That it cannot be read, or holds no catalog, with the place where that is known.
+pub fn read(path: &Path) -> Result<CatalogFile, Diagnostics> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
+    })?;
+    let listed = match captured(&bytes) {
+        Some(listed) => listed,
+        None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),
+    };
+    Ok(CatalogFile {
+        listed,
+        text: String::from_utf8(bytes).ok(),
+    })
+}
+
+/// A captured answer in any form in which people keep it: the result, the whole reply, or the bare list. Entries stay as they are.
+fn captured(bytes: &[u8]) -> Option<Vec<Value>> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let tools = match serde_json::from_slice(bytes).ok()? {
+        Value::Array(tools) => return Some(tools),
+        Value::Object(mut file) if !file.contains_key("mock_server") => match file.remove("result") {
+            Some(Value::Object(mut result)) => result.remove("tools"),
+            _ => file.remove("tools"),
+        },
+        _ => None,
+    };
+    match tools {
+        Some(Value::Array(tools)) => Some(tools),
+        _ => None,
+    }
+}
+
+/// What a mock server would list, over all pages.
+fn listed_by(server: &MockServer) -> Option<Vec<Value>> {
+    let mut session = server.session();
+    let mut ask = |method: &str, params: Value| -> Option<Value> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut out = Vec::new();
+        server.handle_line(&mut session, message.to_string().as_bytes(), &mut out);
+        let mut reply: Value = serde_json::from_slice(&out).ok()?;
+        reply.get_mut("result").map(Value::take)
+    };
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "mcptest", "version": "0"}});
+    ask("initialize", hello)?;
+    let mut listed = Vec::new();
+    let mut params = json!({});
+    loop {
+        let mut page = ask("tools/list", params)?;
+        match page.get_mut("tools").map(Value::take) {
+            Some(Value::Array(tools)) if !tools.is_empty() => listed.extend(tools),
+            _ => return Some(listed),
+        }
+        match page.get("nextCursor").and_then(Value::as_str) {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return Some(listed),
+        }
+    }
+}
