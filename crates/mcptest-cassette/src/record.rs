@@ -56,6 +56,8 @@ struct State {
     runs: Vec<(RecordedRun, Option<Vec<Catalog>>, VolatileOfRun)>,
     /// How long saving has taken so far.
     saving: Duration,
+    /// How many runs it took, if fewer than planned were enough.
+    decided_by: Option<u32>,
 }
 
 /// What became of a recording.
@@ -126,6 +128,11 @@ impl Recording {
         })
     }
 
+    /// The test was decided by its first runs: the recording is whole with them.
+    pub fn decided_by(&self, runs: u32) {
+        self.state().decided_by = Some(runs);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere does not make finished runs wrong.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -146,7 +153,7 @@ impl Recording {
             suite: self.spec.redactor.text(&self.spec.suite),
             fingerprint: self.spec.subject.fingerprint(),
             subject: self.spec.subject.clone(),
-            planned: self.spec.planned,
+            planned: state.decided_by.unwrap_or(self.spec.planned),
             rules: self.spec.rules.written(),
             runs: runs.collect(),
             catalogs,

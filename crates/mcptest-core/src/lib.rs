@@ -14,6 +14,7 @@
 //! | [`matcher`] | what a selected value must look like |
 //! | [`expect`] | target and matcher together, and the outcome of applying them |
 //! | [`eval`] | the gates, one file each, and their registry |
+//! | [`judged`] | matchers that ask a model, and what it answered |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
 //! | [`tokens`] | token counts of texts, tools and catalogs |
@@ -40,6 +41,7 @@ pub mod eval;
 pub mod expect;
 pub mod fault;
 pub mod json;
+pub mod judged;
 pub mod lexical;
 pub mod lint;
 pub mod look_alikes;

@@ -102,7 +102,7 @@ def findings(tool):
         if not is_described(properties.get(argument), schema):
             yield "DESC-006", f"/inputSchema/properties/{escaped(argument)}"
     for argument, inner in objects(properties):
-        if description and len(text_of(inner.get("description"))) > length:
+        if len(text_of(inner.get("description"))) > length:
             yield "DESC-008", f"/inputSchema/properties/{escaped(argument)}"
     plain = lambda one: isinstance(one, dict) and one.get("type") == "string" and "enum" not in one
     trivial = not properties or len(properties) == 1 and not required and all(map(plain, properties.values()))
@@ -110,7 +110,7 @@ def findings(tool):
     shown = lambda one: isinstance(one, dict) and any(key in one for key in ("examples", "example", "default"))
     if not trivial and not examples(tool) and not examples(schema) and not any(map(shown, properties.values())):
         yield "DESC-009", "/inputSchema"
-    if description and not re.search("return|output|result", description, re.I) and "outputSchema" not in tool:
+    if description and not re.search("return|output|result", description, re.I) and not isinstance(tool.get("outputSchema"), dict):
         yield "DESC-010", "/description"
     annotations = tool.get("annotations")
     if isinstance(annotations, dict):

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::verdict::Verdict;
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings, plan};
+use mcptest_runner::{Event, Filter, Limits, RunSettings, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
 use tokio::runtime::Runtime;
@@ -111,6 +111,8 @@ impl<'a> Job<'a> {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
                 jobs: args.jobs,
+                limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+                no_judges: args.no_judges,
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(&redactor),
@@ -284,6 +286,7 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
             Event::Warning { text } => bar.println(warning(&text)),
             Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })
