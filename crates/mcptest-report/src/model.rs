@@ -30,15 +30,15 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
-    /// What the models cost, over all tests that say so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spend: Option<Spend>,
     /// Tests that were to be run and were not, because the work was broken off or `--fail-fast` ended it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<CaseId>,
     /// Which part of the whole this is, for a run with `--shard`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// What the models cost, over all tests that say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Spend>,
     /// All times. Leave it out to compare reports byte by byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,

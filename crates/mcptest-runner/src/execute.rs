@@ -12,8 +12,8 @@ use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{Test, ToolTest};
-use serde_json::{Value, json};
+use mcptest_suite::suite::Test;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,7 @@ use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
+use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
@@ -35,7 +36,7 @@ use crate::waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
-    /// After the first test that fails, no other is begun.
+    /// After the first test that fails or breaks, no other is begun.
     pub fail_fast: bool,
     /// The time allowed for every call, before whatever the suite says.
     pub timeout: Option<Duration>,
@@ -45,6 +46,8 @@ pub struct RunSettings {
     pub limits: Limits,
     /// Judges are not asked, and judged assertions are skipped.
     pub no_judges: bool,
+    /// What is done with the snapshots of direct tool tests.
+    pub snapshots: SnapshotMode,
     /// What `mcptest` as a server's program means.
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
@@ -55,8 +58,7 @@ pub struct RunSettings {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// Runs these cases of a suite, as [`plan`](crate::plan) gave them. The report holds what was finished, which is everything unless the work was
-/// broken off; what was not begun is named in it.
+/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
 pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
     let mut cases = cases.to_vec();
@@ -74,15 +76,20 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
         sessions,
-        models: Models::default(),
+        models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
+        snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
     let done = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    for file in stage.snapshots.unused(&suite) {
+        let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
+        stage.tell(Event::Note { text });
+    }
     stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
     let replayed = stage.decks.replayed();
     if replayed > 0 {
@@ -103,12 +110,23 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
 struct Finished {
     run: u32,
     trace: Trace,
-    /// For a direct call: what its assertions look into.
-    seen: Option<Value>,
+    besides: Besides,
     duration: Duration,
 }
 
+/// What a run leaves besides its trace.
+#[derive(Clone)]
+enum Besides {
+    /// An agent's run: nothing.
+    Nothing,
+    /// A direct call: what came of its expectations.
+    Assertions(Vec<Assertion>),
+    /// A look at a catalog: what the server lists.
+    Listed(Option<Value>),
+}
+
 /// What the runs of a case left, in their order.
+#[derive(Clone)]
 struct Done {
     finished: Vec<Finished>,
     /// Runs that were not needed, for a test that stops when it is decided.
@@ -117,23 +135,20 @@ struct Done {
     complete: bool,
 }
 
-/// What may keep a run from being made.
-struct Control {
-    brake: Brake,
-    cancel: CancellationToken,
-}
-
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
-    let control = Arc::new(Control {
-        brake: Brake::new(settings.fail_fast, cases.len()),
-        cancel: settings.cancel.clone(),
-    });
+    let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
     let mut tasks = JoinSet::new();
     for (index, case) in cases.iter().enumerate() {
-        let (stage, permits) = (Arc::clone(stage), lanes.of(&stage.suite, case));
-        let (case, control) = (case.clone(), Arc::clone(&control));
-        tasks.spawn(async move { (index, run_case(&stage, index, &case, &permits, &control).await) });
+        let crew = Crew {
+            stage: Arc::clone(stage),
+            index,
+            case: case.clone(),
+            permits: lanes.of(&stage.suite, case),
+            brake: Arc::clone(&brake),
+            cancel: settings.cancel.clone(),
+        };
+        tasks.spawn(async move { (index, run_case(&Arc::new(crew)).await) });
     }
     let mut done = joined(tasks).await;
     done.sort_by_key(|(index, _)| *index);
@@ -154,14 +169,20 @@ async fn joined<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {
     results
 }
 
-/// The runs of a case: all at once, or wave by wave until no further one can change a verdict.
-async fn run_case(
-    stage: &Arc<Stage>,
+/// What the runs of one case share.
+struct Crew {
+    stage: Arc<Stage>,
+    /// Index of the case.
     index: usize,
-    case: &Case,
-    permits: &Arc<Semaphore>,
-    control: &Arc<Control>,
-) -> Done {
+    case: Case,
+    permits: Arc<Semaphore>,
+    brake: Arc<Brake>,
+    cancel: CancellationToken,
+}
+
+/// The runs of a case: all at once, or wave by wave until no further one can change a verdict.
+async fn run_case(crew: &Arc<Crew>) -> Done {
+    let Crew { stage, case, .. } = crew.as_ref();
     let mut finished: Vec<Finished> = Vec::new();
     loop {
         let first = u32::try_from(finished.len()).unwrap_or(u32::MAX) + 1;
@@ -171,9 +192,8 @@ async fn run_case(
         }
         let mut tasks = JoinSet::new();
         for run in first..first + wave {
-            let (stage, permits) = (Arc::clone(stage), Arc::clone(permits));
-            let (case, control) = (case.clone(), Arc::clone(control));
-            tasks.spawn(async move { one_run(&stage, index, &case, run, permits, &control).await });
+            let crew = Arc::clone(crew);
+            tasks.spawn(async move { one_run(&crew, run).await });
         }
         let results = joined(tasks).await;
         let whole = results.iter().all(Option::is_some);
@@ -192,17 +212,18 @@ async fn run_case(
         stage.decks.decided(case, case.runs - saved);
         stage.tell(Event::Spared { runs: saved as usize });
     }
-    if control.brake.is_there() {
-        let servers = stage.suite.known_servers();
-        let judged = judge_case(&bench(stage, &servers), &stage.suite, case, finished.clone());
-        judged.iter().for_each(|test| control.brake.look_at(test.verdict));
-    }
     let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
-    Done {
+    let done = Done {
         finished,
         saved: stops.then_some(saved),
         complete: true,
+    };
+    if crew.brake.is_set() {
+        let servers = stage.suite.known_servers();
+        let judged = judge_case(&bench(stage, &servers), stage, crew.index, case, done.clone());
+        crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
     }
+    done
 }
 
 fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
@@ -216,20 +237,24 @@ fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
 }
 
 /// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.
-async fn one_run(
-    stage: &Stage,
-    index: usize,
-    case: &Case,
-    run: u32,
-    permits: Arc<Semaphore>,
-    control: &Control,
-) -> Option<Finished> {
+async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
+    let Crew {
+        stage,
+        index,
+        case,
+        brake,
+        ..
+    } = crew;
+    let index = *index;
+    let test = &stage.suite.tests[case.test];
     let name = case.row(run);
     let started = AtomicBool::new(false);
     let work = async {
+        // Before the permit: whoever has to wait for a server keeps nobody else from working.
+        let _turn = stage.sessions.turns.take(test).await;
         // The semaphore is never closed.
-        let _permit = permits.acquire_owned().await.ok()?;
-        if !control.brake.may_begin(index) {
+        let _permit = crew.permits.acquire().await.ok()?;
+        if !brake.may_begin(index) {
             return None;
         }
         if case.model.is_some()
@@ -240,18 +265,20 @@ async fn one_run(
         started.store(true, Ordering::Relaxed);
         stage.tell(Event::Started { name: name.clone() });
         let began = Instant::now();
-        let (trace, seen) = carry_out(stage, index, case, run).await;
+        let (trace, besides) = carry_out(crew, run).await?;
         let finished = Finished {
             run,
             trace,
-            seen,
+            besides,
             duration: began.elapsed(),
         };
         Some(finished)
     };
+    // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+    let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
     let finished = tokio::select! {
         biased;
-        () = control.cancel.cancelled() => None,
+        () = crew.cancel.cancelled(), if !cleans_up => None,
         deadline = time_is_over(stage) => {
             let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
             let message = format!("{how}: {}", deadline.words);
@@ -259,12 +286,11 @@ async fn one_run(
         }
         finished = work => finished,
     }?;
-    let test = &stage.suite.tests[case.test];
     let verdict = preview(stage, test, &finished);
     stage.tell(Event::Finished { name, verdict });
     // One failed run is a failed test, unless a gate is to decide about the runs together.
     if !matches!(test, Test::Agent(test) if test.tolerates_failed_runs) {
-        control.brake.look_at(verdict);
+        brake.judged(verdict);
     }
     Some(finished)
 }
@@ -291,7 +317,7 @@ fn capped(stage: &Stage, case: &Case, run: u32, error: RunError) -> Finished {
     Finished {
         run,
         trace,
-        seen: None,
+        besides: Besides::Nothing,
         duration: Duration::ZERO,
     }
 }
@@ -302,12 +328,14 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
     trace.run = Some(u64::from(run));
 }
 
-async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace, Option<Value>) {
+/// Carries a run out. Nothing is left of a direct call that was broken off.
+async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
+    let Crew { stage, index, case, .. } = crew;
     let test = &stage.suite.tests[case.test];
-    let (mut trace, seen) = match test {
+    let (mut trace, besides) = match test {
         Test::Agent(test) => {
             let place = Place {
-                case: index,
+                case: *index,
                 test: case.test,
                 model: case.model.as_deref().unwrap_or_default(),
             };
@@ -321,36 +349,36 @@ async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace
                     ..Trace::default()
                 },
             };
-            (trace, None)
+            (trace, Besides::Nothing)
         }
-        Test::Tool(test) => tool_call(test, &stage.sessions).await,
-        Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
+        Test::Tool(test) => {
+            let called = tool_call(stage, test, &crew.cancel).await?;
+            (called.trace, Besides::Assertions(called.assertions))
+        }
+        Test::ToolQuality(test) => {
+            let (trace, listed) = tool_list(test, &stage.sessions).await;
+            (trace, Besides::Listed(listed))
+        }
     };
     name_trace(&mut trace, stage, case, run);
-    (trace, seen)
+    Some((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
 fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
-    let (expect, seen) = match test {
-        Test::Agent(test) => {
+    let error = finished.trace.error.as_ref();
+    match (test, &finished.besides) {
+        (Test::ToolQuality(test), Besides::Listed(listed)) => error.map_or_else(
+            || judge::quality_gate(test, listed.as_ref()).verdict,
+            |_| Verdict::Error,
+        ),
+        (Test::Agent(test), _) => {
             let servers = stage.suite.known_servers();
-            return judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict();
+            judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
         }
-        Test::Tool(test) => (&test.expect, finished.seen.clone()),
-        Test::ToolQuality(test) => {
-            let bench = judge::quality_gate(test, finished.seen.as_ref());
-            return finished.trace.error.as_ref().map_or(bench.verdict, |_| Verdict::Error);
-        }
-    };
-    let assertions: Vec<Assertion> = match seen {
-        Some(seen) => expect
-            .iter()
-            .map(|expectation| expectation.apply(&seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    judge::verdict_of(finished.trace.error.as_ref(), &assertions)
+        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        _ => judge::verdict_of(error, &[]),
+    }
 }
 
 /// What the judging step needs to know.
@@ -371,21 +399,17 @@ fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -
     let mut tests: Vec<TestReport> = Vec::new();
     let mut not_run = Vec::new();
     let mut timing = Timing::default();
-    for ((index, case), Done { finished, saved, .. }) in cases.iter().enumerate().zip(done) {
+    for ((index, case), done) in cases.iter().enumerate().zip(done) {
         // Of a test that was broken off before its first run there is nothing to tell but its name.
-        if finished.is_empty() {
+        if done.finished.is_empty() {
             not_run.push(case.id(suite));
             continue;
         }
-        timing.runs.extend(finished.iter().map(|one| RunTiming {
+        timing.runs.extend(done.finished.iter().map(|one| RunTiming {
             name: case.row(one.run),
             duration_ms: millis(one.duration),
         }));
-        tests.extend(judge_case(&bench, suite, case, finished).map(|test| TestReport {
-            saved_runs: saved.map(u64::from),
-            spend: stage.limits.spend(index),
-            ..test
-        }));
+        tests.extend(judge_case(&bench, stage, index, case, done));
     }
     let mut report = Report::conclude(tests, interrupted);
     report.not_run = not_run;
@@ -394,43 +418,37 @@ fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -
 }
 
 /// Judges the runs of one case; nothing if there are none.
-fn judge_case(bench: &Bench<'_>, suite: &Suite, case: &Case, mut finished: Vec<Finished>) -> Option<TestReport> {
-    match &suite.tests[case.test] {
+fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done: Done) -> Option<TestReport> {
+    let mut finished = done.finished;
+    match &stage.suite.tests[case.test] {
         Test::Agent(test) => {
             let traces = finished
                 .into_iter()
                 .map(|one| (u64::from(one.run), one.trace))
                 .collect();
             let model = case.model.as_deref();
-            Some(judge::agent(bench, test, model, &case.label, traces, case.runs > 1))
+            let mut report = judge::agent(bench, test, model, &case.label, traces, case.runs > 1);
+            report.saved_runs = done.saved.map(u64::from);
+            report.spend = stage.limits.spend(index);
+            Some(report)
         }
         Test::Tool(test) => {
             let one = finished.pop()?;
-            let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
-            Some(judge::tool(bench, test, one.trace, one.seen.as_ref(), slow))
+            let assertions = match one.besides {
+                Besides::Assertions(assertions) => assertions,
+                Besides::Nothing | Besides::Listed(_) => Vec::new(),
+            };
+            Some(judge::tool(bench, test, one.trace, assertions))
         }
         Test::ToolQuality(test) => {
             let one = finished.pop()?;
-            Some(judge::tool_quality(bench, test, one.trace, one.seen.as_ref()))
+            let listed = match one.besides {
+                Besides::Listed(listed) => listed,
+                Besides::Nothing | Besides::Assertions(_) => None,
+            };
+            Some(judge::tool_quality(bench, test, one.trace, listed.as_ref()))
         }
     }
-}
-
-/// The time is told only where it is too long: a passing report does not change with the weather.
-fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
-    let most = test.max_duration?;
-    let passed = took <= most;
-    Some(Assertion {
-        target: "duration_ms".to_owned(),
-        matcher: json!({"<=": millis(most)}),
-        actual: if passed { Value::Null } else { millis(took).into() },
-        passed,
-        default: false,
-        judged: false,
-        skipped: None,
-        reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
-        diff: Vec::new(),
-    })
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,20 +1,29 @@
 //! From a model id to a model that takes turns.
 
+use std::sync::Arc;
+
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
 use mcptest_core::verdict::RunError;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::ScriptTurn;
 
+use crate::event::Event;
 use crate::providers::Providers;
 
 /// The models of a suite. What their providers share (connections, limits) lives as long as this.
-#[derive(Debug, Default)]
 pub(crate) struct Models {
     providers: Providers,
 }
 
 impl Models {
+    /// None is opened yet.
+    pub fn new(on_event: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+        Self {
+            providers: Providers::new(on_event),
+        }
+    }
+
     /// Opens a model. `script` is for the one that plays it, and `seed` spreads retries. An unknown id is an error; nothing stands in for it
     /// silently.
     pub fn open(

@@ -118,6 +118,7 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
+  mcptest run suite.yml --update-snapshots       keep the answers that differ; look at the diff before committing
   mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
   mcptest run suite.yml --record                 run live, and keep every run in a cassette
@@ -144,6 +145,12 @@ pub struct RunArgs {
     /// How many runs go on at once, before whatever the suite says.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+    /// Write the snapshots of direct tool tests anew where the answers differ, and tell which are of no use any more.
+    #[arg(long)]
+    pub update_snapshots: bool,
+    /// Let `--update-snapshots` write where the environment variable CI is set.
+    #[arg(long, requires = "update_snapshots")]
+    pub allow_ci_updates: bool,
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
@@ -570,6 +577,8 @@ Examples:
   mcptest score suite.yml --trace run.json
   # connecting and listing work, the first two searches are lost:
   mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
+  # an agent that only speaks stdio, in front of a server over HTTP:
+  mcptest proxy --record run.json --url https://example.com/mcp --header 'Authorization: Bearer …'
   # eight more tools to choose from, which nobody has:
   mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
@@ -598,8 +607,14 @@ pub struct ProxyArgs {
     /// The number of the run that the trace is of, from 1. Each has distractors of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
+    /// The address of a server over streamable HTTP, in place of a command. The client still speaks over stdio.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present = "command")]
+    pub url: Option<String>,
+    /// A header for `--url`. Its value is in no trace and no message. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// The server's program and its arguments, after `--`.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
@@ -633,13 +648,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     mcptest_suite::parse_duration(text)
 }
 
-fn dollars(text: &str) -> Result<Usd, String> {
-    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
-    number
-        .and_then(|number| Usd::from_number(&number))
-        .ok_or_else(|| "expected an amount of dollars, for example 2.50".to_owned())
-}
-
 fn http_header(text: &str) -> Result<HttpHeader, String> {
     // What was typed is not repeated: it may be a secret.
     let (name, value) = text
@@ -657,6 +665,13 @@ fn http_url(text: &str) -> Result<String, String> {
         Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
         _ => Err("an address begins with http:// or https:// and names a host".to_owned()),
     }
+}
+
+fn dollars(text: &str) -> Result<Usd, String> {
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    number
+        .and_then(|number| Usd::from_number(&number))
+        .ok_or_else(|| "expected an amount of dollars, for example 2.50".to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -78,7 +78,7 @@ fn reasons(test: &TestReport) -> String {
             words(gate.verdict),
             code(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
         ));
-        reasons.extend(gate.assertions.iter().filter(|one| !one.passed).map(assertion));
+        reasons.extend(gate.assertions.iter().filter(|one| one.failed()).map(assertion));
     }
     for run in test.runs.iter().filter(|run| run.verdict != Verdict::Pass) {
         if let Some(error) = &run.error {
@@ -102,10 +102,10 @@ fn reasons(test: &TestReport) -> String {
 }
 
 fn assertion(assertion: &Assertion) -> String {
+    let judged = if assertion.judged { " (judged)" } else { "" };
     format!(
-        "{}{}: expected {}, actual {}",
+        "{}{judged}: expected {}, actual {}",
         code(&assertion.target),
-        if assertion.judged { " (judged)" } else { "" },
         code(&assertion.matcher.to_string()),
         code(&assertion.actual.to_string())
     )
