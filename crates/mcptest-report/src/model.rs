@@ -257,13 +257,6 @@ impl Report {
         left.is_empty().then_some(by_test)
     }
 
-    /// Leaves out what is no evidence and differs between equal runs: times, and what was spent (a replay costs nothing).
-    pub fn leave_out_circumstances(&mut self) {
-        self.timing = None;
-        self.spend = None;
-        self.tests.iter_mut().for_each(|test| test.spend = None);
-    }
-
     /// How many tests came out so.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {

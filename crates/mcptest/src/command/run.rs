@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
         })?;
         report.shard = selected.shard_of(&report);
         if args.report.no_timing {
-            report.leave_out_circumstances();
+            report.timing = None;
         }
         talk_of(&report, &redactor, output);
         output.report(&self.reporters, &report, &redactor)?;
