@@ -46,6 +46,8 @@ pub struct Recording {
     spec: RecordingSpec,
     began: Instant,
     state: Mutex<State>,
+    /// Held while a file is written.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,7 @@ impl Recording {
             spec,
             began: Instant::now(),
             state: Mutex::default(),
+            writing: Mutex::default(),
         })
     }
 
@@ -163,14 +166,18 @@ impl Recording {
     /// # Errors
     /// What went wrong with the file.
     pub fn save(&self) -> io::Result<()> {
-        let mut state = self.state();
-        if state.runs.is_empty() || state.saving * SHARE > self.began.elapsed() {
-            return Ok(());
-        }
+        // One write at a time, so that an older state never replaces a newer one. Runs that finish meanwhile do not wait for the disk.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();
-        let text = self.cassette(&mut state).to_text();
-        let written = file::write(&file::partial_place(&self.spec.path), &text);
-        state.saving += began.elapsed();
+        let cassette = {
+            let mut state = self.state();
+            if state.runs.is_empty() || state.saving * SHARE > self.began.elapsed() {
+                return Ok(());
+            }
+            self.cassette(&mut state)
+        };
+        let written = file::write(&file::partial_place(&self.spec.path), &cassette.to_text());
+        self.state().saving += began.elapsed();
         written
     }
 
@@ -179,6 +186,7 @@ impl Recording {
     /// # Errors
     /// What went wrong with the files.
     pub fn finish(&self) -> io::Result<Outcome> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
         if state.runs.is_empty() {
             return Ok(Outcome::Nothing);

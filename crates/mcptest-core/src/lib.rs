@@ -13,6 +13,7 @@
 //! | [`target`] | the path language that selects a value |
 //! | [`matcher`] | what a selected value must look like |
 //! | [`expect`] | target and matcher together, and the outcome of applying them |
+//! | [`snapshot`] | answers kept in files: what is kept of them, and how a later one is held against it |
 //! | [`eval`] | the gates, one file each, and their registry |
 //! | [`judged`] | matchers that ask a model, and what it answered |
 //! | [`json`] | comparing JSON by value, canonical form |
@@ -54,6 +55,7 @@ pub mod quality;
 pub mod random;
 mod ratio;
 pub mod redact;
+pub mod snapshot;
 pub mod statistics;
 pub mod target;
 pub mod text;

@@ -25,7 +25,7 @@ pub enum Event {
         /// In one line.
         text: String,
     },
-    /// Something was done beside running, such as writing a cassette.
+    /// Something was done beside running, such as writing a cassette or a snapshot.
     Note {
         /// In one line.
         text: String,

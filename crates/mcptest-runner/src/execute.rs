@@ -12,8 +12,8 @@ use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{Test, ToolTest};
-use serde_json::{Value, json};
+use mcptest_suite::suite::Test;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,7 @@ use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
+use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
@@ -45,6 +46,8 @@ pub struct RunSettings {
     pub limits: Limits,
     /// Judges are not asked, and judged assertions are skipped.
     pub no_judges: bool,
+    /// What is done with the snapshots of direct tool tests.
+    pub snapshots: SnapshotMode,
     /// What `mcptest` as a server's program means.
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
@@ -76,12 +79,17 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
         models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
+        snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
     let done = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    for file in stage.snapshots.unused(&suite) {
+        let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
+        stage.tell(Event::Note { text });
+    }
     stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
     let replayed = stage.decks.replayed();
     if replayed > 0 {
@@ -102,9 +110,19 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
 struct Finished {
     run: u32,
     trace: Trace,
-    /// For a direct call: what its assertions look into.
-    seen: Option<Value>,
+    besides: Besides,
     duration: Duration,
+}
+
+/// What a run leaves besides its trace.
+#[derive(Clone)]
+enum Besides {
+    /// An agent's run: nothing.
+    Nothing,
+    /// A direct call: what came of its expectations.
+    Assertions(Vec<Assertion>),
+    /// A look at a catalog: what the server lists.
+    Listed(Option<Value>),
 }
 
 /// What the runs of a case left, in their order.
@@ -228,9 +246,12 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         ..
     } = crew;
     let index = *index;
+    let test = &stage.suite.tests[case.test];
     let name = case.row(run);
     let started = AtomicBool::new(false);
     let work = async {
+        // Before the permit: whoever has to wait for a server keeps nobody else from working.
+        let _turn = stage.sessions.turns.take(test).await;
         // The semaphore is never closed.
         let _permit = crew.permits.acquire().await.ok()?;
         if !brake.may_begin(index) {
@@ -244,18 +265,20 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         started.store(true, Ordering::Relaxed);
         stage.tell(Event::Started { name: name.clone() });
         let began = Instant::now();
-        let (trace, seen) = carry_out(stage, index, case, run).await;
+        let (trace, besides) = carry_out(crew, run).await?;
         let finished = Finished {
             run,
             trace,
-            seen,
+            besides,
             duration: began.elapsed(),
         };
         Some(finished)
     };
+    // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+    let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
     let finished = tokio::select! {
         biased;
-        () = crew.cancel.cancelled() => None,
+        () = crew.cancel.cancelled(), if !cleans_up => None,
         deadline = time_is_over(stage) => {
             let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
             let message = format!("{how}: {}", deadline.words);
@@ -263,7 +286,6 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         }
         finished = work => finished,
     }?;
-    let test = &stage.suite.tests[case.test];
     let verdict = preview(stage, test, &finished);
     stage.tell(Event::Finished { name, verdict });
     // One failed run is a failed test, unless a gate is to decide about the runs together.
@@ -295,7 +317,7 @@ fn capped(stage: &Stage, case: &Case, run: u32, error: RunError) -> Finished {
     Finished {
         run,
         trace,
-        seen: None,
+        besides: Besides::Nothing,
         duration: Duration::ZERO,
     }
 }
@@ -306,12 +328,14 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
     trace.run = Some(u64::from(run));
 }
 
-async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace, Option<Value>) {
+/// Carries a run out. Nothing is left of a direct call that was broken off.
+async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
+    let Crew { stage, index, case, .. } = crew;
     let test = &stage.suite.tests[case.test];
-    let (mut trace, seen) = match test {
+    let (mut trace, besides) = match test {
         Test::Agent(test) => {
             let place = Place {
-                case: index,
+                case: *index,
                 test: case.test,
                 model: case.model.as_deref().unwrap_or_default(),
             };
@@ -325,36 +349,36 @@ async fn carry_out(stage: &Stage, index: usize, case: &Case, run: u32) -> (Trace
                     ..Trace::default()
                 },
             };
-            (trace, None)
+            (trace, Besides::Nothing)
         }
-        Test::Tool(test) => tool_call(test, &stage.sessions).await,
-        Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
+        Test::Tool(test) => {
+            let called = tool_call(stage, test, &crew.cancel).await?;
+            (called.trace, Besides::Assertions(called.assertions))
+        }
+        Test::ToolQuality(test) => {
+            let (trace, listed) = tool_list(test, &stage.sessions).await;
+            (trace, Besides::Listed(listed))
+        }
     };
     name_trace(&mut trace, stage, case, run);
-    (trace, seen)
+    Some((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
 fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
-    let (expect, seen) = match test {
-        Test::Agent(test) => {
+    let error = finished.trace.error.as_ref();
+    match (test, &finished.besides) {
+        (Test::ToolQuality(test), Besides::Listed(listed)) => error.map_or_else(
+            || judge::quality_gate(test, listed.as_ref()).verdict,
+            |_| Verdict::Error,
+        ),
+        (Test::Agent(test), _) => {
             let servers = stage.suite.known_servers();
-            return judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict();
+            judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
         }
-        Test::Tool(test) => (&test.expect, finished.seen.clone()),
-        Test::ToolQuality(test) => {
-            let bench = judge::quality_gate(test, finished.seen.as_ref());
-            return finished.trace.error.as_ref().map_or(bench.verdict, |_| Verdict::Error);
-        }
-    };
-    let assertions: Vec<Assertion> = match seen {
-        Some(seen) => expect
-            .iter()
-            .map(|expectation| expectation.apply(&seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    judge::verdict_of(finished.trace.error.as_ref(), &assertions)
+        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        _ => judge::verdict_of(error, &[]),
+    }
 }
 
 /// What the judging step needs to know.
@@ -410,31 +434,21 @@ fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done:
         }
         Test::Tool(test) => {
             let one = finished.pop()?;
-            let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
-            Some(judge::tool(bench, test, one.trace, one.seen.as_ref(), slow))
+            let assertions = match one.besides {
+                Besides::Assertions(assertions) => assertions,
+                Besides::Nothing | Besides::Listed(_) => Vec::new(),
+            };
+            Some(judge::tool(bench, test, one.trace, assertions))
         }
         Test::ToolQuality(test) => {
             let one = finished.pop()?;
-            Some(judge::tool_quality(bench, test, one.trace, one.seen.as_ref()))
+            let listed = match one.besides {
+                Besides::Listed(listed) => listed,
+                Besides::Nothing | Besides::Assertions(_) => None,
+            };
+            Some(judge::tool_quality(bench, test, one.trace, listed.as_ref()))
         }
     }
-}
-
-/// The time is told only where it is too long: a passing report does not change with the weather.
-fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
-    let most = test.max_duration?;
-    let passed = took <= most;
-    Some(Assertion {
-        target: "duration_ms".to_owned(),
-        matcher: json!({"<=": millis(most)}),
-        actual: if passed { Value::Null } else { millis(took).into() },
-        passed,
-        default: false,
-        judged: false,
-        skipped: None,
-        reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
-        diff: Vec::new(),
-    })
 }
 
 fn millis(duration: Duration) -> u64 {

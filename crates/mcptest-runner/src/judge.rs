@@ -184,24 +184,9 @@ pub(crate) fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> 
     }
 }
 
-/// Judges a direct tool call. `seen` is the value that assertions look into; `slow` an assertion on the time it took.
-pub(crate) fn tool(
-    bench: &Bench<'_>,
-    test: &ToolTest,
-    trace: Trace,
-    seen: Option<&Value>,
-    slow: Option<Assertion>,
-) -> TestReport {
+/// Judges a direct tool call by what came of its expectations.
+pub(crate) fn tool(bench: &Bench<'_>, test: &ToolTest, trace: Trace, assertions: Vec<Assertion>) -> TestReport {
     let error = trace.error.clone();
-    let mut assertions: Vec<Assertion> = match seen {
-        Some(seen) => test
-            .expect
-            .iter()
-            .map(|expectation| expectation.apply(seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    assertions.extend(slow);
     let verdict = verdict_of(error.as_ref(), &assertions);
     TestReport {
         name: test.name.clone(),

@@ -10,6 +10,7 @@ mod cassettes;
 mod doctor;
 mod event;
 mod execute;
+mod fixtures;
 mod judge;
 mod judges;
 mod lanes;
@@ -21,9 +22,11 @@ mod providers;
 mod score;
 mod sessions;
 mod shard;
+mod snapshots;
 mod stage;
 mod tool_call;
 mod tool_list;
+mod turns;
 mod waves;
 
 pub use cassettes::{
@@ -41,3 +44,4 @@ pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
 pub use shard::{ShardOf, Weighed, assign, weigh};
+pub use snapshots::SnapshotMode;

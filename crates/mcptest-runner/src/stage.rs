@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::limits::SuiteLimits;
 use crate::models::Models;
 use crate::sessions::Sessions;
+use crate::snapshots::Snapshots;
 
 /// The suite, its servers, its models, and whoever wants to know.
 pub(crate) struct Stage {
@@ -26,6 +27,7 @@ pub(crate) struct Stage {
     pub judges: bool,
     pub decks: Decks,
     pub redactor: Arc<Redactor>,
+    pub snapshots: Snapshots,
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 pub use crate::duration::WrittenDuration;
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
+pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -82,6 +83,10 @@ pub struct ServerFile {
     /// Headers sent to a server over HTTP with every request. Values of headers that carry credentials (`Authorization`, `X-Api-Key` …) are
     /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
+    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all output; take it from the environment:
+    /// `${TOKEN}`.
+    #[schemars(with = "String", length(min = 1))]
+    pub bearer: Option<String>,
 }
 
 /// How a connection is opened.
@@ -211,94 +216,6 @@ pub struct ScriptUsage {
     pub input: u64,
     /// Tokens written.
     pub output: u64,
-}
-
-/// A direct tool call and what is expected of its result.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolTestFile {
-    /// The name; the row of the report carries it.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// Words for the reader.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    #[serde(default)]
-    pub args: Option<Map<String, Value>>,
-    /// Assertions over `result` and `error`. Default: no error.
-    #[serde(default)]
-    pub expect: ToolExpect,
-    /// The time allowed for the call. Default: the server's.
-    #[serde(default)]
-    pub timeout: Option<WrittenDuration>,
-    /// Labels for choosing tests.
-    #[serde(default)]
-    pub tags: Vec<String>,
-}
-
-/// The `expect:` of a direct tool test: a list, or a list with bounds.
-#[derive(Debug, Default)]
-pub struct ToolExpect {
-    /// The assertions.
-    pub assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take.
-    pub max_duration_ms: Option<u64>,
-    /// Where the assertions stand, from `expect`.
-    pub(crate) assertions_at: &'static str,
-}
-
-/// Assertions, and bounds beside them.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-struct ToolExpectFields {
-    /// Assertions over `result` and `error`.
-    assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take, in milliseconds.
-    max_duration_ms: Option<u64>,
-    /// The most cl100k tokens that the response may have.
-    #[schemars(extend("x-mcptest-unavailable" = "counting response tokens is not built in yet", "not" = {}))]
-    max_response_tokens: Option<u64>,
-}
-
-impl<'de> Deserialize<'de> for ToolExpect {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Array(items) => Ok(Self {
-                assertions: items.into_iter().map(WrittenExpectation).collect(),
-                max_duration_ms: None,
-                assertions_at: "",
-            }),
-            other => {
-                let fields: ToolExpectFields = serde_json::from_value(other).map_err(D::Error::custom)?;
-                Ok(Self {
-                    assertions: fields.assertions,
-                    max_duration_ms: fields.max_duration_ms,
-                    assertions_at: "/assertions",
-                })
-            }
-        }
-    }
-}
-
-impl JsonSchema for ToolExpect {
-    fn schema_name() -> Cow<'static, str> {
-        "ToolExpect".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<WrittenExpectation>>();
-        let fields = generator.subschema_for::<ToolExpectFields>();
-        json_schema!({
-            "description": "A list of assertions, or `assertions:` with bounds beside it.",
-            "x-mcptest-expected": "a list of assertions, or a mapping with `assertions:`",
-            "anyOf": [list, fields]
-        })
-    }
 }
 
 /// A quality bar for the tool descriptions of a server.

@@ -14,6 +14,8 @@ mod load;
 mod providers;
 mod schema;
 pub mod suite;
+pub mod template;
+mod tool_file;
 
 pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};

@@ -1,6 +1,6 @@
 //! The checked suite: everything refers to something, every expression is compiled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,15 +10,17 @@ use mcptest_core::eval::distractors::Distractors;
 use mcptest_core::expect::Expectation;
 use mcptest_core::fault::Fault;
 use mcptest_core::prices::Prices;
+use mcptest_core::snapshot::Snapshot;
+use mcptest_core::target::Target;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::volatile::Rule;
-use serde_json::{Map, Value};
 
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
 };
 pub use crate::limits::{Budget, TestBudget};
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
+use crate::template::Args;
 
 /// A suite that can be run or scored.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Suite {
     pub budget: Budget,
     /// Values that must not appear in any output.
     pub secrets: Vec<String>,
+    /// Where the snapshots of its tests are, one folder per file of the suite.
+    pub snapshot_folders: Vec<PathBuf>,
 }
 
 impl Default for Suite {
@@ -58,6 +62,7 @@ impl Default for Suite {
             prices: Prices::builtin().clone(),
             budget: Budget::default(),
             secrets: Vec::new(),
+            snapshot_folders: Vec::new(),
         }
     }
 }
@@ -69,7 +74,7 @@ impl Suite {
     pub fn known_servers(&self) -> KnownServers {
         let mentioned = self.tests.iter().flat_map(|test| match test {
             Test::Agent(test) => test.servers.clone(),
-            Test::Tool(test) => vec![test.server.clone()],
+            Test::Tool(test) => test.servers().into_iter().map(str::to_owned).collect(),
             Test::ToolQuality(test) => vec![test.server.clone()],
         });
         self.servers.keys().cloned().chain(mentioned).collect()
@@ -157,7 +162,7 @@ pub enum Test {
     /// An agent, run once or several times per model.
     Agent(Box<AgentTest>),
     /// A direct tool call.
-    Tool(ToolTest),
+    Tool(Box<ToolTest>),
     /// A bar for the descriptions of a server's tools.
     ToolQuality(ToolQualityTest),
 }
@@ -229,15 +234,65 @@ pub struct ToolTest {
     /// The tool.
     pub tool: String,
     /// The arguments.
-    pub args: Map<String, Value>,
+    pub args: Args,
     /// Assertions over `result` and `error`.
     pub expect: Vec<Expectation>,
     /// The longest the call may take.
     pub max_duration: Option<Duration>,
+    /// The most tokens of the answer.
+    pub max_response_tokens: Option<u64>,
+    /// The kept answer that it is held against.
+    pub snapshot: Option<KeptAnswer>,
+    /// Calls made before.
+    pub setup: Vec<FixtureCall>,
+    /// Calls made afterwards.
+    pub teardown: Vec<FixtureCall>,
+    /// What of the answer is saved, by name.
+    pub save: Vec<(String, Target)>,
     /// The time allowed for the call, if the test has its own.
     pub timeout: Option<Duration>,
+    /// Whether it shares the process, if it does not leave that to the server.
+    pub isolation: Option<Isolation>,
+    /// Whether nothing else talks to its servers meanwhile.
+    pub serial: bool,
     /// Labels.
     pub tags: Vec<String>,
+}
+
+impl ToolTest {
+    /// The servers that it talks to, each once.
+    #[must_use]
+    pub fn servers(&self) -> BTreeSet<&str> {
+        let fixtures = self.setup.iter().chain(&self.teardown);
+        fixtures
+            .map(|call| call.server.as_str())
+            .chain([self.server.as_str()])
+            .collect()
+    }
+}
+
+/// A snapshot and where it is.
+#[derive(Debug)]
+pub struct KeptAnswer {
+    /// What of the answer is kept.
+    pub snapshot: Snapshot,
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// A call that prepares a test or cleans up after it.
+#[derive(Debug)]
+pub struct FixtureCall {
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Args,
+    /// What of the answer is saved, by name.
+    pub save: Vec<(String, Target)>,
+    /// The time allowed for the call, if it has its own.
+    pub timeout: Option<Duration>,
 }
 
 /// A bar for the descriptions of a server's tools.

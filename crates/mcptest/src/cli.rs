@@ -118,6 +118,7 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
+  mcptest run suite.yml --update-snapshots       keep the answers that differ; look at the diff before committing
   mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
   mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
   mcptest run suite.yml --record                 run live, and keep every run in a cassette
@@ -144,6 +145,12 @@ pub struct RunArgs {
     /// How many runs go on at once, before whatever the suite says.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+    /// Write the snapshots of direct tool tests anew where the answers differ, and tell which are of no use any more.
+    #[arg(long)]
+    pub update_snapshots: bool,
+    /// Let `--update-snapshots` write where the environment variable CI is set.
+    #[arg(long, requires = "update_snapshots")]
+    pub allow_ci_updates: bool,
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,

@@ -5,17 +5,21 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_core::eval::GateOutcome;
 use mcptest_core::expect::Assertion;
+use mcptest_core::matcher::Difference;
 use mcptest_core::prices::Usd;
 use mcptest_core::text::{lines, one_line, shorten};
 use mcptest_core::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
 use super::{Style, table};
+use crate::doctor::unified_diff;
 use crate::matrix::matrices;
 use crate::model::{Kind, Report, RunReport, Spend, TestReport};
 
 /// Longest value shown in full.
 const WIDEST: usize = 240;
+/// Most lines of two texts that are held against each other line by line.
+const MOST_LINES: usize = 400;
 /// Findings of one gate that are shown; the JSON report has all of them.
 const MOST_FINDINGS: usize = 20;
 /// Tests that were not run and are named; the JSON report names all.
@@ -236,6 +240,13 @@ fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
         block(out, &format!("  because   {}", one_line(reason)));
     }
     for difference in &assertion.diff {
+        if let Some(lines) = line_diff(difference) {
+            block(out, &format!("  at {}", one_line(&difference.pointer)));
+            for line in lines {
+                block(out, &format!("    {line}"));
+            }
+            continue;
+        }
         let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), value);
         block(
             out,
@@ -247,6 +258,28 @@ fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
             ),
         );
     }
+}
+
+/// Two texts of several lines, held against each other line by line. Very long ones are not: their beginnings have to do.
+fn line_diff(difference: &Difference) -> Option<Vec<String>> {
+    let (Some(Value::String(expected)), Some(Value::String(actual))) = (&difference.expected, &difference.actual)
+    else {
+        return None;
+    };
+    let lines = |text: &str| text.lines().count();
+    let several = lines(expected) > 1 || lines(actual) > 1;
+    if !several || lines(expected) + lines(actual) > MOST_LINES {
+        return None;
+    }
+    let diff = unified_diff("", "", expected, actual);
+    // The first two lines would name files.
+    Some(
+        diff.lines()
+            .skip(2)
+            .map(|line| shorten(&one_line(line), WIDEST))
+            .collect(),
+    )
+    .filter(|lines: &Vec<String>| !lines.is_empty())
 }
 
 fn matcher(written: &Value) -> String {

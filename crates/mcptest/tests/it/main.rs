@@ -20,6 +20,7 @@
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
+//! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
@@ -50,3 +51,4 @@ mod servers;
 mod stand_in;
 mod suites;
 mod support;
+mod tools;
