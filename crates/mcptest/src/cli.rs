@@ -80,7 +80,7 @@ pub enum Command {
 pub struct ReportArgs {
     #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty", help = report::reporter_help())]
     pub reporter: Vec<String>,
-    /// Leave times and what was spent out of the report, so that equal runs give equal bytes.
+    /// Leave times out of the report, so that equal runs give equal bytes.
     #[arg(long)]
     pub no_timing: bool,
 }
