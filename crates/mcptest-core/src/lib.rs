@@ -15,6 +15,7 @@
 //! | [`expect`] | target and matcher together, and the outcome of applying them |
 //! | [`snapshot`] | answers kept in files: what is kept of them, and how a later one is held against it |
 //! | [`eval`] | the gates, one file each, and their registry |
+//! | [`judged`] | matchers that ask a model, and what it answered |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
 //! | [`tokens`] | token counts of texts, tools and catalogs |
@@ -41,6 +42,7 @@ pub mod eval;
 pub mod expect;
 pub mod fault;
 pub mod json;
+pub mod judged;
 pub mod lexical;
 pub mod lint;
 pub mod look_alikes;

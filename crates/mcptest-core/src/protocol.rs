@@ -6,5 +6,7 @@
 pub mod base64;
 pub mod headers;
 mod revision;
+mod tool_headers;
 
 pub use revision::Revision;
+pub use tool_headers::ToolHeaders;

@@ -73,6 +73,8 @@ impl Snapshot {
             actual: kept.filter(|_| reason.is_some()).cloned().unwrap_or_default(),
             passed: reason.is_none(),
             default: false,
+            judged: false,
+            skipped: None,
             reason,
             diff,
         }

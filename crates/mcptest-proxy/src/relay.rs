@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcptest_wire::{ServerCommand, ServerProcess, WireError};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, ChildStdout};
+use mcptest_wire::{HttpServer, ServerCommand, ServerProcess, WireError};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
 use crate::distract::Distraction;
 use crate::fault::ProxyFault;
+use crate::http::Bridge;
 use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
 use crate::observe::{Fate, Observer};
 use crate::record::Recorder;
@@ -33,8 +33,8 @@ const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 /// What a proxy is to do.
 #[derive(Debug)]
 pub struct ProxyOptions {
-    /// How to start the server.
-    pub command: ServerCommand,
+    /// The server.
+    pub behind: Behind,
     /// What the trace calls it.
     pub server: Option<String>,
     /// The test that the trace is for.
@@ -53,6 +53,56 @@ pub struct ProxyOptions {
     pub secrets: Vec<String>,
 }
 
+/// What stands behind the proxy.
+#[derive(Debug)]
+pub enum Behind {
+    /// A program that is started.
+    Command(ServerCommand),
+    /// An address.
+    Http(HttpServer),
+}
+
+/// The server that a session has.
+enum Far {
+    Process(ServerProcess),
+    Bridge(Bridge),
+}
+
+type Input = Box<dyn AsyncWrite + Send + Unpin>;
+type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+impl Far {
+    async fn open(behind: &Behind) -> Result<(Self, Input, Output), ProxyError> {
+        match behind {
+            Behind::Command(command) => {
+                let (process, stdin, stdout) =
+                    ServerProcess::start("behind the proxy", command).map_err(ProxyError::Server)?;
+                Ok((Self::Process(process), Box::new(stdin), Box::new(stdout)))
+            }
+            Behind::Http(server) => {
+                let (bridge, input, output) = Bridge::start(server).await.map_err(ProxyError::Address)?;
+                Ok((Self::Bridge(bridge), Box::new(input), Box::new(output)))
+            }
+        }
+    }
+
+    /// How it ended, where there is a status.
+    async fn wait(&mut self) -> Option<ExitStatus> {
+        match self {
+            Self::Process(process) => process.wait().await.ok(),
+            Self::Bridge(_) => None,
+        }
+    }
+
+    /// Ends it, once its input is closed.
+    async fn end(&mut self) {
+        match self {
+            Self::Process(process) => process.end().await,
+            Self::Bridge(bridge) => bridge.end().await,
+        }
+    }
+}
+
 /// How a session ended.
 #[derive(Debug)]
 pub enum End {
@@ -69,6 +119,8 @@ pub enum End {
 pub enum ProxyError {
     /// The server could not be started.
     Server(WireError),
+    /// The server's address cannot be used.
+    Address(String),
     /// The trace could not be written.
     Record(PathBuf, std::io::Error),
     /// No distractors could be put into a list, which the trace cannot show.
@@ -79,6 +131,7 @@ impl std::fmt::Display for ProxyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Server(error) => error.fmt(f),
+            Self::Address(why) => f.write_str(why),
             Self::Distractors(why) => write!(f, "no distractors were put in: {why}"),
             Self::Record(path, error) => write!(f, "cannot write the trace to `{}`: {error}", path.display()),
         }
@@ -111,8 +164,13 @@ pub async fn relay(
         .map(|path| Recorder::new(path, &options.secrets));
     // A file that cannot be written is better known before the work than after it.
     write(recorder.as_mut(), &shared)?;
-    let (mut process, stdin, stdout) =
-        ServerProcess::start("behind the proxy", &options.command).map_err(ProxyError::Server)?;
+    let mut stop = std::pin::pin!(stop);
+    let opened = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(End::Stopped),
+        opened = Far::open(&options.behind) => opened,
+    };
+    let (mut far, stdin, stdout) = opened?;
     let (to_client, client_served) = write_thread(output);
     let mut client = tokio::spawn(client_to_server(
         shared.clone(),
@@ -124,16 +182,16 @@ pub async fn relay(
     let recording = keep_recording(recorder.as_mut(), &shared);
     let end = tokio::select! {
         biased;
-        () = stop => Ok(End::Stopped),
+        () = &mut stop => Ok(End::Stopped),
         error = recording => Err(error),
         _ = &mut client => Ok(End::Client),
         _ = &mut server => {
-            let status = timeout(EXIT_STATUS_WAIT, process.wait()).await;
-            Ok(End::Server(status.ok().and_then(Result::ok)))
+            let status = timeout(EXIT_STATUS_WAIT, far.wait()).await;
+            Ok(End::Server(status.ok().flatten()))
         }
     };
     client.abort();
-    process.end().await;
+    far.end().await;
     if matches!(end, Ok(End::Stopped)) {
         server.abort();
     } else if !server.is_finished() {
@@ -175,7 +233,7 @@ impl Shared {
 async fn client_to_server(
     shared: Arc<Shared>,
     mut from_client: mpsc::Receiver<Vec<u8>>,
-    mut stdin: ChildStdin,
+    mut stdin: Input,
     to_client: mpsc::Sender<Vec<u8>>,
 ) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
@@ -215,7 +273,7 @@ async fn client_to_server(
 }
 
 /// Until the server's output ends and all that was held back is delivered.
-async fn server_to_client(shared: Arc<Shared>, mut stdout: ChildStdout, to_client: mpsc::Sender<Vec<u8>>) {
+async fn server_to_client(shared: Arc<Shared>, mut stdout: Output, to_client: mpsc::Sender<Vec<u8>>) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
     let mut pieces = Vec::new();
     let mut chunk = vec![0; CHUNK];

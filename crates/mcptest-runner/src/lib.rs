@@ -12,7 +12,9 @@ mod event;
 mod execute;
 mod fixtures;
 mod judge;
+mod judges;
 mod lanes;
+mod limits;
 mod models;
 mod mutate;
 mod plan;
@@ -25,6 +27,7 @@ mod stage;
 mod tool_call;
 mod tool_list;
 mod turns;
+mod waves;
 
 pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
@@ -32,6 +35,7 @@ pub use cassettes::{
 pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;
 pub use execute::{RunSettings, run};
+pub use limits::Limits;
 pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;

@@ -172,6 +172,8 @@ fn duration_assertion(most: Duration, took: Duration) -> Assertion {
         actual: if passed { Value::Null } else { shown.into() },
         passed,
         default: false,
+        judged: false,
+        skipped: None,
         reason: (!passed).then(|| format!("the call took {shown} ms")),
         diff: Vec::new(),
     }
@@ -186,6 +188,8 @@ fn token_assertion(most: u64, short: &ToolReply) -> Assertion {
         actual: count.into(),
         passed,
         default: false,
+        judged: false,
+        skipped: None,
         reason: (!passed).then(|| format!("{count} is greater than {most}")),
         diff: Vec::new(),
     }

@@ -5,6 +5,8 @@
 mod agent_tests;
 mod broken;
 mod expressions;
+mod judges;
+mod limits;
 mod providers;
 mod recording;
 mod servers;
@@ -55,6 +57,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         checker.providers(part);
         checker.run_options(part);
         checker.prices(part);
+        checker.budget(part);
         checker.faults(part);
         checker.suite.snapshot_folders.push(tool_tests::snapshot_folder(part));
     }

@@ -9,13 +9,14 @@ use mcptest_core::expect::WrittenExpectation;
 use mcptest_core::fault::WrittenFault;
 use mcptest_core::prices::WrittenPrices;
 use mcptest_core::volatile::Rule;
-use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
+use mcptest_yaml::ALIAS_OF;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
 pub use crate::duration::WrittenDuration;
+use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 
@@ -45,8 +46,7 @@ pub struct SuiteFile {
     /// Quality bars for the tool descriptions of a server.
     pub tool_quality: Vec<ToolQualityFile>,
     /// Spend and time caps.
-    #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
-    pub budget: Option<Value>,
+    pub budget: BudgetFile,
     /// Model providers, by the name that stands before the slash of `provider/model`.
     pub providers: BTreeMap<String, ProviderFile>,
     /// Prices of models in US dollars per million tokens, over the built-in table.
@@ -137,9 +137,10 @@ pub struct AgentFields {
     pub prompt: Option<String>,
     /// The system prompt.
     pub system: Option<String>,
-    /// How often the test runs. Default: 1; 0 counts as 1.
-    #[schemars(range(min = 0, max = 100_000))]
-    pub runs: Option<u32>,
+    /// How often the test runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon as no further run can change a verdict.
+    pub runs: Option<WrittenRuns>,
+    /// What the test may cost.
+    pub budget: Option<TestBudgetFile>,
     /// The most assistant turns in one run. Default: 10.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_turns: Option<u32>,
@@ -320,9 +321,6 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// Keys of a test that are known but have no engine in this build.
-const LATER: [&str; 1] = ["budget"];
-
 /// Other spellings that are accepted: (spelling, canonical).
 const ALIASES: [(&str, &str); 3] = [("model", "models"), ("server", "servers"), ("user_prompt", "prompt")];
 
@@ -421,12 +419,6 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
         .collect();
     for (block, block_schema) in blocks {
         properties.insert(block.to_owned(), block_schema);
-    }
-    for key in LATER {
-        properties.insert(
-            key.to_owned(),
-            json!({"not": {}, UNAVAILABLE: "known, but without an engine so far"}),
-        );
     }
     schema.insert("required".into(), json!(["name"]));
     schema.insert("allOf".into(), clashes.into());

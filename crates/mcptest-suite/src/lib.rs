@@ -9,6 +9,7 @@ mod duration;
 pub mod file;
 mod import;
 mod interpolate;
+mod limits;
 mod load;
 mod providers;
 mod schema;

@@ -18,7 +18,7 @@ use mcptest_core::volatile::Rule;
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
 };
-
+pub use crate::limits::{Budget, TestBudget};
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
 use crate::template::Args;
 
@@ -41,6 +41,8 @@ pub struct Suite {
     pub options: RunOptions,
     /// The built-in prices with the suite's own over them.
     pub prices: Prices,
+    /// What it may cost.
+    pub budget: Budget,
     /// Values that must not appear in any output.
     pub secrets: Vec<String>,
     /// Where the snapshots of its tests are, one folder per file of the suite.
@@ -58,6 +60,7 @@ impl Default for Suite {
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
+            budget: Budget::default(),
             secrets: Vec::new(),
             snapshot_folders: Vec::new(),
         }
@@ -90,7 +93,7 @@ impl Suite {
     /// The agent tests, in order.
     pub fn agent_tests(&self) -> impl Iterator<Item = &AgentTest> {
         self.tests.iter().filter_map(|test| match test {
-            Test::Agent(test) => Some(test),
+            Test::Agent(test) => Some(test.as_ref()),
             Test::Tool(_) | Test::ToolQuality(_) => None,
         })
     }
@@ -157,9 +160,9 @@ impl std::fmt::Debug for HttpAddress {
 #[derive(Debug)]
 pub enum Test {
     /// An agent, run once or several times per model.
-    Agent(AgentTest),
+    Agent(Box<AgentTest>),
     /// A direct tool call.
-    Tool(ToolTest),
+    Tool(Box<ToolTest>),
     /// A bar for the descriptions of a server's tools.
     ToolQuality(ToolQualityTest),
 }
@@ -191,6 +194,10 @@ pub struct AgentTest {
     pub system: Option<String>,
     /// At least 1.
     pub runs: u32,
+    /// Whether it stops as soon as no further run can change a verdict.
+    pub stops_when_decided: bool,
+    /// What it may cost with each of its models.
+    pub budget: TestBudget,
     /// The most assistant turns.
     pub max_turns: u32,
     /// The most tokens per turn.

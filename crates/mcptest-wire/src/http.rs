@@ -5,7 +5,6 @@
 
 pub(crate) mod headers;
 mod stream;
-mod tool_headers;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use mcptest_core::protocol::Revision;
+use mcptest_core::protocol::{Revision, ToolHeaders};
 use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
@@ -26,7 +25,6 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::headers::{Header, Outline, PROTOCOL_VERSION, SESSION_ID};
-use self::tool_headers::ToolHeaders;
 use crate::error::{WireError, WireErrorKind};
 use crate::limits::Limits;
 use crate::state::{Closed, Outgoing};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcptest_core::percent::Rate;
+use mcptest_core::prices::Usd;
 
 use crate::cassette_args::{CassetteArgs, RecordingArgs};
 pub use many::ManyArgs;
@@ -84,6 +85,20 @@ pub struct ReportArgs {
     pub no_timing: bool,
 }
 
+/// What everything may cost, before whatever the suites say.
+#[derive(Debug, Args)]
+pub struct BudgetArgs {
+    /// The most US dollars that all suites may cost together: `2.50`.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub max_usd: Option<Usd>,
+    /// The most tokens that models may read and write in all suites together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// The longest that all suites may take together: `90s`, `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_duration: Option<Duration>,
+}
+
 /// Which tests to take. `run` and `score` share it.
 #[derive(Debug, Args)]
 pub struct FilterArgs {
@@ -111,7 +126,9 @@ Examples:
   mcptest run suite.yml --reporter pretty --reporter junit=report.xml
   mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
   mcptest run suite.yml --rerun-failed           only what failed the last time
-  mcptest run suite.yml --watch                  again whenever a file changes")]
+  mcptest run suite.yml --watch                  again whenever a file changes
+  mcptest run suite.yml --max-usd 2.50 --max-duration 10m
+  mcptest run suite.yml --no-judges              evidence only")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
@@ -137,6 +154,11 @@ pub struct RunArgs {
     /// Write the traces of all runs to a file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     pub traces: Option<PathBuf>,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    /// Ask no judge: assertions with `llm-judge` and `llm-jury` are skipped.
+    #[arg(long)]
+    pub no_judges: bool,
     #[command(flatten)]
     pub recording: RecordingArgs,
     #[command(flatten)]
@@ -165,6 +187,9 @@ pub struct ScoreArgs {
     /// All traces belong to this test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
+    /// Skip assertions with `llm-judge` and `llm-jury`, whatever the traces keep of them.
+    #[arg(long)]
+    pub no_judges: bool,
     #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
@@ -552,6 +577,8 @@ Examples:
   mcptest score suite.yml --trace run.json
   # connecting and listing work, the first two searches are lost:
   mcptest proxy --fault recover-after:2 --fault-tool search -- some-server
+  # an agent that only speaks stdio, in front of a server over HTTP:
+  mcptest proxy --record run.json --url https://example.com/mcp --header 'Authorization: Bearer …'
   # eight more tools to choose from, which nobody has:
   mcptest proxy --distractors 8 --server files --record run.json -- some-server")]
 pub struct ProxyArgs {
@@ -580,8 +607,14 @@ pub struct ProxyArgs {
     /// The number of the run that the trace is of, from 1. Each has distractors of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
+    /// The address of a server over streamable HTTP, in place of a command. The client still speaks over stdio.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with = "command", required_unless_present = "command")]
+    pub url: Option<String>,
+    /// A header for `--url`. Its value is in no trace and no message. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
+    pub header: Vec<HttpHeader>,
     /// The server's program and its arguments, after `--`.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
@@ -632,6 +665,13 @@ fn http_url(text: &str) -> Result<String, String> {
         Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
         _ => Err("an address begins with http:// or https:// and names a host".to_owned()),
     }
+}
+
+fn dollars(text: &str) -> Result<Usd, String> {
+    let number: Option<serde_json::Number> = serde_json::from_str(text).ok();
+    number
+        .and_then(|number| Usd::from_number(&number))
+        .ok_or_else(|| "expected an amount of dollars, for example 2.50".to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

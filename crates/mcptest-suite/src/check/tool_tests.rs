@@ -54,6 +54,7 @@ impl Checker<'_> {
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
         let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
+        self.refuse_judges(part, &place, &file.expect.assertions);
         if file.expect.assertions.is_empty() {
             expect = vec![
                 Expectation::default_of("error", Matcher::exact(Value::Null)),
@@ -80,7 +81,7 @@ impl Checker<'_> {
         let snapshot = snapshot.and_then(|fields| self.snapshot(part, at, &file.name, fields));
         let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
         let has_state = !setup.is_empty() || !teardown.is_empty();
-        self.suite.tests.push(Test::Tool(ToolTest {
+        self.suite.tests.push(Test::Tool(Box::new(ToolTest {
             name: file.name.clone(),
             server: file.server.clone(),
             tool: file.tool.clone(),
@@ -99,7 +100,7 @@ impl Checker<'_> {
                 .serial
                 .unwrap_or(has_state || file.expect.max_duration_ms.is_some()),
             tags: file.tags.clone(),
-        }));
+        })));
     }
 
     fn fixtures(

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use mcptest_core::protocol::ToolHeaders;
 pub(crate) use mcptest_core::protocol::headers::encode;
 use mcptest_core::protocol::headers::name_of;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tool_headers::ToolHeaders;
 use crate::handshake::META_VERSION;
 
 pub(crate) const SESSION_ID: &str = "mcp-session-id";

@@ -3,12 +3,13 @@
 use mcptest_core::eval::distractors::Distractors;
 use mcptest_core::eval::{Gate as _, LoadContext};
 use mcptest_core::matcher::Problem;
-use mcptest_proxy::{Distraction, End, ProxyOptions};
+use mcptest_proxy::{Behind, Distraction, End, ProxyOptions};
 use mcptest_report::ExitCode;
-use mcptest_wire::ServerCommand;
+use mcptest_wire::{HttpServer, ServerCommand};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::json;
 
+use crate::catalogs;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::secrets;
@@ -24,7 +25,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         None => None,
     };
     let options = ProxyOptions {
-        command: command(args),
+        behind: behind(args),
         distraction,
         run: args.run.map(u64::from),
         server: args.server.clone(),
@@ -32,7 +33,10 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         fault: args.fault,
         fault_tools: args.fault_tool.clone(),
         record: args.record.clone(),
-        secrets: secrets::of_environment(),
+        secrets: secrets::of_environment()
+            .into_iter()
+            .chain(catalogs::secrets_of(&args.header))
+            .collect(),
     };
     let end = runtime.block_on(async {
         let ended = asked_to_end();
@@ -94,6 +98,20 @@ fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, 
     block.seed = args.seed.or(block.seed);
     let test = args.test.as_deref().unwrap_or_default();
     Ok(Distraction::new(block, test, args.run.unwrap_or(1)))
+}
+
+fn behind(args: &ProxyArgs) -> Behind {
+    match &args.url {
+        Some(url) => Behind::Http(HttpServer {
+            url: url.clone(),
+            headers: args
+                .header
+                .iter()
+                .map(|header| (header.name.clone(), header.value.clone()))
+                .collect(),
+        }),
+        None => Behind::Command(command(args)),
+    }
 }
 
 fn command(args: &ProxyArgs) -> ServerCommand {

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::verdict::Verdict;
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings, SnapshotMode, plan};
+use mcptest_runner::{Event, Filter, Limits, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
 use tokio::runtime::Runtime;
@@ -113,6 +113,8 @@ impl<'a> Job<'a> {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
                 jobs: args.jobs,
+                limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+                no_judges: args.no_judges,
                 snapshots: self.snapshots,
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
@@ -295,7 +297,7 @@ impl Progress {
             return Arc::new(|event| match event {
                 Event::Warning { text } => output::talk(&warning(&text)),
                 Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
-                Event::Planned { .. } | Event::Started { .. } | Event::Finished { .. } => {}
+                Event::Planned { .. } | Event::Started { .. } | Event::Finished { .. } | Event::Spared { .. } => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -303,6 +305,7 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
             Event::Warning { text } => bar.println(warning(&text)),
             Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })

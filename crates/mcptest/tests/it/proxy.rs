@@ -374,3 +374,133 @@ fn a_file_of_distractors_that_cannot_be_used_is_told_with_its_place() {
         assert!(found.stderr.contains(words), "{file}: {}", found.stderr);
     }
 }
+
+/// A mock over HTTP, ended with the test.
+struct Http(Child, String);
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn over_http(dir: &Path) -> Http {
+    let mut child = mcptest(dir)
+        .args(["mock", "--tools-from", "web.yml", "--http", "0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+    Http(child, url)
+}
+
+#[test]
+fn a_client_on_stdio_reaches_a_server_over_http() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let server = over_http(dir.path());
+    let arguments = [
+        "--record",
+        "t.json",
+        "--server",
+        "web",
+        "--url",
+        &server.1,
+        "--fault",
+        "hang",
+        "--fault-tool",
+        "fetch",
+    ];
+    let mut session = Session::start(dir.path(), &arguments);
+    session.open();
+    assert_eq!(session.ask(&call(2, "search"))["result"]["content"][0]["text"], "found");
+    session.send(&call(3, "fetch"));
+    // What is no message is refused by the server, and stops nothing.
+    session.send(&json!("odd"));
+    assert_eq!(session.ask(&call(4, "search"))["id"], 4);
+    assert!(
+        session
+            .ask(&json!({"jsonrpc": "2.0", "id": "x", "method": "nope/nope"}))
+            .to_string()
+            .contains("-32601")
+    );
+    assert_eq!(session.end(), (0, String::new()));
+    let trace = trace(dir.path());
+    assert_eq!(trace["tool_calls"].as_array().map(Vec::len), Some(3), "{trace}");
+    assert_eq!(trace["catalog"].as_array().map(Vec::len), Some(2));
+    assert_eq!(trace["tool_results"][1]["fault"], "hang");
+}
+
+#[test]
+fn the_stateless_revision_over_http_has_the_headers_that_it_needs() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let server = over_http(dir.path());
+    let arguments = [
+        "--record",
+        "t.json",
+        "--url",
+        &server.1,
+        "--distractors",
+        "2",
+        "--seed",
+        "3",
+    ];
+    let mut session = Session::start(dir.path(), &arguments);
+    let ask = |id: u32, method: &str, mut params: Value| {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    };
+    let found = session.ask(&ask(1, "server/discover", json!({})));
+    assert_eq!(found["result"]["resultType"], "complete", "{found}");
+    let listed = session.ask(&ask(2, "tools/list", json!({})));
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(4), "{listed}");
+    assert!(listed["result"]["ttlMs"].is_number(), "{listed}");
+    let called = session.ask(&ask(3, "tools/call", json!({"name": "search", "arguments": {}})));
+    assert_eq!(called["result"]["content"][0]["text"], "found", "{called}");
+    let fake = trace_with_results(dir.path(), 1)["distractors"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let refused = session.ask(&ask(4, "tools/call", json!({"name": fake, "arguments": {}})));
+    assert_eq!(refused["result"]["resultType"], "complete", "{refused}");
+    assert_eq!(refused["result"]["isError"], true);
+    assert_eq!(session.end(), (0, String::new()));
+}
+
+#[test]
+fn a_server_over_http_that_goes_away_leaves_no_client_waiting() {
+    let dir = folder(&[("web.yml", WEB)]);
+    let server = over_http(dir.path());
+    let mut session = Session::start(dir.path(), &["--record", "t.json", "--url", &server.1]);
+    session.open();
+    drop(server);
+    let answer = session.ask(&call(2, "search"));
+    assert_eq!(answer["error"]["code"], -32000, "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("mcptest proxy: "),
+        "{answer}"
+    );
+    assert_eq!(session.end(), (0, String::new()));
+    assert_eq!(trace(dir.path())["tool_results"][0]["is_error"], true);
+
+    for (arguments, words) in [
+        (vec!["--url", "ftp://x"], "begins with http:// or https://"),
+        (vec!["--url", "http://x", "--", "y"], "cannot be used with"),
+        (vec!["--record", "t.json"], "required"),
+    ] {
+        let found = run(dir.path(), &[&["proxy"], arguments.as_slice()].concat());
+        assert_eq!(found.code, 2, "{arguments:?}");
+        assert!(found.stderr.contains(words), "{arguments:?}: {}", found.stderr);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_core::protocol::headers::{ParamHeader, encode, param_headers};
+use super::headers::{ParamHeader, encode, param_headers};
 use serde_json::Value;
 
 /// Tools whose headers are kept; a list beyond that has other troubles.
@@ -10,14 +10,20 @@ const MOST_TOOLS: usize = 10_000;
 
 /// The tools that say something about headers; the others are not kept.
 #[derive(Debug, Default)]
-pub(crate) struct ToolHeaders(BTreeMap<String, Result<Vec<ParamHeader>, String>>);
+pub struct ToolHeaders(BTreeMap<String, Result<Vec<ParamHeader>, String>>);
 
 impl ToolHeaders {
-    /// Takes in a listing. Gives the tools whose annotations break the rules, with the reason.
-    pub(crate) fn learn(&mut self, tools: &[Value]) -> Vec<(String, String)> {
+    /// Takes in a listing in place of what was known. Gives the tools whose annotations break the rules, with the reason.
+    pub fn learn(&mut self, tools: &[Value]) -> Vec<(String, String)> {
         self.0.clear();
+        self.learn_more(tools)
+    }
+
+    /// Takes in a further page of a listing.
+    pub fn learn_more(&mut self, tools: &[Value]) -> Vec<(String, String)> {
         let mut broken = Vec::new();
-        for tool in tools.iter().take(MOST_TOOLS) {
+        let room = MOST_TOOLS.saturating_sub(self.0.len());
+        for tool in tools.iter().take(room) {
             let (Some(name), Some(schema)) = (tool.get("name").and_then(Value::as_str), tool.get("inputSchema")) else {
                 continue;
             };
@@ -33,17 +39,20 @@ impl ToolHeaders {
     }
 
     /// Whether the tool says something about headers.
-    pub(crate) fn has(&self, tool: &str) -> bool {
+    #[must_use]
+    pub fn has(&self, tool: &str) -> bool {
         self.0.contains_key(tool)
     }
 
     /// Why the tool must not be called.
-    pub(crate) fn unusable(&self, tool: &str) -> Option<String> {
+    #[must_use]
+    pub fn unusable(&self, tool: &str) -> Option<String> {
         self.0.get(tool)?.as_ref().err().cloned()
     }
 
     /// The headers for a call.
-    pub(crate) fn of_call(&self, params: &Value) -> Vec<(String, String)> {
+    #[must_use]
+    pub fn of_call(&self, params: &Value) -> Vec<(String, String)> {
         let (Some(Ok(headers)), Some(arguments)) = (
             params
                 .get("name")
@@ -86,6 +95,8 @@ mod tests {
             [("Mcp-Param-A".to_owned(), "=?base64?IHg=?=".to_owned())]
         );
         assert_eq!(known.of_call(&json!({"name": "good"})), []);
+        known.learn_more(&[tool("later", "L")]);
+        assert!(known.has("good") && known.has("later"));
         // The newest listing is what counts.
         known.learn(&[]);
         assert!(!known.has("good"));

@@ -1,0 +1,491 @@
+//! A server over streamable HTTP, behind two streams of lines: what the client writes becomes POSTs, what comes back becomes lines.
+//!
+//! Messages keep their bytes; only line ends inside of a message become blanks, because a line is a message here. What HTTP needs beside them (the
+//! session, the revision, headers that repeat the body) is read off the messages that pass.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response};
+use mcptest_core::protocol::headers::{encode, name_of};
+use mcptest_core::protocol::{Revision, ToolHeaders};
+use mcptest_http::body::{content_type, excerpt, show, whole};
+use mcptest_http::sse::Parser;
+use mcptest_http::text::quote;
+use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
+use mcptest_wire::HttpServer;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const SESSION_ID: &str = "mcp-session-id";
+const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+
+/// Bytes on their way in each direction.
+const BUFFER: usize = 256 * 1024;
+
+/// Free connections kept.
+const MOST_FREE: usize = 16;
+
+/// Time for somebody to listen at the address.
+const READY_WAIT: Duration = Duration::from_secs(30);
+
+/// Time for the session to be ended.
+const DELETE_WAIT: Duration = Duration::from_secs(2);
+
+/// The pause before a stream is resumed, where the server names none, and the longest that it can name.
+const RESUME_PAUSE: Duration = Duration::from_millis(1000);
+const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
+
+/// Streams that are resumed without having brought anything.
+const MOST_EMPTY_STREAMS: u32 = 3;
+
+/// The code of errors that the proxy itself answers with: the range that JSON-RPC leaves to implementations.
+const NO_ANSWER: i64 = -32000;
+
+/// A running bridge. Its streams are those of a server on stdio.
+pub(crate) struct Bridge {
+    task: JoinHandle<()>,
+}
+
+impl Bridge {
+    /// Waits until somebody listens at the address. Gives what stands for the server's input and output.
+    ///
+    /// # Errors
+    /// No address, headers that cannot be sent, or nobody there.
+    pub(crate) async fn start(server: &HttpServer) -> Result<(Self, DuplexStream, DuplexStream), String> {
+        let address = Address::parse(&server.url)?;
+        let endpoint = Arc::new(Endpoint {
+            pool: Pool::new(&address, MOST_FREE),
+            authority: address.authority,
+            path: address.path,
+            headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))?,
+            settled: Mutex::default(),
+        });
+        let shown = quote(&without_query(&server.url), 200);
+        match timeout(READY_WAIT, endpoint.pool.wait_until_ready()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(format!("cannot connect to {shown}: {error}")),
+            Err(_) => {
+                let limit = READY_WAIT.as_secs();
+                return Err(format!("nothing accepted a connection at {shown} within {limit} s"));
+            }
+        }
+        // Two, each used one way: when one end is gone, the other sees it.
+        let (input, from_client) = duplex(BUFFER);
+        let (output, to_client) = duplex(BUFFER);
+        let task = tokio::spawn(carry(endpoint, from_client, to_client));
+        Ok((Self { task }, input, output))
+    }
+
+    /// Waits for the end of the session, after the client's side was closed.
+    pub(crate) async fn end(&mut self) {
+        if timeout(2 * DELETE_WAIT, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What the messages have settled.
+#[derive(Default)]
+struct Settled {
+    session: Option<String>,
+    revision: Option<String>,
+    tool_headers: ToolHeaders,
+}
+
+struct Endpoint {
+    pool: Pool,
+    authority: HeaderValue,
+    path: String,
+    headers: HeaderMap,
+    settled: Mutex<Settled>,
+}
+
+/// Where messages of the server go. Several exchanges share it.
+type ToClient = Arc<tokio::sync::Mutex<DuplexStream>>;
+
+/// Until the client closes its side; whatever is still open is given up then.
+async fn carry(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client: DuplexStream) {
+    let to_client: ToClient = Arc::new(tokio::sync::Mutex::new(to_client));
+    let mut lines = Lines::new(MAX_LINE_BYTES);
+    let mut running = JoinSet::new();
+    let mut chunk = vec![0; 64 * 1024];
+    let mut pieces = Vec::new();
+    loop {
+        let read = from_client.read(&mut chunk).await.unwrap_or(0);
+        lines.push(&chunk[..read], &mut pieces);
+        if read == 0 {
+            break;
+        }
+        for piece in pieces.drain(..) {
+            // What is too long to be read could not be sent as one message either.
+            let Piece::Line(line) = piece else { continue };
+            let message = Message::of(&line);
+            let exchange = endpoint.clone().exchange(message, to_client.clone());
+            if message_needs_order(&line) {
+                // Nothing may overtake what has no answer: the server would see things in another order.
+                exchange.await;
+                if is_initialized(&line) {
+                    running.spawn(endpoint.clone().listen(to_client.clone()));
+                }
+            } else {
+                running.spawn(exchange);
+            }
+        }
+        while running.try_join_next().is_some() {}
+    }
+    running.abort_all();
+    endpoint.end_session().await;
+}
+
+fn message_needs_order(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line)
+        .is_ok_and(|message| message.get("id").is_none() || message.get("method").is_none())
+}
+
+fn is_initialized(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|message| message["method"] == "notifications/initialized")
+}
+
+/// A message of the client's: its bytes, and what it says.
+struct Message {
+    bytes: Bytes,
+    value: Value,
+}
+
+impl Message {
+    fn of(line: &[u8]) -> Self {
+        let line = line.trim_ascii();
+        Self {
+            bytes: Bytes::copy_from_slice(line),
+            value: serde_json::from_slice(line).unwrap_or_default(),
+        }
+    }
+
+    fn method(&self) -> &str {
+        self.value.get("method").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The id of a request, whose reply is waited for.
+    fn id(&self) -> Option<&Value> {
+        self.value.get("method")?;
+        self.value.get("id").filter(|id| !id.is_null())
+    }
+
+    fn is_reply(&self, frame: &Value) -> bool {
+        frame.get("method").is_none() && frame.get("id") == self.id()
+    }
+}
+
+impl Endpoint {
+    fn settled(&self) -> MutexGuard<'_, Settled> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What HTTP wants to know of a message.
+    fn headers_of(&self, message: &Message) -> Vec<(String, String)> {
+        let params = message.value.get("params").unwrap_or(&Value::Null);
+        let own_revision = params
+            .get("_meta")
+            .and_then(|meta| meta.get(META_VERSION)?.as_str())
+            .map(str::to_owned);
+        let settled = self.settled();
+        let opens = message.method() == "initialize";
+        let revision = own_revision
+            .clone()
+            .or_else(|| settled.revision.clone())
+            .filter(|_| !opens);
+        let mut headers = Vec::new();
+        if let (Some(session), None, false) = (&settled.session, &own_revision, opens) {
+            headers.push((SESSION_ID.to_owned(), session.clone()));
+        }
+        if let Some(revision) = &revision {
+            headers.push((PROTOCOL_VERSION.to_owned(), encode(revision)));
+        }
+        let stateless = revision.as_deref().and_then(Revision::from_wire);
+        if stateless.is_some_and(Revision::is_stateless) && !message.method().is_empty() {
+            headers.push(("mcp-method".to_owned(), encode(message.method())));
+            let name = name_of(message.method(), params);
+            headers.extend(name.map(|name| ("mcp-name".to_owned(), encode(name))));
+            if message.method() == "tools/call" {
+                headers.extend(settled.tool_headers.of_call(params));
+            }
+        }
+        headers
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        body: Bytes,
+        extra: &[(String, String)],
+    ) -> Result<(Response<Incoming>, Sender), String> {
+        let accepts = match method {
+            Method::GET => "text/event-stream",
+            _ => "application/json, text/event-stream",
+        };
+        let posts = method == Method::POST;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(&self.path)
+            .header(HOST, &self.authority)
+            .header(ACCEPT, accepts)
+            .body(Full::new(body))
+            .map_err(|error| error.to_string())?;
+        let map = request.headers_mut();
+        if posts {
+            map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, value) in extra {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
+            map.insert(name, HeaderValue::from_str(value).map_err(|error| error.to_string())?);
+        }
+        // Those of the command line come last and so replace ours.
+        for name in self.headers.keys() {
+            map.remove(name);
+        }
+        for (name, value) in &self.headers {
+            map.append(name, value.clone());
+        }
+        self.pool.send(request).await.map_err(|error| match error {
+            SendError::Connect(error) => format!("cannot connect: {error}"),
+            SendError::Broke(error) => format!("the connection broke: {error}"),
+        })
+    }
+
+    /// One message from first to last. A request that gets no reply from the server gets an error from us: a client must not wait for ever.
+    async fn exchange(self: Arc<Self>, message: Message, to_client: ToClient) {
+        if let Err(why) = self.try_exchange(&message, &to_client).await
+            && let Some(id) = message.id()
+        {
+            let error = json!({"code": NO_ANSWER, "message": format!("mcptest proxy: {why}")});
+            let reply = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            pass(&to_client, reply.to_string().as_bytes()).await;
+        }
+    }
+
+    async fn try_exchange(&self, message: &Message, to_client: &ToClient) -> Result<(), String> {
+        let headers = self.headers_of(message);
+        let (mut response, sender) = self.send(Method::POST, message.bytes.clone(), &headers).await?;
+        let status = response.status();
+        if status.is_success() && message.method() == "initialize" {
+            let session = response.headers().get(SESSION_ID).and_then(|value| value.to_str().ok());
+            self.settled().session = session.map(str::to_owned);
+        }
+        if message.id().is_none() {
+            let _ = excerpt(response.body_mut()).await;
+            self.pool.give_back(sender);
+            return Ok(());
+        }
+        match content_type(&response).as_deref() {
+            Some("text/event-stream") if status.is_success() => {
+                let mut parser = Parser::new(MAX_LINE_BYTES);
+                let replied = self
+                    .events(response.body_mut(), &mut parser, Some(message), to_client)
+                    .await?;
+                self.pool.give_back(sender);
+                self.resume(parser, message, replied, to_client).await
+            }
+            Some("application/json") => {
+                let body = whole(response.body_mut(), MAX_LINE_BYTES)
+                    .await
+                    .map_err(|_| format!("{}: the body broke off or is too long", show(status)))?;
+                self.pool.give_back(sender);
+                let frame: Value = serde_json::from_slice(&body).unwrap_or_default();
+                if !status.is_success() && !message.is_reply(&frame) {
+                    return Err(refused(&show(status), &body));
+                }
+                self.learn(message, &frame);
+                pass(to_client, &body).await;
+                Ok(())
+            }
+            _ => {
+                let body = excerpt(response.body_mut()).await;
+                Err(refused(&show(status), &body))
+            }
+        }
+    }
+
+    /// Passes events on until the stream ends. Says whether the reply was among them.
+    async fn events(
+        &self,
+        body: &mut Incoming,
+        parser: &mut Parser,
+        message: Option<&Message>,
+        to_client: &ToClient,
+    ) -> Result<bool, String> {
+        let mut events = Vec::new();
+        let mut replied = false;
+        while let Some(Ok(frame)) = body.frame().await {
+            let Some(data) = frame.data_ref() else { continue };
+            parser
+                .push(data, &mut events)
+                .map_err(|_| format!("an event of more than {MAX_LINE_BYTES} bytes"))?;
+            for event in events.drain(..) {
+                let is_message = event.kind.is_empty() || event.kind == "message";
+                // An empty event only names the place to resume from.
+                if !is_message || event.data.trim_ascii().is_empty() {
+                    continue;
+                }
+                if let Some(message) = message {
+                    let frame: Value = serde_json::from_slice(&event.data).unwrap_or_default();
+                    replied |= message.is_reply(&frame);
+                    self.learn(message, &frame);
+                }
+                pass(to_client, &event.data).await;
+            }
+        }
+        Ok(replied)
+    }
+
+    /// Asks for the rest of a stream that ended without the reply.
+    async fn resume(
+        &self,
+        mut parser: Parser,
+        message: &Message,
+        mut replied: bool,
+        to_client: &ToClient,
+    ) -> Result<(), String> {
+        let ended = || "the event stream ended without the reply".to_owned();
+        let mut empty = 0;
+        while !replied {
+            let last_id = parser.last_id.clone().ok_or_else(ended)?;
+            if empty >= MOST_EMPTY_STREAMS {
+                return Err(ended());
+            }
+            let pause = parser.retry_ms.map_or(RESUME_PAUSE, Duration::from_millis);
+            sleep(pause.min(LONGEST_RESUME_PAUSE)).await;
+            let retry_ms = parser.retry_ms;
+            parser = Parser::new(MAX_LINE_BYTES);
+            parser.last_id = Some(last_id.clone());
+            parser.retry_ms = retry_ms;
+            replied = self
+                .get(&mut parser, Some(message), to_client)
+                .await?
+                .ok_or_else(ended)?;
+            let went_on = parser.last_id.as_ref() != Some(&last_id);
+            empty = if went_on { 0 } else { empty + 1 };
+        }
+        Ok(())
+    }
+
+    /// One GET for a stream. Nothing, if the server has none.
+    async fn get(
+        &self,
+        parser: &mut Parser,
+        message: Option<&Message>,
+        to_client: &ToClient,
+    ) -> Result<Option<bool>, String> {
+        let mut headers = Vec::new();
+        {
+            let settled = self.settled();
+            headers.extend(settled.session.clone().map(|session| (SESSION_ID.to_owned(), session)));
+            let revision = settled.revision.clone();
+            headers.extend(revision.map(|revision| (PROTOCOL_VERSION.to_owned(), revision)));
+        }
+        headers.extend(parser.last_id.clone().map(|id| ("last-event-id".to_owned(), id)));
+        let (mut response, sender) = self.send(Method::GET, Bytes::new(), &headers).await?;
+        if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
+            return Ok(None);
+        }
+        let replied = self.events(response.body_mut(), parser, message, to_client).await?;
+        self.pool.give_back(sender);
+        Ok(Some(replied))
+    }
+
+    /// Passes on what the server says by itself, as long as it offers that.
+    async fn listen(self: Arc<Self>, to_client: ToClient) {
+        let mut parser = Parser::new(MAX_LINE_BYTES);
+        let mut empty = 0;
+        while empty < MOST_EMPTY_STREAMS {
+            let before = parser.last_id.clone();
+            let retry_ms = parser.retry_ms;
+            parser = Parser::new(MAX_LINE_BYTES);
+            parser.last_id.clone_from(&before);
+            parser.retry_ms = retry_ms;
+            // A server without such a stream answers 405, which is all right.
+            if !matches!(self.get(&mut parser, None, &to_client).await, Ok(Some(_))) {
+                return;
+            }
+            empty = if parser.last_id == before { empty + 1 } else { 0 };
+            let pause = parser.retry_ms.map_or(RESUME_PAUSE, Duration::from_millis);
+            sleep(pause.min(LONGEST_RESUME_PAUSE)).await;
+        }
+    }
+
+    /// Reads along what later requests must say.
+    fn learn(&self, message: &Message, frame: &Value) {
+        let Some(result) = frame.get("result").filter(|_| message.is_reply(frame)) else {
+            return;
+        };
+        match message.method() {
+            "initialize" => {
+                let revision = result.get("protocolVersion").and_then(Value::as_str);
+                self.settled().revision = revision.map(str::to_owned);
+            }
+            "tools/list" => {
+                let tools = result.get("tools").and_then(Value::as_array);
+                let tools = tools.map_or(&[][..], Vec::as_slice);
+                let further = message
+                    .value
+                    .pointer("/params/cursor")
+                    .is_some_and(|cursor| !cursor.is_null());
+                let mut settled = self.settled();
+                if further {
+                    settled.tool_headers.learn_more(tools);
+                } else {
+                    settled.tool_headers.learn(tools);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// That a session cannot be ended is allowed.
+    async fn end_session(&self) {
+        let Some(session) = self.settled().session.take() else {
+            return;
+        };
+        let headers = [(SESSION_ID.to_owned(), session)];
+        let _ = timeout(DELETE_WAIT, self.send(Method::DELETE, Bytes::new(), &headers)).await;
+    }
+}
+
+/// Why a response is no reply. The body is shown: it is what a person needs, and holds nothing of ours.
+fn refused(status: &str, body: &[u8]) -> String {
+    let body = String::from_utf8_lossy(body);
+    match body.trim() {
+        "" => format!("the server answered {status}"),
+        body => format!("the server answered {status}: {}", quote(body, 300)),
+    }
+}
+
+/// One message of the server's as a line. A client that is gone needs none.
+async fn pass(to_client: &ToClient, frame: &[u8]) {
+    let mut line: Vec<u8> = frame.trim_ascii().to_vec();
+    if line.is_empty() {
+        return;
+    }
+    for byte in &mut line {
+        // Only between tokens can there be any, if it is JSON.
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    line.push(b'\n');
+    let _ = to_client.lock().await.write_all(&line).await;
+}
