@@ -32,7 +32,8 @@ Commands:
   bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
                             and python3 are needed); parts: stdio, http, memory
   bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
-                            Both: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
+  bench tools               two hundred direct tool tests beside the bare calls (npm is needed)
+                            All three: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -53,6 +54,10 @@ fn main() -> ExitCode {
         },
         ["bench", "tokens", flags @ ..] => match Options::parse(flags, &[]) {
             Some(options) => bench::tokens::run(options),
+            None => return usage(),
+        },
+        ["bench", "tools", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::tools::run(options),
             None => return usage(),
         },
         ["help" | "--help" | "-h"] => {

@@ -4,6 +4,7 @@
 //! leaves a [`Trace`](mcptest_core::trace::Trace). Whatever a model does (a tool that does not exist, arguments that are not JSON, no end) becomes
 //! part of the trace; only what is not the model's doing (a server that died, a timeout) ends the run with an error.
 
+pub mod budget;
 pub mod builtin;
 mod model;
 mod offer;

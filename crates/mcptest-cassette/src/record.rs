@@ -46,6 +46,8 @@ pub struct Recording {
     spec: RecordingSpec,
     began: Instant,
     state: Mutex<State>,
+    /// Held while a file is written.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +56,8 @@ struct State {
     runs: Vec<(RecordedRun, Option<Vec<Catalog>>, VolatileOfRun)>,
     /// How long saving has taken so far.
     saving: Duration,
+    /// How many runs it took, if fewer than planned were enough.
+    decided_by: Option<u32>,
 }
 
 /// What became of a recording.
@@ -89,6 +93,7 @@ impl Recording {
             spec,
             began: Instant::now(),
             state: Mutex::default(),
+            writing: Mutex::default(),
         })
     }
 
@@ -123,6 +128,11 @@ impl Recording {
         })
     }
 
+    /// The test was decided by its first runs: the recording is whole with them.
+    pub fn decided_by(&self, runs: u32) {
+        self.state().decided_by = Some(runs);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere does not make finished runs wrong.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,7 +153,7 @@ impl Recording {
             suite: self.spec.redactor.text(&self.spec.suite),
             fingerprint: self.spec.subject.fingerprint(),
             subject: self.spec.subject.clone(),
-            planned: self.spec.planned,
+            planned: state.decided_by.unwrap_or(self.spec.planned),
             rules: self.spec.rules.written(),
             runs: runs.collect(),
             catalogs,
@@ -156,14 +166,18 @@ impl Recording {
     /// # Errors
     /// What went wrong with the file.
     pub fn save(&self) -> io::Result<()> {
-        let mut state = self.state();
-        if state.runs.is_empty() || state.saving * SHARE > self.began.elapsed() {
-            return Ok(());
-        }
+        // One write at a time, so that an older state never replaces a newer one. Runs that finish meanwhile do not wait for the disk.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();
-        let text = self.cassette(&mut state).to_text();
-        let written = file::write(&file::partial_place(&self.spec.path), &text);
-        state.saving += began.elapsed();
+        let cassette = {
+            let mut state = self.state();
+            if state.runs.is_empty() || state.saving * SHARE > self.began.elapsed() {
+                return Ok(());
+            }
+            self.cassette(&mut state)
+        };
+        let written = file::write(&file::partial_place(&self.spec.path), &cassette.to_text());
+        self.state().saving += began.elapsed();
         written
     }
 
@@ -172,6 +186,7 @@ impl Recording {
     /// # Errors
     /// What went wrong with the files.
     pub fn finish(&self) -> io::Result<Outcome> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
         if state.runs.is_empty() {
             return Ok(Outcome::Nothing);

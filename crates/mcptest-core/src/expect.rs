@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::pointer_join;
+use crate::judged::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
 use crate::target::Target;
 
@@ -94,7 +95,7 @@ impl Expectation {
         let (path, path_at, matcher) = if let Some(path) = map.get("target") {
             let place = pointer_join(at, "matcher");
             let matcher = match map.get("matcher") {
-                Some(matcher) => Matcher::compile(matcher, &place),
+                Some(matcher) => Matcher::compile_for_test(matcher, &place),
                 None => Err(vec![Problem::new(at, "missing key `matcher`")]),
             };
             (path.as_str().unwrap_or(""), pointer_join(at, "target"), matcher)
@@ -104,7 +105,7 @@ impl Expectation {
             };
             let place = pointer_join(at, path);
             let matcher = if value.is_object() {
-                Matcher::compile(value, &place)
+                Matcher::compile_for_test(value, &place)
             } else {
                 Ok(Matcher::exact(value.clone()))
             };
@@ -129,6 +130,32 @@ impl Expectation {
                 Err(problems)
             }
         }
+    }
+
+    /// The judge, for a matcher that asks one.
+    #[must_use]
+    pub fn judge(&self) -> Option<&Judge> {
+        self.matcher.judge()
+    }
+
+    /// A complaint if it asks a model, where only evidence may decide. `owner` is what must not.
+    #[must_use]
+    pub fn refuse_judge(&self, written: &WrittenExpectation, at: &str, owner: &str) -> Option<Problem> {
+        self.judge()?;
+        let matcher = match written.0.get("matcher") {
+            Some(_) => pointer_join(at, "matcher"),
+            None => pointer_join(at, self.target.as_str()),
+        };
+        let key = self.matcher.written().as_object()?.keys().next()?;
+        let problem = Problem::new(
+            pointer_join(&matcher, key),
+            format!("`{key}` asks a model, and {owner} is decided by evidence alone"),
+        );
+        Some(
+            problem
+                .on_key()
+                .help("judged matchers belong into the test's own `expect:` list"),
+        )
     }
 
     /// Applies it. `absent_because` explains a value that is not there.
@@ -156,6 +183,8 @@ impl Expectation {
             actual: selected.unwrap_or(Value::Null),
             passed: reason.is_none(),
             default: self.default,
+            judged: false,
+            skipped: None,
             reason,
             diff,
         }
@@ -176,12 +205,26 @@ pub struct Assertion {
     /// Whether it is the gate's own default.
     #[serde(default)]
     pub default: bool,
+    /// Whether it is a model's opinion and not evidence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
+    /// Why it has no outcome. It is then neither a pass nor a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
     /// Why it did not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Where structures differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<Difference>,
+}
+
+impl Assertion {
+    /// Whether it was applied and did not hold.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        !self.passed && self.skipped.is_none()
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@
 //! | [`target`] | the path language that selects a value |
 //! | [`matcher`] | what a selected value must look like |
 //! | [`expect`] | target and matcher together, and the outcome of applying them |
+//! | [`snapshot`] | answers kept in files: what is kept of them, and how a later one is held against it |
 //! | [`eval`] | the gates, one file each, and their registry |
+//! | [`judged`] | matchers that ask a model, and what it answered |
 //! | [`json`] | comparing JSON by value, canonical form |
 //! | [`percent`] | whole percents without floating point |
 //! | [`tokens`] | token counts of texts, tools and catalogs |
@@ -40,6 +42,7 @@ pub mod eval;
 pub mod expect;
 pub mod fault;
 pub mod json;
+pub mod judged;
 pub mod lexical;
 pub mod lint;
 pub mod look_alikes;
@@ -52,6 +55,7 @@ pub mod quality;
 pub mod random;
 mod ratio;
 pub mod redact;
+pub mod snapshot;
 pub mod statistics;
 pub mod target;
 pub mod text;

@@ -15,6 +15,7 @@
 //! 120 at $15 per million are $0.0045 and not $0.0045000000000000005.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::iter::Sum;
 use std::sync::LazyLock;
 
@@ -63,6 +64,40 @@ impl Usd {
     /// No money at all.
     pub const ZERO: Self = Self(0);
 
+    /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. Nothing for anything else.
+    ///
+    /// ```
+    /// # use mcptest_core::prices::Usd;
+    /// let cap = Usd::from_number(&serde_json::from_str("0.5").unwrap()).unwrap();
+    /// assert_eq!(cap.to_string(), "$0.5");
+    /// ```
+    #[must_use]
+    pub fn from_number(number: &Number) -> Option<Self> {
+        units(number).map(|units| Self(units * 1_000_000))
+    }
+
+    /// The decimal that a double stands for, as [`Usd::to_f64`] gives it. Nothing for what is no amount.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        // The shortest text that reads back as the double; what is below a unit is lost.
+        let text = format!("{value}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let fraction: String = fraction.chars().chain(std::iter::repeat('0')).take(18).collect();
+        format!("{whole}{fraction}").parse().ok().map(Self)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self(self.0.saturating_add(more.0))
+    }
+
+    /// Without a part of it.
+    #[must_use]
+    pub fn minus(self, less: Self) -> Self {
+        Self(self.0.saturating_sub(less.0))
+    }
+
     /// The nearest double.
     #[must_use]
     pub fn to_f64(self) -> f64 {
@@ -71,6 +106,17 @@ impl Usd {
         format!("{}.{:018}", self.0 / UNIT, self.0 % UNIT)
             .parse()
             .unwrap_or(f64::MAX)
+    }
+}
+
+impl fmt::Display for Usd {
+    /// All decimals that it has, and no more: `$0.0045`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNIT: u128 = 1_000_000_000_000_000_000;
+        let fraction = format!("{:018}", self.0 % UNIT);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        write!(f, "${}{point}{fraction}", self.0 / UNIT)
     }
 }
 
@@ -89,6 +135,13 @@ pub struct Price {
 }
 
 impl Price {
+    /// Of what costs nothing.
+    pub const FREE: Self = Self {
+        input: 0,
+        output: 0,
+        cached_input: 0,
+    };
+
     fn compile(written: &WrittenPrice, at: &str) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut read = |key: &str, number: &Number| {
@@ -110,6 +163,14 @@ impl Price {
             },
         };
         if problems.is_empty() { Ok(price) } else { Err(problems) }
+    }
+
+    /// What so many tokens cost at most: none of them from a cache, unless that is the dearer way.
+    #[must_use]
+    pub fn most(&self, input: u64, output: u64) -> Usd {
+        let dearest = self.input.max(self.cached_input);
+        let input = u128::from(input).saturating_mul(dearest);
+        Usd(input.saturating_add(u128::from(output).saturating_mul(self.output)))
     }
 
     /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where reported, is the part of `input` that was
@@ -326,6 +387,30 @@ mod tests {
     }
 
     #[test]
+    fn amounts_as_people_write_them() {
+        let usd = |text: &str| Usd::from_number(&serde_json::from_str(text).unwrap());
+        for (text, shown) in [
+            ("5", "$5"),
+            ("0.10", "$0.1"),
+            ("1e-3", "$0.001"),
+            ("0", "$0"),
+            ("1000000", "$1000000"),
+        ] {
+            assert_eq!(usd(text).unwrap().to_string(), shown);
+        }
+        for text in ["-1", "1000001", "1e-13"] {
+            assert_eq!(usd(text), None, "{text}");
+        }
+        for value in [0.0045, 0.0, 12.0, 1e-12, 0.1 + 0.2] {
+            assert_eq!(Usd::from_f64(value).unwrap().to_f64(), value);
+        }
+        assert_eq!(Usd::from_f64(f64::NAN), None);
+        assert_eq!(Usd::from_f64(-1.0), None);
+        assert_eq!(usd("1").unwrap().minus(usd("2").unwrap()), Usd::ZERO);
+        assert_eq!(usd("0.1").unwrap().plus(usd("0.2").unwrap()), usd("0.3").unwrap());
+    }
+
+    #[test]
     fn without_a_cached_price_cached_tokens_cost_as_others() {
         let prices = with(json!({"m": {"input_per_mtok": 2, "output_per_mtok": 3}})).unwrap();
         let cost = prices.find("m").unwrap().cost(&tokens(
@@ -410,6 +495,8 @@ mod tests {
             prop_assert_eq!(sum, cost(a + b, out));
             prop_assert!(sum.to_f64().is_finite());
             prop_assert!(sum >= cost(a, out));
+            let cached = price.cost(&tokens(json!({"input": a, "output": out, "cached_input": a / 2}))).unwrap();
+            prop_assert!(price.most(a, out) >= cached.max(cost(a, out)));
         }
     }
 }

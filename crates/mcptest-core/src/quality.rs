@@ -251,7 +251,10 @@ pub fn expectations(written: &[WrittenExpectation], at: &str) -> Result<Vec<Expe
     for (index, one) in written.iter().enumerate() {
         let at = pointer_join(at, &index.to_string());
         match Expectation::compile(one, &at) {
-            Ok(expectation) if is_target(&expectation) => all.push(expectation),
+            Ok(expectation) if is_target(&expectation) => {
+                problems.extend(expectation.refuse_judge(one, &at, "`tool_quality`"));
+                all.push(expectation);
+            }
             Ok(expectation) => problems.push(unknown(&expectation, one, &at)),
             Err(more) => problems.extend(more),
         }

@@ -99,6 +99,11 @@ impl Target {
         &self.text
     }
 
+    /// Puts a value in place of everything that it selects. What is not there stays away.
+    pub fn replace(&self, root: &mut Value, with: &Value) {
+        replace(&self.steps, root, with);
+    }
+
     /// The value it selects, or nothing.
     #[must_use]
     pub fn select(&self, root: &Value) -> Option<Value> {
@@ -112,6 +117,37 @@ impl fmt::Display for Target {
     }
 }
 
+fn replace(steps: &[Step], value: &mut Value, with: &Value) {
+    let Some((step, rest)) = steps.split_first() else {
+        *value = with.clone();
+        return;
+    };
+    match (step, value) {
+        (Step::Key(key), Value::Object(map)) => {
+            if let Some(value) = map.get_mut(key) {
+                replace(rest, value, with);
+            }
+        }
+        (Step::Index(index), Value::Array(items)) => {
+            if let Some(value) = place_of(*index, items.len()).and_then(|place| items.get_mut(place)) {
+                replace(rest, value, with);
+            }
+        }
+        (Step::Each, Value::Array(items)) => items.iter_mut().for_each(|item| replace(rest, item, with)),
+        (Step::Each, Value::Object(map)) => map.values_mut().for_each(|item| replace(rest, item, with)),
+        _ => {}
+    }
+}
+
+/// Where an index points, from the front or from the back.
+fn place_of(index: i64, length: usize) -> Option<usize> {
+    if index < 0 {
+        length.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
+    } else {
+        usize::try_from(index).ok()
+    }
+}
+
 fn select(steps: &[Step], value: &Value) -> Option<Value> {
     let Some((step, rest)) = steps.split_first() else {
         return Some(value.clone());
@@ -120,12 +156,7 @@ fn select(steps: &[Step], value: &Value) -> Option<Value> {
         Step::Key(key) => select(rest, value.as_object()?.get(key)?),
         Step::Index(index) => {
             let items = value.as_array()?;
-            let index = if *index < 0 {
-                items.len().checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
-            } else {
-                usize::try_from(*index).ok()?
-            };
-            select(rest, items.get(index)?)
+            select(rest, items.get(place_of(*index, items.len())?)?)
         }
         Step::Each => {
             let items: Vec<&Value> = match value {
@@ -292,6 +323,29 @@ mod tests {
     }
 
     #[test]
+    fn replacing_reaches_what_is_selected_and_adds_nothing() {
+        let replaced = |path: &str, mut value: Value| {
+            Target::parse(path).unwrap().replace(&mut value, &json!("x"));
+            value
+        };
+        assert_eq!(
+            replaced("a.b[-1]", json!({"a": {"b": [1, 2]}})),
+            json!({"a": {"b": [1, "x"]}})
+        );
+        assert_eq!(
+            replaced("a[*].t", json!({"a": [{"t": 1}, {"u": 2}, 3]})),
+            json!({"a": [{"t": "x"}, {"u": 2}, 3]})
+        );
+        assert_eq!(
+            replaced("a[*]", json!({"a": {"k": 1, "l": []}})),
+            json!({"a": {"k": "x", "l": "x"}})
+        );
+        for absent in ["b", "a.b", "a[3]", "a[-3]", "a[0].b"] {
+            assert_eq!(replaced(absent, json!({"a": [1, 2]})), json!({"a": [1, 2]}), "{absent}");
+        }
+    }
+
+    #[test]
     fn errors_point_at_the_character() {
         for (path, at) in [
             ("", 1),
@@ -314,6 +368,15 @@ mod tests {
         #[test]
         fn parsing_never_panics(text in "\\PC{0,20}|[a\\.\\[\\]\\*\"'\\\\0-9-]{0,20}") {
             let _ = Target::parse(&text);
+        }
+
+        #[test]
+        fn what_was_replaced_is_what_is_selected(path in "a(\\.b|\\[0\\]|\\[-1\\]){0,3}", leaf in 0_u8..9) {
+            let target = Target::parse(&path).unwrap();
+            let mut value = json!({"a": {"b": [{"b": [leaf, {"b": leaf}]}, [leaf, [leaf]]]}});
+            let was_there = target.select(&value).is_some();
+            target.replace(&mut value, &json!("new"));
+            prop_assert_eq!(target.select(&value), was_there.then(|| json!("new")));
         }
 
         #[test]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::catalog::Tool;
+use crate::judged::Judgement;
 use crate::tool_id::{self, KnownServers};
 use crate::verdict::RunError;
 
@@ -46,6 +47,9 @@ pub struct Trace {
     /// Ids of offered tools that were put in as distractors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distractors: Option<Vec<String>>,
+    /// What models made of the run's texts, for judged assertions. Gates do not look at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judgements: Vec<Judgement>,
     /// Set when the run could not be carried through: it is then no evidence about the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,

@@ -45,6 +45,8 @@ pub enum ErrorKind {
     Provider,
     /// A spend or time cap was reached.
     Budget,
+    /// What a test needs could not be made ready, or not be cleaned up: a `setup` or `teardown` call failed, a snapshot could not be written.
+    Fixture,
 }
 
 impl ErrorKind {
@@ -60,6 +62,7 @@ impl ErrorKind {
             Self::Protocol => "protocol",
             Self::Provider => "provider",
             Self::Budget => "budget",
+            Self::Fixture => "fixture",
         }
     }
 }

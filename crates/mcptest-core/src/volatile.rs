@@ -46,6 +46,9 @@ pub const BUILTIN: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// A cassette from somebody else must not keep us busy with its rules.
+const MOST_RULES: usize = 100;
+
 /// Text that only looks like a placeholder.
 const LITERAL: &str = "literal";
 const PLACEHOLDER: &str = r"<[a-z][a-z0-9_-]{0,31}:[0-9]{1,9}>";
@@ -91,6 +94,13 @@ impl Rules {
     /// # Errors
     /// The first rule that cannot be used.
     pub fn compile(rules: &[Rule]) -> Result<Self, RuleError> {
+        if rules.len() > MOST_RULES {
+            return Err(RuleError {
+                index: MOST_RULES,
+                in_name: true,
+                message: format!("there are more than {MOST_RULES} rules"),
+            });
+        }
         let mut compiled: Vec<(Rule, Regex)> = Vec::new();
         for (index, rule) in rules.iter().enumerate() {
             let fail = |in_name, message: String| RuleError {
@@ -485,6 +495,13 @@ mod tests {
             pattern: "U[0-9]".into(),
         };
         assert!(Rules::new(std::slice::from_ref(&uuid)).unwrap().find(A).is_empty());
+        let many: Vec<Rule> = (0..200)
+            .map(|number| Rule {
+                name: format!("r{number}"),
+                pattern: "x".into(),
+            })
+            .collect();
+        assert_eq!(Rules::compile(&many).unwrap_err().index, 100);
         assert!(Rules::new(&[uuid.clone(), uuid]).unwrap_err().in_name);
     }
 

@@ -81,15 +81,17 @@ impl Width {
         }
     }
 
-    /// The provider refused for now. `entered` is the count of halvings when the request went out.
-    fn refused(&mut self, entered: u64, pause_until: Option<Instant>) {
+    /// The provider refused for now. `entered` is the count of halvings when the request went out. Says whether a pause begins.
+    fn refused(&mut self, entered: u64, now: Instant, pause: Option<Duration>) -> bool {
         self.leave();
         if entered == self.halvings {
             self.halvings += 1;
             self.now = (self.now / 2).max(1);
             self.answers = 0;
         }
-        self.paused_until = self.paused_until.max(pause_until);
+        let is_paused = self.paused_until.is_some_and(|until| now < until);
+        self.paused_until = self.paused_until.max(pause.map(|pause| now + pause));
+        pause.is_some() && !is_paused
     }
 }
 
@@ -162,11 +164,12 @@ impl Place<'_> {
         self.limits.changed.notify_waiters();
     }
 
-    pub(crate) fn refused(mut self, pause: Option<Duration>) {
+    /// Says whether a pause begins that was not there before.
+    pub(crate) fn refused(mut self, pause: Option<Duration>) -> bool {
         self.left = true;
-        let until = pause.map(|pause| Instant::now() + pause);
-        self.limits.width().refused(self.entered, until);
+        let begins = self.limits.width().refused(self.entered, Instant::now(), pause);
         self.limits.changed.notify_waiters();
+        begins
     }
 }
 
@@ -210,16 +213,16 @@ mod tests {
         let mut width = Width::new(64);
         filled(&mut width, now);
         for _ in 0..32 {
-            width.refused(0, None);
+            width.refused(0, now, None);
         }
         assert_eq!((width.now, width.under_way), (16, 0));
         // Of the next round: again, once.
         filled(&mut width, now);
-        width.refused(1, None);
-        width.refused(1, None);
+        width.refused(1, now, None);
+        width.refused(1, now, None);
         assert_eq!(width.now, 8);
         for round in 2..20 {
-            width.refused(round, None);
+            width.refused(round, now, None);
         }
         assert_eq!(width.now, 1, "never nothing");
     }
@@ -253,8 +256,8 @@ mod tests {
         let mut width = Width::new(64);
         width.enter(now);
         width.enter(now);
-        width.refused(0, Some(now + Duration::from_secs(5)));
-        width.refused(0, Some(now + Duration::from_secs(2)));
+        assert!(width.refused(0, now, Some(Duration::from_secs(5))));
+        assert!(!width.refused(0, now, Some(Duration::from_secs(2))), "the same pause");
         let until = now + Duration::from_secs(5);
         assert_eq!(width.enter(now), Entry::PausedUntil(until));
         assert_eq!(width.enter(until), Entry::Enter);
@@ -274,7 +277,7 @@ mod tests {
                         }
                     }
                     2 => if under_way.pop().is_some() { width.answered() },
-                    _ => if let Some(entered) = under_way.pop() { width.refused(entered, None) },
+                    _ => if let Some(entered) = under_way.pop() { width.refused(entered, now, None); },
                 }
                 prop_assert!((1..=widest).contains(&width.now));
                 prop_assert_eq!(width.under_way as usize, under_way.len());
@@ -297,7 +300,7 @@ mod tests {
                 inside.fetch_sub(1, Ordering::SeqCst);
                 match number % 3 {
                     0 => place.answered(),
-                    1 => place.refused(Some(Duration::from_millis(50))),
+                    1 => drop(place.refused(Some(Duration::from_millis(50)))),
                     _ => drop(place),
                 }
             });

@@ -29,6 +29,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A pause that somebody who watches is told of.
+const LONG_PAUSE: Duration = Duration::from_secs(5);
+
 /// The longest silence in a stream.
 const MOST_SILENCE: Duration = Duration::from_secs(60);
 
@@ -104,6 +107,7 @@ pub struct Provider {
     hidden: Hidden,
     shown_url: String,
     limits: Limits,
+    tell: Option<Arc<dyn Fn(String) + Send + Sync>>,
 }
 
 impl std::fmt::Debug for Provider {
@@ -172,9 +176,17 @@ impl Provider {
             shown_url: hidden.clean(&quote(&without_query(&settings.base_url), 200)),
             hidden,
             limits: Limits::new(settings.max_concurrency),
+            tell: None,
             adapter,
             settings,
         })
+    }
+
+    /// The same, telling somebody when it is made to wait for long.
+    #[must_use]
+    pub fn telling(mut self, tell: Arc<dyn Fn(String) + Send + Sync>) -> Self {
+        self.tell = Some(tell);
+        self
     }
 
     /// A model of this provider for one run. Where the seed is the same, pauses between tries are.
@@ -230,7 +242,8 @@ impl Provider {
                 Err(trouble) => trouble,
             };
             if trouble.is_congestion() {
-                place.refused(trouble.asked);
+                let begins = place.refused(trouble.asked);
+                self.tell_of_pause(trouble.asked.filter(|_| begins));
             } else {
                 drop(place);
             }
@@ -241,6 +254,19 @@ impl Provider {
                 Next::Wait(pause) => tokio::time::sleep(pause).await,
                 end => return Err(self.error(model, attempts, &trouble, Some(end))),
             }
+        }
+    }
+
+    /// Whoever watches should know why nothing moves.
+    fn tell_of_pause(&self, pause: Option<Duration>) {
+        if let (Some(tell), Some(pause)) = (&self.tell, pause)
+            && (LONG_PAUSE..=MOST_WAIT).contains(&pause)
+        {
+            let seconds = pause.as_secs_f64().ceil();
+            tell(format!(
+                "{} asks to wait {seconds}s; requests to it are held until then",
+                self.settings.name
+            ));
         }
     }
 

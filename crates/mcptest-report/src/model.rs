@@ -2,6 +2,7 @@
 
 use mcptest_core::eval::GateOutcome;
 use mcptest_core::expect::Assertion;
+use mcptest_core::prices::Usd;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use schemars::JsonSchema;
@@ -35,6 +36,9 @@ pub struct Report {
     /// Which part of the whole this is, for a run with `--shard`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// What the models cost, over all tests that say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Spend>,
     /// All times. Leave it out to compare reports byte by byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
@@ -100,6 +104,53 @@ pub struct TestReport {
     /// Why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
+    /// For a test that stops when it is decided: how many runs were not needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_runs: Option<u64>,
+    /// What its models cost, its judges included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Spend>,
+}
+
+/// What models cost. What was not told is `null`, and so is a sum with such a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spend {
+    /// Answered requests.
+    pub requests: u64,
+    /// Tokens read.
+    pub input_tokens: Option<u64>,
+    /// Tokens written.
+    pub output_tokens: Option<u64>,
+    /// The part of the tokens read that came from a cache, where providers tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
+    /// US dollars, where prices are known. Counted exactly, and rounded once to the nearest double.
+    pub usd: Option<f64>,
+}
+
+impl Spend {
+    /// All of them together; nothing of none.
+    #[must_use]
+    pub fn total(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        parts.into_iter().reduce(|sum, part| Self {
+            requests: sum.requests + part.requests,
+            input_tokens: both(sum.input_tokens, part.input_tokens),
+            output_tokens: both(sum.output_tokens, part.output_tokens),
+            cached_input_tokens: match (sum.cached_input_tokens, part.cached_input_tokens) {
+                (None, None) => None,
+                (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+            },
+            // As decimals: in doubles, 0.1 and 0.2 are not 0.3.
+            usd: sum.usd.zip(part.usd).and_then(|(a, b)| {
+                let (a, b) = (Usd::from_f64(a)?, Usd::from_f64(b)?);
+                Some(a.plus(b).to_f64())
+            }),
+        })
+    }
+}
+
+fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a.saturating_add(b))
 }
 
 /// The kinds of test.
@@ -177,6 +228,7 @@ impl Report {
             exit_code: ExitCode::first_of(codes),
             interrupted,
             tool_selection: floors(&tests),
+            spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
             tests,
             not_run: Vec::new(),
             shard: None,
@@ -251,4 +303,25 @@ fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
         }
     }
     floors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spend_adds_up_exactly_and_the_unknown_stays_unknown() {
+        let spend = |usd, input_tokens| Spend {
+            requests: 1,
+            input_tokens,
+            output_tokens: Some(1),
+            cached_input_tokens: None,
+            usd,
+        };
+        assert_eq!(Spend::total([]), None);
+        let sum = Spend::total([spend(Some(0.1), Some(5)), spend(Some(0.2), Some(6))]).expect("a sum");
+        assert_eq!((sum.usd, sum.input_tokens, sum.requests), (Some(0.3), Some(11), 2));
+        let sum = Spend::total([spend(Some(0.1), None), spend(None, Some(6))]).expect("a sum");
+        assert_eq!((sum.usd, sum.input_tokens, sum.output_tokens), (None, None, Some(2)));
+    }
 }

@@ -44,6 +44,8 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
         runs: vec![run(1, name, verdict, Some(1000))],
         gates: Vec::new(),
         no_evidence: (verdict == Verdict::NoEvidence).then(|| "the test expects nothing".to_owned()),
+        saved_runs: None,
+        spend: None,
     }
 }
 
@@ -90,6 +92,8 @@ pub fn assertion(target: &str, matcher: Value, actual: Value, passed: bool) -> A
         actual,
         passed,
         default: false,
+        judged: false,
+        skipped: None,
         reason: (!passed).then(|| "the values differ".to_owned()),
         diff: Vec::new(),
     }

@@ -11,11 +11,12 @@ use mcptest_suite::suite::AgentTest;
 
 use crate::cassettes::Tape;
 use crate::event::Event;
+use crate::judges;
 use crate::sessions::{RunTools, Sessions};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run: u32, tape: &Tape) -> Trace {
+pub(crate) async fn agent_run(stage: &Stage, place: Place<'_>, test: &AgentTest, run: u32, tape: &Tape) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
@@ -27,7 +28,7 @@ pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run:
         FaultState::new(&test.faults, test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let ready = prepare(stage, test, model, run, tape, &mut tools).await;
+    let ready = prepare(stage, place, test, run, tape, &mut tools).await;
     let trace = match ready {
         Err(error) => {
             if let Some(recorder) = tape.recorder() {
@@ -49,6 +50,9 @@ pub(crate) async fn agent_run(stage: &Stage, test: &AgentTest, model: &str, run:
                 (None, None) => mcptest_agent::run(&task, model, &offer, &tools).await,
             };
             trace.distractors = distractors;
+            if stage.judges && trace.error.is_none() && test.expect.iter().any(|one| one.judge().is_some()) {
+                trace.judgements = judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
+            }
             trace
         }
     };
@@ -61,14 +65,15 @@ type Ready = (Box<dyn Model>, Offer, Option<Vec<String>>);
 /// The model and what it is offered.
 async fn prepare(
     stage: &Stage,
+    place: Place<'_>,
     test: &AgentTest,
-    model: &str,
     run: u32,
     tape: &Tape,
     tools: &mut RunTools<'_>,
 ) -> Result<Ready, RunError> {
     // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let model = stage.open_model(tape, Role::Agent, model, test, (run - 1) % test.runs + 1)?;
+    let seat = place.seat(Role::Agent, place.model, &test.script, (run - 1) % test.runs + 1);
+    let model = stage.open_model(&seat, tape)?;
     let catalogs = match tape.servers() {
         Some(replay) => replay.catalogs().to_vec(),
         None => {

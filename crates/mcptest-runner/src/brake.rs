@@ -5,40 +5,29 @@
 use std::sync::{Mutex, PoisonError};
 
 use mcptest_core::verdict::Verdict;
-use mcptest_suite::Suite;
-use mcptest_suite::suite::Test;
-
-use crate::execute::{Finished, judge_case};
-use crate::plan::Case;
 
 /// Shared by all runs of a suite. Without `--fail-fast` it does nothing.
 pub(crate) struct Brake(Option<Mutex<State>>);
 
 struct State {
     pulled: bool,
-    cases: Vec<Progress>,
-}
-
-/// How far a case is.
-#[derive(Default)]
-struct Progress {
-    begun: bool,
-    left: u32,
-    finished: Vec<Finished>,
+    /// Which cases have begun.
+    begun: Vec<bool>,
 }
 
 impl Brake {
-    pub fn new(fail_fast: bool, cases: &[Case]) -> Self {
-        let progress = |case: &Case| Progress {
-            left: case.runs,
-            ..Progress::default()
-        };
+    pub fn new(fail_fast: bool, cases: usize) -> Self {
         Self(fail_fast.then(|| {
             Mutex::new(State {
                 pulled: false,
-                cases: cases.iter().map(progress).collect(),
+                begun: vec![false; cases],
             })
         }))
+    }
+
+    /// Whether `--fail-fast` was asked for.
+    pub fn is_set(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Whether a run of this case may begin.
@@ -46,33 +35,37 @@ impl Brake {
         let Some(state) = &self.0 else { return true };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let pulled = state.pulled;
-        let progress = &mut state.cases[case];
-        progress.begun |= !pulled;
-        progress.begun
+        state.begun[case] |= !pulled;
+        state.begun[case]
     }
 
-    /// Looks at a run that is over. `verdict` is what its own assertions say.
-    pub fn finished(&self, suite: &Suite, case: &Case, one: &Finished, verdict: Verdict) {
-        let Some(state) = &self.0 else { return };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.pulled {
-            return;
+    /// Takes note of what came out of a test, or of a run that decides about its test.
+    pub fn judged(&self, verdict: Verdict) {
+        if let Some(state) = &self.0 {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.pulled |= matches!(verdict, Verdict::Fail | Verdict::Error);
         }
-        let progress = &mut state.cases[one.case];
-        progress.left = progress.left.saturating_sub(1);
-        progress.finished.push(one.clone());
-        let failed = if progress.left > 0 {
-            // One failed run is a failed test, unless a gate is to decide about the runs together.
-            is_bad(verdict) && !matches!(&suite.tests[case.test], Test::Agent(test) if test.tolerates_failed_runs)
-        } else {
-            let mut finished = std::mem::take(&mut progress.finished);
-            finished.sort_by_key(|one| one.run);
-            judge_case(suite, &suite.known_servers(), case, finished).is_some_and(|test| is_bad(test.verdict))
-        };
-        state.pulled = failed;
     }
 }
 
-fn is_bad(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Fail | Verdict::Error)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_begun_goes_on_and_nothing_else_begins() {
+        let brake = Brake::new(true, 2);
+        assert!(brake.may_begin(0));
+        brake.judged(Verdict::NoEvidence);
+        brake.judged(Verdict::Error);
+        assert!(brake.may_begin(0));
+        assert!(!brake.may_begin(1));
+    }
+
+    #[test]
+    fn without_it_everything_goes_on() {
+        let brake = Brake::new(false, 1);
+        brake.judged(Verdict::Fail);
+        assert!(brake.may_begin(0));
+    }
 }

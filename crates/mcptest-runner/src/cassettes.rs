@@ -179,7 +179,13 @@ pub fn cassette_changes(
     {
         now.clone_from(was);
     }
-    let mut found = changes(cassette, &subject, Suite::runs_of(test));
+    // A test that stops when it is decided may have stopped when it was recorded; if it needs more runs now, the first of those says so.
+    let needed = if test.stops_when_decided {
+        Suite::runs_of(test).min(cassette.planned)
+    } else {
+        Suite::runs_of(test)
+    };
+    let mut found = changes(cassette, &subject, needed);
     let known = test.servers.iter().filter_map(|name| {
         let tools = (settings.listing)(suite.servers.get(name)?)?;
         Some(Catalog {
@@ -268,6 +274,13 @@ impl Decks {
             Some(Deck::Record(recording)) => Ok(Tape::Record(recording.run(run), Arc::clone(recording))),
             Some(Deck::Replay { player, what }) => Ok(Tape::Replay(player.run(run)?, *what)),
             Some(Deck::Refused(error)) => Err(error.clone()),
+        }
+    }
+
+    /// A case was decided by its first runs: the recording is whole with them.
+    pub fn decided(&self, case: &Case, runs: u32) {
+        if let Some(Deck::Record(recording)) = self.0.get(&(case.test, case.model.clone())) {
+            recording.decided_by(runs);
         }
     }
 

@@ -15,12 +15,17 @@ pub enum Event {
         /// Its row's name.
         name: String,
     },
+    /// A test is decided, and some of its runs are not needed.
+    Spared {
+        /// How many.
+        runs: usize,
+    },
     /// Something is odd about a test, seen only now that its servers have answered.
     Warning {
         /// In one line.
         text: String,
     },
-    /// Something was done beside running, such as writing a cassette.
+    /// Something was done beside running, such as writing a cassette or a snapshot.
     Note {
         /// In one line.
         text: String,

@@ -2,17 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
-use mcptest_core::verdict::Verdict;
+use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{Test, ToolTest};
-use serde_json::{Value, json};
+use mcptest_suite::suite::Test;
+use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -22,21 +24,30 @@ use crate::cassettes::{CassetteSettings, Decks};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
+use crate::limits::{Deadline, Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
-use crate::stage::Stage;
+use crate::snapshots::{SnapshotMode, Snapshots};
+use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
+use crate::waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
-    /// After the first test that fails, no other is begun.
+    /// After the first test that fails or breaks, no other is begun.
     pub fail_fast: bool,
     /// The time allowed for every call, before whatever the suite says.
     pub timeout: Option<Duration>,
     /// How many runs at once, before whatever the suite says.
     pub jobs: Option<u32>,
+    /// What all suites may cost together.
+    pub limits: Limits,
+    /// Judges are not asked, and judged assertions are skipped.
+    pub no_judges: bool,
+    /// What is done with the snapshots of direct tool tests.
+    pub snapshots: SnapshotMode,
     /// What `mcptest` as a server's program means.
     pub this_program: PathBuf,
     /// Set when the user wants an end: what is finished is kept.
@@ -47,8 +58,7 @@ pub struct RunSettings {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// Runs these cases of a suite, as [`plan`](crate::plan) gave them. The report holds what was finished, which is everything unless the work was
-/// broken off; what was not begun is named in it.
+/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
 pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
     let mut cases = cases.to_vec();
@@ -66,13 +76,20 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
         sessions,
-        models: Models::default(),
+        models: Models::new(Arc::clone(&settings.on_event)),
+        limits: SuiteLimits::open(&settings.limits, &suite, &cases),
+        judges: !settings.no_judges,
+        snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
-    let finished = execute(&stage, &cases, settings).await;
+    let done = execute(&stage, &cases, settings).await;
     stage.sessions.shutdown().await;
+    for file in stage.snapshots.unused(&suite) {
+        let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
+        stage.tell(Event::Note { text });
+    }
     stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
     let replayed = stage.decks.replayed();
     if replayed > 0 {
@@ -80,8 +97,8 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
             text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
         });
     }
-    let interrupted = settings.cancel.is_cancelled() && finished.len() < total;
-    let mut report = conclude(&suite, &cases, finished, interrupted);
+    let interrupted = settings.cancel.is_cancelled() && done.iter().any(|case| !case.complete);
+    let mut report = conclude(&stage, &cases, done, interrupted);
     if let Some(timing) = &mut report.timing {
         timing.duration_ms = millis(began.elapsed());
     }
@@ -90,75 +107,241 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
 
 /// What one run left.
 #[derive(Clone)]
-pub(crate) struct Finished {
-    pub case: usize,
-    pub run: u32,
+struct Finished {
+    run: u32,
     trace: Trace,
-    /// For a direct call: what its assertions look into.
-    seen: Option<Value>,
+    besides: Besides,
     duration: Duration,
 }
 
-async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Finished> {
+/// What a run leaves besides its trace.
+#[derive(Clone)]
+enum Besides {
+    /// An agent's run: nothing.
+    Nothing,
+    /// A direct call: what came of its expectations.
+    Assertions(Vec<Assertion>),
+    /// A look at a catalog: what the server lists.
+    Listed(Option<Value>),
+}
+
+/// What the runs of a case left, in their order.
+#[derive(Clone)]
+struct Done {
+    finished: Vec<Finished>,
+    /// Runs that were not needed, for a test that stops when it is decided.
+    saved: Option<u32>,
+    /// Whether nothing was broken off.
+    complete: bool,
+}
+
+async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
-    let brake = Arc::new(Brake::new(settings.fail_fast, cases));
+    let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
     let mut tasks = JoinSet::new();
-    for (case_index, case) in cases.iter().enumerate() {
-        for run in 1..=case.runs {
-            let (stage, permits, brake) = (Arc::clone(stage), lanes.of(&stage.suite, case), Arc::clone(&brake));
-            let (case, cancel) = (case.clone(), settings.cancel.clone());
-            tasks.spawn(async move {
-                let work = async {
-                    // The semaphore is never closed.
-                    let _permit = permits.acquire_owned().await.ok()?;
-                    if !brake.may_begin(case_index) {
-                        return None;
-                    }
-                    let name = case.row(run);
-                    stage.tell(Event::Started { name: name.clone() });
-                    let began = Instant::now();
-                    let (trace, seen) = carry_out(&stage, &case, run).await;
-                    let finished = Finished {
-                        case: case_index,
-                        run,
-                        trace,
-                        seen,
-                        duration: began.elapsed(),
-                    };
-                    let verdict = preview(&stage.suite.tests[case.test], &finished);
-                    stage.tell(Event::Finished { name, verdict });
-                    brake.finished(&stage.suite, &case, &finished, verdict);
-                    Some(finished)
-                };
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => None,
-                    finished = work => finished,
-                }
-            });
-        }
+    for (index, case) in cases.iter().enumerate() {
+        let crew = Crew {
+            stage: Arc::clone(stage),
+            index,
+            case: case.clone(),
+            permits: lanes.of(&stage.suite, case),
+            brake: Arc::clone(&brake),
+            cancel: settings.cancel.clone(),
+        };
+        tasks.spawn(async move { (index, run_case(&Arc::new(crew)).await) });
     }
-    let mut finished = Vec::new();
+    let mut done = joined(tasks).await;
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, done)| done).collect()
+}
+
+/// The results of all tasks.
+async fn joined<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {
+    let mut results = Vec::new();
     while let Some(joined) = tasks.join_next().await {
         match joined {
-            Ok(one) => finished.extend(one),
+            Ok(one) => results.push(one),
             // A panic of ours must be seen as such, after the servers are gone (the caller's hook ends them).
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => {}
         }
     }
-    finished.sort_by_key(|one| (one.case, one.run));
-    finished
+    results
 }
 
-async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value>) {
+/// What the runs of one case share.
+struct Crew {
+    stage: Arc<Stage>,
+    /// Index of the case.
+    index: usize,
+    case: Case,
+    permits: Arc<Semaphore>,
+    brake: Arc<Brake>,
+    cancel: CancellationToken,
+}
+
+/// The runs of a case: all at once, or wave by wave until no further one can change a verdict.
+async fn run_case(crew: &Arc<Crew>) -> Done {
+    let Crew { stage, case, .. } = crew.as_ref();
+    let mut finished: Vec<Finished> = Vec::new();
+    loop {
+        let first = u32::try_from(finished.len()).unwrap_or(u32::MAX) + 1;
+        let wave = next_wave(stage, case, &finished);
+        if wave == 0 {
+            break;
+        }
+        let mut tasks = JoinSet::new();
+        for run in first..first + wave {
+            let crew = Arc::clone(crew);
+            tasks.spawn(async move { one_run(&crew, run).await });
+        }
+        let results = joined(tasks).await;
+        let whole = results.iter().all(Option::is_some);
+        finished.extend(results.into_iter().flatten());
+        finished.sort_by_key(|one| one.run);
+        if !whole {
+            return Done {
+                finished,
+                saved: None,
+                complete: false,
+            };
+        }
+    }
+    let saved = case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
+    if saved > 0 {
+        stage.decks.decided(case, case.runs - saved);
+        stage.tell(Event::Spared { runs: saved as usize });
+    }
+    let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
+    let done = Done {
+        finished,
+        saved: stops.then_some(saved),
+        complete: true,
+    };
+    if crew.brake.is_set() {
+        let servers = stage.suite.known_servers();
+        let judged = judge_case(&bench(stage, &servers), stage, crew.index, case, done.clone());
+        crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
+    }
+    done
+}
+
+fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
+    let Test::Agent(test) = &stage.suite.tests[case.test] else {
+        return case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
+    };
+    let made: Vec<&Trace> = finished.iter().map(|one| &one.trace).collect();
+    let servers = stage.suite.known_servers();
+    let bench = bench(stage, &servers);
+    waves::next_wave(&bench, test, case.model.as_deref(), &case.label, &made, case.runs)
+}
+
+/// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.
+async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
+    let Crew {
+        stage,
+        index,
+        case,
+        brake,
+        ..
+    } = crew;
+    let index = *index;
     let test = &stage.suite.tests[case.test];
-    let (mut trace, seen) = match test {
+    let name = case.row(run);
+    let started = AtomicBool::new(false);
+    let work = async {
+        // Before the permit: whoever has to wait for a server keeps nobody else from working.
+        let _turn = stage.sessions.turns.take(test).await;
+        // The semaphore is never closed.
+        let _permit = crew.permits.acquire().await.ok()?;
+        if !brake.may_begin(index) {
+            return None;
+        }
+        if case.model.is_some()
+            && let Some(error) = stage.limits.stopped(index)
+        {
+            return Some(capped(stage, case, run, error));
+        }
+        started.store(true, Ordering::Relaxed);
+        stage.tell(Event::Started { name: name.clone() });
+        let began = Instant::now();
+        let (trace, besides) = carry_out(crew, run).await?;
+        let finished = Finished {
+            run,
+            trace,
+            besides,
+            duration: began.elapsed(),
+        };
+        Some(finished)
+    };
+    // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+    let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
+    let finished = tokio::select! {
+        biased;
+        () = crew.cancel.cancelled(), if !cleans_up => None,
+        deadline = time_is_over(stage) => {
+            let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
+            let message = format!("{how}: {}", deadline.words);
+            Some(capped(stage, case, run, RunError { kind: ErrorKind::Budget, message }))
+        }
+        finished = work => finished,
+    }?;
+    let verdict = preview(stage, test, &finished);
+    stage.tell(Event::Finished { name, verdict });
+    // One failed run is a failed test, unless a gate is to decide about the runs together.
+    if !matches!(test, Test::Agent(test) if test.tolerates_failed_runs) {
+        brake.judged(verdict);
+    }
+    Some(finished)
+}
+
+/// Comes back when the suite's time is over, if it has a limit.
+async fn time_is_over(stage: &Stage) -> &Deadline {
+    match &stage.limits.deadline {
+        Some(deadline) => {
+            tokio::time::sleep_until(deadline.at).await;
+            stage.limits.time_is_over(deadline);
+            deadline
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// A run that a cap kept from being made or ended.
+fn capped(stage: &Stage, case: &Case, run: u32, error: RunError) -> Finished {
+    let mut trace = Trace {
+        error: Some(error),
+        ..Trace::default()
+    };
+    name_trace(&mut trace, stage, case, run);
+    Finished {
+        run,
+        trace,
+        besides: Besides::Nothing,
+        duration: Duration::ZERO,
+    }
+}
+
+fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
+    trace.test = Some(stage.suite.tests[case.test].name().to_owned());
+    trace.model.clone_from(&case.model);
+    trace.run = Some(u64::from(run));
+}
+
+/// Carries a run out. Nothing is left of a direct call that was broken off.
+async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
+    let Crew { stage, index, case, .. } = crew;
+    let test = &stage.suite.tests[case.test];
+    let (mut trace, besides) = match test {
         Test::Agent(test) => {
-            let model = case.model.as_deref().unwrap_or_default();
+            let place = Place {
+                case: *index,
+                test: case.test,
+                model: case.model.as_deref().unwrap_or_default(),
+            };
             let trace = match stage.decks.tape(case, run) {
                 Ok(tape) => {
-                    let trace = agent_run(stage, test, model, run, &tape).await;
+                    let trace = agent_run(stage, place, test, run, &tape).await;
                     tape.finish(trace).await
                 }
                 Err(error) => Trace {
@@ -166,58 +349,67 @@ async fn carry_out(stage: &Stage, case: &Case, run: u32) -> (Trace, Option<Value
                     ..Trace::default()
                 },
             };
-            (trace, None)
+            (trace, Besides::Nothing)
         }
-        Test::Tool(test) => tool_call(test, &stage.sessions).await,
-        Test::ToolQuality(test) => tool_list(test, &stage.sessions).await,
+        Test::Tool(test) => {
+            let called = tool_call(stage, test, &crew.cancel).await?;
+            (called.trace, Besides::Assertions(called.assertions))
+        }
+        Test::ToolQuality(test) => {
+            let (trace, listed) = tool_list(test, &stage.sessions).await;
+            (trace, Besides::Listed(listed))
+        }
     };
-    trace.test = Some(test.name().to_owned());
-    trace.model.clone_from(&case.model);
-    trace.run = Some(u64::from(run));
-    (trace, seen)
+    name_trace(&mut trace, stage, case, run);
+    Some((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
-fn preview(test: &Test, finished: &Finished) -> Verdict {
-    let (expect, seen) = match test {
-        Test::Agent(test) if !test.expect.is_empty() => (&test.expect, Some(finished.trace.observable())),
-        Test::Agent(test) => (&test.expect, None),
-        Test::Tool(test) => (&test.expect, finished.seen.clone()),
-        Test::ToolQuality(test) => {
-            let bench = judge::quality_gate(test, finished.seen.as_ref());
-            return finished.trace.error.as_ref().map_or(bench.verdict, |_| Verdict::Error);
+fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
+    let error = finished.trace.error.as_ref();
+    match (test, &finished.besides) {
+        (Test::ToolQuality(test), Besides::Listed(listed)) => error.map_or_else(
+            || judge::quality_gate(test, listed.as_ref()).verdict,
+            |_| Verdict::Error,
+        ),
+        (Test::Agent(test), _) => {
+            let servers = stage.suite.known_servers();
+            judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
         }
-    };
-    let assertions: Vec<Assertion> = match seen {
-        Some(seen) => expect
-            .iter()
-            .map(|expectation| expectation.apply(&seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    judge::verdict_of(finished.trace.error.as_ref(), &assertions)
+        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        _ => judge::verdict_of(error, &[]),
+    }
 }
 
-fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted: bool) -> Report {
-    let mut by_case: Vec<Vec<Finished>> = cases.iter().map(|_| Vec::new()).collect();
-    for one in finished {
-        by_case[one.case].push(one);
+/// What the judging step needs to know.
+fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
+    Bench {
+        suite: &stage.suite.name,
+        servers,
+        prices: &stage.suite.prices,
+        no_evidence: stage.suite.options.no_evidence,
+        judges: stage.judges,
     }
+}
+
+fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -> Report {
+    let suite = &stage.suite;
     let servers = suite.known_servers();
+    let bench = bench(stage, &servers);
     let mut tests: Vec<TestReport> = Vec::new();
     let mut not_run = Vec::new();
     let mut timing = Timing::default();
-    for (case, finished) in cases.iter().zip(by_case) {
+    for ((index, case), done) in cases.iter().enumerate().zip(done) {
         // Of a test that was broken off before its first run there is nothing to tell but its name.
-        if finished.is_empty() {
+        if done.finished.is_empty() {
             not_run.push(case.id(suite));
             continue;
         }
-        timing.runs.extend(finished.iter().map(|one| RunTiming {
+        timing.runs.extend(done.finished.iter().map(|one| RunTiming {
             name: case.row(one.run),
             duration_ms: millis(one.duration),
         }));
-        tests.extend(judge_case(suite, &servers, case, finished));
+        tests.extend(judge_case(&bench, stage, index, case, done));
     }
     let mut report = Report::conclude(tests, interrupted);
     report.not_run = not_run;
@@ -226,58 +418,37 @@ fn conclude(suite: &Suite, cases: &[Case], finished: Vec<Finished>, interrupted:
 }
 
 /// Judges the runs of one case; nothing if there are none.
-pub(crate) fn judge_case(
-    suite: &Suite,
-    servers: &KnownServers,
-    case: &Case,
-    mut finished: Vec<Finished>,
-) -> Option<TestReport> {
-    let bench = Bench {
-        suite: &suite.name,
-        servers,
-        prices: &suite.prices,
-        no_evidence: suite.options.no_evidence,
-    };
-    match &suite.tests[case.test] {
+fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done: Done) -> Option<TestReport> {
+    let mut finished = done.finished;
+    match &stage.suite.tests[case.test] {
         Test::Agent(test) => {
             let traces = finished
                 .into_iter()
                 .map(|one| (u64::from(one.run), one.trace))
                 .collect();
-            Some(judge::agent(
-                &bench,
-                test,
-                case.model.as_deref(),
-                &case.label,
-                traces,
-                case.runs > 1,
-            ))
+            let model = case.model.as_deref();
+            let mut report = judge::agent(bench, test, model, &case.label, traces, case.runs > 1);
+            report.saved_runs = done.saved.map(u64::from);
+            report.spend = stage.limits.spend(index);
+            Some(report)
         }
         Test::Tool(test) => {
             let one = finished.pop()?;
-            let slow = duration_assertion(test, one.duration).filter(|_| one.seen.is_some());
-            Some(judge::tool(&bench, test, one.trace, one.seen.as_ref(), slow))
+            let assertions = match one.besides {
+                Besides::Assertions(assertions) => assertions,
+                Besides::Nothing | Besides::Listed(_) => Vec::new(),
+            };
+            Some(judge::tool(bench, test, one.trace, assertions))
         }
         Test::ToolQuality(test) => {
             let one = finished.pop()?;
-            Some(judge::tool_quality(&bench, test, one.trace, one.seen.as_ref()))
+            let listed = match one.besides {
+                Besides::Listed(listed) => listed,
+                Besides::Nothing | Besides::Assertions(_) => None,
+            };
+            Some(judge::tool_quality(bench, test, one.trace, listed.as_ref()))
         }
     }
-}
-
-/// The time is told only where it is too long: a passing report does not change with the weather.
-fn duration_assertion(test: &ToolTest, took: Duration) -> Option<Assertion> {
-    let most = test.max_duration?;
-    let passed = took <= most;
-    Some(Assertion {
-        target: "duration_ms".to_owned(),
-        matcher: json!({"<=": millis(most)}),
-        actual: if passed { Value::Null } else { millis(took).into() },
-        passed,
-        default: false,
-        reason: (!passed).then(|| format!("the call took {} ms", millis(took))),
-        diff: Vec::new(),
-    })
 }
 
 fn millis(duration: Duration) -> u64 {

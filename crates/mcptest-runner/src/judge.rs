@@ -2,6 +2,7 @@
 
 use mcptest_core::eval::{Context, GateOutcome, Run};
 use mcptest_core::expect::Assertion;
+use mcptest_core::judged::{self, Unjudged};
 use mcptest_core::prices::Prices;
 use mcptest_core::quality;
 use mcptest_core::tool_id::KnownServers;
@@ -20,6 +21,69 @@ pub(crate) struct Bench<'a> {
     pub servers: &'a KnownServers,
     pub prices: &'a Prices,
     pub no_evidence: NoEvidence,
+    /// Whether judged assertions count; else they are skipped.
+    pub judges: bool,
+}
+
+/// What the assertions of one run came to.
+pub(crate) struct RunOutcome {
+    pub assertions: Vec<Assertion>,
+    /// Whether the assertions that evidence decides all held; nothing without any. This is what gates look at: a model's opinion is no
+    /// part of it.
+    pub expectations_held: Option<bool>,
+    /// What broke: the run, or a judge of it.
+    pub error: Option<RunError>,
+    /// Why an assertion could not be judged, if it should have been.
+    unjudged: bool,
+}
+
+impl RunOutcome {
+    pub fn of(bench: &Bench<'_>, test: &AgentTest, trace: &Trace) -> Self {
+        let mut outcome = Self {
+            assertions: Vec::new(),
+            expectations_held: None,
+            error: trace.error.clone(),
+            unjudged: false,
+        };
+        // A run that broke says nothing about the agent.
+        if outcome.error.is_some() || test.expect.is_empty() {
+            return outcome;
+        }
+        let seen = trace.observable();
+        for expectation in &test.expect {
+            let Some(judge) = expectation.judge() else {
+                let assertion = expectation.apply(&seen, None);
+                outcome.expectations_held = Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
+                outcome.assertions.push(assertion);
+                continue;
+            };
+            let (assertion, unjudged) = judged::apply(expectation, judge, &seen, &trace.judgements, !bench.judges);
+            match unjudged {
+                Some(Unjudged::Broken(error)) => {
+                    outcome.error.get_or_insert(error);
+                }
+                Some(Unjudged::Missing) => outcome.unjudged = true,
+                Some(Unjudged::Off) | None => {}
+            }
+            outcome.assertions.push(assertion);
+        }
+        // Where nothing else is asked for, a run of which every assertion was skipped shows nothing.
+        outcome.unjudged |= test.gates.is_empty() && outcome.assertions.iter().all(|one| one.skipped.is_some());
+        outcome
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        match verdict_of(self.error.as_ref(), &self.assertions) {
+            Verdict::Pass if self.unjudged => Verdict::NoEvidence,
+            verdict => verdict,
+        }
+    }
+
+    /// Whether the run fails the test. Under `tolerate_failed_runs` evidence is left to the `reliability:` gate, which knows nothing of opinions.
+    pub fn fails(&self, test: &AgentTest) -> bool {
+        let failed = |judged: bool| self.assertions.iter().any(|one| one.failed() && one.judged == judged);
+        self.error.is_none() && (failed(true) || (failed(false) && !test.tolerates_failed_runs))
+    }
 }
 
 /// Judges the runs of an agent test with one model.
@@ -31,40 +95,59 @@ pub(crate) fn agent(
     traces: Vec<(u64, Trace)>,
     several: bool,
 ) -> TestReport {
+    let outcomes: Vec<RunOutcome> = traces
+        .iter()
+        .map(|(_, trace)| RunOutcome::of(bench, test, trace))
+        .collect();
+    // What a run's own assertions add to the verdict of the test.
+    let counted: Vec<Verdict> = outcomes
+        .iter()
+        .map(|outcome| match outcome.verdict() {
+            Verdict::Fail if !outcome.fails(test) => Verdict::Pass,
+            Verdict::NoEvidence => bench.settle(Verdict::NoEvidence),
+            verdict => verdict,
+        })
+        .collect();
+    let held: Vec<Option<bool>> = outcomes.iter().map(|outcome| outcome.expectations_held).collect();
     let runs: Vec<RunReport> = traces
         .into_iter()
-        .map(|(index, trace)| agent_run(test, plan::row(label, several, index), index, trace))
+        .zip(outcomes)
+        .map(|((index, trace), outcome)| RunReport {
+            index,
+            name: plan::row(label, several, index),
+            verdict: bench.settle(outcome.verdict()),
+            trace,
+            error: outcome.error,
+            assertions: outcome.assertions,
+        })
         .collect();
     let judged: Vec<Run<'_>> = runs
         .iter()
-        .filter(|run| run.error.is_none())
-        .map(|run| Run {
+        .zip(held)
+        // A judge that broke takes nothing from the evidence.
+        .filter(|(run, _)| run.trace.error.is_none())
+        .map(|(run, expectations_held)| Run {
             index: run.index,
             trace: &run.trace,
-            expectations_held: (!test.expect.is_empty()).then(|| run.verdict == Verdict::Pass),
+            expectations_held,
         })
         .collect();
-    let context = Context {
-        label,
-        servers: bench.servers,
-        model,
-        prices: bench.prices,
-    };
+    let context = bench.context(label, model);
     let mut gates: Vec<_> = test.gates.iter().map(|gate| gate.judge(&context, &judged)).collect();
     let mut no_evidence = if runs.is_empty() {
         Some("there is no trace of this test".to_owned())
     } else if test.gates.is_empty() && test.expect.is_empty() {
         Some("the test expects nothing".to_owned())
+    } else if test.gates.is_empty() && !bench.judges && test.expect.iter().all(|one| one.judge().is_some()) {
+        Some("all that the test expects is judged, and judges are switched off".to_owned())
     } else {
         None
     };
     for gate in &mut gates {
         gate.verdict = bench.settle(gate.verdict);
     }
-    let mut verdicts: Vec<Verdict> = runs
-        .iter()
-        .map(|run| run.verdict)
-        .filter(|verdict| !(test.tolerates_failed_runs && *verdict == Verdict::Fail))
+    let mut verdicts: Vec<Verdict> = counted
+        .into_iter()
         .chain(gates.iter().map(|gate| gate.verdict))
         .collect();
     if no_evidence.is_some() {
@@ -86,59 +169,24 @@ pub(crate) fn agent(
         runs,
         gates,
         no_evidence,
-    }
-}
-
-fn agent_run(test: &AgentTest, name: String, index: u64, trace: Trace) -> RunReport {
-    let error = trace.error.clone();
-    let assertions: Vec<Assertion> = if error.is_some() || test.expect.is_empty() {
-        // A run that broke says nothing about the agent.
-        Vec::new()
-    } else {
-        let seen = trace.observable();
-        test.expect
-            .iter()
-            .map(|expectation| expectation.apply(&seen, None))
-            .collect()
-    };
-    RunReport {
-        index,
-        name,
-        verdict: verdict_of(error.as_ref(), &assertions),
-        trace,
-        assertions,
-        error,
+        saved_runs: None,
+        spend: None,
     }
 }
 
 pub(crate) fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> Verdict {
     if error.is_some() {
         Verdict::Error
-    } else if assertions.iter().all(|assertion| assertion.passed) {
+    } else if !assertions.iter().any(Assertion::failed) {
         Verdict::Pass
     } else {
         Verdict::Fail
     }
 }
 
-/// Judges a direct tool call. `seen` is the value that assertions look into; `slow` an assertion on the time it took.
-pub(crate) fn tool(
-    bench: &Bench<'_>,
-    test: &ToolTest,
-    trace: Trace,
-    seen: Option<&Value>,
-    slow: Option<Assertion>,
-) -> TestReport {
+/// Judges a direct tool call by what came of its expectations.
+pub(crate) fn tool(bench: &Bench<'_>, test: &ToolTest, trace: Trace, assertions: Vec<Assertion>) -> TestReport {
     let error = trace.error.clone();
-    let mut assertions: Vec<Assertion> = match seen {
-        Some(seen) => test
-            .expect
-            .iter()
-            .map(|expectation| expectation.apply(seen, None))
-            .collect(),
-        None => Vec::new(),
-    };
-    assertions.extend(slow);
     let verdict = verdict_of(error.as_ref(), &assertions);
     TestReport {
         name: test.name.clone(),
@@ -157,6 +205,8 @@ pub(crate) fn tool(
         }],
         gates: Vec::new(),
         no_evidence: None,
+        saved_runs: None,
+        spend: None,
     }
 }
 
@@ -197,6 +247,8 @@ pub(crate) fn tool_quality(
         runs,
         gates,
         no_evidence: None,
+        saved_runs: None,
+        spend: None,
     }
 }
 
@@ -207,6 +259,16 @@ pub(crate) fn quality_gate(test: &ToolQualityTest, listed: Option<&Value>) -> Ga
 }
 
 impl Bench<'_> {
+    /// What gates need besides the runs.
+    pub fn context<'a>(&'a self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
+        Context {
+            label,
+            servers: self.servers,
+            model,
+            prices: self.prices,
+        }
+    }
+
     /// A suite may decide what a verdict without evidence counts as.
     fn settle(&self, verdict: Verdict) -> Verdict {
         match (verdict, self.no_evidence) {

@@ -10,8 +10,11 @@ mod cassettes;
 mod doctor;
 mod event;
 mod execute;
+mod fixtures;
 mod judge;
+mod judges;
 mod lanes;
+mod limits;
 mod models;
 mod mutate;
 mod plan;
@@ -19,9 +22,12 @@ mod providers;
 mod score;
 mod sessions;
 mod shard;
+mod snapshots;
 mod stage;
 mod tool_call;
 mod tool_list;
+mod turns;
+mod waves;
 
 pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
@@ -29,6 +35,7 @@ pub use cassettes::{
 pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;
 pub use execute::{RunSettings, run};
+pub use limits::Limits;
 pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;
@@ -37,3 +44,4 @@ pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
 pub use shard::{ShardOf, Weighed, assign, weigh};
+pub use snapshots::SnapshotMode;

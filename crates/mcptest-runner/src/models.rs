@@ -1,36 +1,52 @@
 //! From a model id to a model that takes turns.
 
+use std::sync::Arc;
+
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
-use mcptest_core::random::seed_of;
 use mcptest_core::verdict::RunError;
 use mcptest_suite::Suite;
-use mcptest_suite::suite::AgentTest;
+use mcptest_suite::suite::ScriptTurn;
 
+use crate::event::Event;
 use crate::providers::Providers;
 
 /// The models of a suite. What their providers share (connections, limits) lives as long as this.
-#[derive(Debug, Default)]
 pub(crate) struct Models {
     providers: Providers,
 }
 
 impl Models {
-    /// Opens a model for one run. An unknown id is an error; nothing stands in for it silently.
-    pub fn open(&self, suite: &Suite, id: &str, test: &AgentTest, run: u32) -> Result<Box<dyn Model>, RunError> {
+    /// None is opened yet.
+    pub fn new(on_event: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+        Self {
+            providers: Providers::new(on_event),
+        }
+    }
+
+    /// Opens a model. `script` is for the one that plays it, and `seed` spreads retries. An unknown id is an error; nothing stands in for it
+    /// silently.
+    pub fn open(
+        &self,
+        suite: &Suite,
+        id: &str,
+        script: &[Vec<ScriptTurn>],
+        run: u32,
+        seed: u64,
+    ) -> Result<Box<dyn Model>, RunError> {
         match id {
-            SCRIPTED => Ok(Box::new(Scripted::of_run(&script(test), run))),
+            SCRIPTED => Ok(Box::new(Scripted::of_run(&played(script), run))),
             LEXICAL => Ok(Box::new(Lexical)),
             _ => {
                 let (provider, model) = self.providers.of(suite, id)?;
-                Ok(Box::new(provider.model(model, seed_of(&test.name, u64::from(run)))))
+                Ok(Box::new(provider.model(model, seed)))
             }
         }
     }
 }
 
-fn script(test: &AgentTest) -> Vec<Vec<ScriptedTurn>> {
-    test.script
+fn played(script: &[Vec<ScriptTurn>]) -> Vec<Vec<ScriptedTurn>> {
+    script
         .iter()
         .map(|run| {
             run.iter()

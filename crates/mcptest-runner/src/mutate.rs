@@ -72,6 +72,8 @@ pub fn mutate(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Re
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
+        // No opinion was ever given on a text that was changed.
+        judges: false,
     };
     let tests: Vec<MutatedTest> = cells(suite, traces, settings)?
         .into_iter()

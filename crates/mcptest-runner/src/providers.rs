@@ -12,6 +12,8 @@ use mcptest_suite::suite::Api as WrittenApi;
 use mcptest_suite::{BuiltInProvider, Suite, suggest};
 use serde_json::{Map, Value};
 
+use crate::event::Event;
+
 /// What stands before the slash of a model that is built in.
 const BUILT_IN: &str = "builtin/";
 
@@ -89,12 +91,20 @@ pub fn missing_keys(suite: &Suite) -> Vec<String> {
 }
 
 /// The providers of a suite, made ready when first needed and shared by all runs.
-#[derive(Debug, Default)]
 pub(crate) struct Providers {
     open: Mutex<BTreeMap<String, Arc<Provider>>>,
+    on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
 impl Providers {
+    /// Who listens is told when a provider makes everybody wait.
+    pub(crate) fn new(on_event: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+        Self {
+            open: Mutex::default(),
+            on_event,
+        }
+    }
+
     /// The provider of a model, with what it calls the model.
     pub(crate) fn of<'a>(&self, suite: &Suite, id: &'a str) -> Result<(Arc<Provider>, &'a str), RunError> {
         let Some((name, model)) = provider_of(id, &|name| suite.providers.contains_key(name)) else {
@@ -109,7 +119,9 @@ impl Providers {
         }
         let (settings, api) = settings(suite, name);
         let adapter = api.adapter(&settings.base_url);
-        let provider = Arc::new(Provider::new(settings, adapter)?);
+        let on_event = Arc::clone(&self.on_event);
+        let tell = Arc::new(move |text: String| on_event(Event::Note { text }));
+        let provider = Arc::new(Provider::new(settings, adapter)?.telling(tell));
         open.insert(name.to_owned(), Arc::clone(&provider));
         Ok((provider, model))
     }
@@ -243,7 +255,7 @@ mod tests {
         };
         let suite = suite("mine", declared);
         assert_eq!(settings(&suite, "mine").1, Api::OpenAiChat);
-        let providers = Providers::default();
+        let providers = Providers::new(Arc::new(|_| {}));
         let (first, model) = providers.of(&suite, "mine/a/b").unwrap();
         assert_eq!(model, "a/b");
         let (second, _) = providers.of(&suite, "mine/c").unwrap();

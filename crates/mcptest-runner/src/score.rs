@@ -16,6 +16,8 @@ pub struct ScoreSettings {
     pub test: Option<String>,
     /// Which tests to score.
     pub filter: Filter,
+    /// Judged assertions are skipped.
+    pub no_judges: bool,
 }
 
 /// Why traces could not be scored.
@@ -67,6 +69,7 @@ pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Res
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
+        judges: !settings.no_judges,
     };
     let reports = cells(suite, traces, settings)?
         .into_iter()

@@ -15,6 +15,8 @@ use mcptest_wire::{
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use crate::turns::Turns;
+
 /// How often a shared server that died is started again: a run that kills it must not take all later ones with it, and a server that
 /// always dies must not be started for ever.
 const MOST_RESTARTS: u32 = 5;
@@ -32,6 +34,8 @@ pub(crate) struct SessionSettings {
 
 pub(crate) struct Sessions {
     settings: SessionSettings,
+    /// Who may talk to which of them now.
+    pub turns: Turns,
     slots: BTreeMap<String, Slot>,
 }
 
@@ -70,18 +74,27 @@ impl Sessions {
                 (name.clone(), slot)
             })
             .collect();
-        Self { settings, slots }
+        Self {
+            settings,
+            turns: Turns::new(servers),
+            slots,
+        }
     }
 
     /// A session with the server: the shared one, or a fresh one where the suite asks for isolation.
     pub async fn open(&self, name: &str) -> Result<Arc<Session>, RunError> {
+        self.open_as(name, None).await
+    }
+
+    /// As [`Self::open`], for a test that may ask for isolation itself.
+    pub async fn open_as(&self, name: &str, isolation: Option<Isolation>) -> Result<Arc<Session>, RunError> {
         let Some(slot) = self.slots.get(name) else {
             return Err(RunError {
                 kind: ErrorKind::Transport,
                 message: format!("no server is called `{name}`"),
             });
         };
-        if slot.server.isolation == Isolation::Run {
+        if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
             return self.connect(name, &slot.server, true).await.map(Arc::new);
         }
         // Held while connecting: everyone else waits for the same session instead of starting another.

@@ -185,6 +185,8 @@ mod tests {
             runs: vec![run(1), run(2)],
             gates: Vec::new(),
             no_evidence: None,
+            saved_runs: None,
+            spend: None,
         };
         let mut report = Report::conclude(vec![test], false);
         let cases = [(id("a"), 2), (id("b"), 3)];

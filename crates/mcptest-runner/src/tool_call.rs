@@ -1,52 +1,137 @@
-//! Carrying out one direct tool call.
+//! Carrying out one direct tool test: what prepares it, its call, what cleans up after it.
 
+use std::time::{Duration, Instant};
+
+use mcptest_agent::ToolReply;
+use mcptest_core::expect::Assertion;
+use mcptest_core::tokens;
 use mcptest_core::trace::{ToolCall, ToolResult, Trace};
+use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::ToolTest;
 use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::sessions::{Sessions, reply};
+use crate::event::Event;
+use crate::fixtures::{Stage as FixtureStage, Visit};
+use crate::sessions::{Session, reply};
+use crate::stage::Stage;
 
-/// A direct call as a trace of one call, and the value that its assertions look into: the result as the server sent it, with `is_error`
-/// and `text` beside it, and `error`, which is `null` when there is none.
-pub(crate) async fn tool_call(test: &ToolTest, sessions: &Sessions) -> (Trace, Option<Value>) {
-    let args = Value::Object(test.args.clone());
-    let mut trace = Trace {
-        tool_calls: vec![ToolCall {
-            args: Some(args.clone()),
-            ..ToolCall::new(Some(&test.server), &test.tool)
-        }],
-        ..Trace::default()
+/// What a direct tool test left.
+pub(crate) struct Called {
+    /// One call, and its result.
+    pub trace: Trace,
+    /// What came of its expectations; nothing if the call was not answered.
+    pub assertions: Vec<Assertion>,
+}
+
+impl Called {
+    fn all_hold(&self) -> bool {
+        self.trace.error.is_none() && self.assertions.iter().all(|assertion| assertion.passed)
+    }
+}
+
+/// Carries out a test. Nothing is left of one that is broken off, but its teardown has run.
+pub(crate) async fn tool_call(stage: &Stage, test: &ToolTest, cancel: &CancellationToken) -> Option<Called> {
+    let mut visit = Visit::new(&stage.sessions, test.isolation);
+    let mut called = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        called = set_up_and_call(stage, test, &mut visit) => Some(called),
     };
-    let session = match sessions.open(&test.server).await {
-        Ok(session) => session,
-        Err(error) => {
-            trace.error = Some(error);
-            return (trace, None);
+    let torn_down = visit.tear_down(&test.teardown).await;
+    if let Err(error) = torn_down {
+        match &mut called {
+            // What is left behind may break the next test, so it cannot go unsaid.
+            Some(called) if called.all_hold() => called.trace.error = Some(error),
+            _ => stage.tell(Event::Warning {
+                text: format!("test `{}`: {}", test.name, error.message),
+            }),
         }
-    };
-    let outcome = session.call(&test.tool, &args, test.timeout).await;
-    session.release().await;
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            trace.error = Some(error);
-            return (trace, None);
+    }
+    if let Some(called) = &mut called {
+        let fixtures = visit.take_record();
+        if !fixtures.is_empty() {
+            called.trace.extra.insert("fixtures".to_owned(), fixtures.into());
         }
+    }
+    visit.release().await;
+    called
+}
+
+async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>) -> Called {
+    let mut called = Called {
+        trace: Trace {
+            tool_calls: vec![ToolCall::new(Some(&test.server), &test.tool)],
+            ..Trace::default()
+        },
+        assertions: Vec::new(),
     };
+    if let Err(error) = try_call(stage, test, visit, &mut called).await {
+        called.trace.error = Some(error);
+    }
+    called
+}
+
+/// An error is what kept the call from being answered, or from being judged.
+async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called: &mut Called) -> Result<(), RunError> {
+    for (index, call) in test.setup.iter().enumerate() {
+        visit.fixture(FixtureStage::Setup, index, call).await?;
+    }
+    let args = visit.fill(&test.args)?;
+    called.trace.tool_calls[0].args = Some(args.clone());
+    let session = visit.session(&test.server).await?;
+    let began = Instant::now();
+    let outcome = session.call(&test.tool, &args, test.timeout).await?;
+    let took = began.elapsed();
     let short = reply(&outcome);
-    let seen = match &outcome {
+    let seen = observe(outcome, &short);
+    let mut assertions: Vec<Assertion> = test
+        .expect
+        .iter()
+        .map(|expectation| expectation.apply(&seen, None))
+        .collect();
+    assertions.extend(test.max_duration.map(|most| duration_assertion(most, took)));
+    assertions.extend(test.max_response_tokens.map(|most| token_assertion(most, &short)));
+    if let Some(kept) = &test.snapshot {
+        let others_hold = assertions.iter().all(|assertion| assertion.passed);
+        let checked = stage.snapshots.check(kept, &seen, others_hold)?;
+        if let Some(text) = checked.note {
+            stage.tell(Event::Note { text });
+        }
+        assertions.push(checked.assertion);
+    }
+    if short.is_error
+        && let Some(failed) = assertions.iter_mut().find(|assertion| !assertion.passed)
+        && let Some(hint) = unlisted(&session, &test.server, &test.tool).await
+    {
+        let reason = failed.reason.take().filter(|reason| reason != "the values differ");
+        failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
+    }
+    called.trace.tool_results.push(result(short));
+    called.assertions = assertions;
+    let saved = visit.save(&test.save, &seen);
+    // What a wrong answer does not have is no news.
+    if called.all_hold() { saved } else { Ok(()) }
+}
+
+/// What assertions look into: the result as the server sent it, with `is_error` and `text` beside it, and `error`, which is `null` when there is none.
+pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
+    match outcome {
         CallOutcome::Result(result) => {
             let mut result = match result {
-                Value::Object(map) => map.clone(),
-                other => Map::from_iter([("value".to_owned(), other.clone())]),
+                Value::Object(map) => map,
+                other => Map::from_iter([("value".to_owned(), other)]),
             };
             result.insert("is_error".to_owned(), short.is_error.into());
             result.insert("text".to_owned(), short.text().into());
             json!({"result": result, "error": null})
         }
         CallOutcome::Error(error) => json!({"result": null, "error": error}),
-    };
+    }
+}
+
+fn result(short: ToolReply) -> ToolResult {
     let mut extra = Map::new();
     if let Some(structured) = short.structured {
         extra.insert("structured_content".to_owned(), structured);
@@ -54,11 +139,121 @@ pub(crate) async fn tool_call(test: &ToolTest, sessions: &Sessions) -> (Trace, O
     if let Some(error) = short.error {
         extra.insert("error".to_owned(), error);
     }
-    trace.tool_results.push(ToolResult {
+    ToolResult {
         call_id: None,
         is_error: Some(short.is_error),
         content: Some(short.content),
         extra,
-    });
-    (trace, Some(seen))
+    }
+}
+
+/// A tool that the server does not list, with the one that was probably meant. Asked only where a call was refused.
+pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Option<String> {
+    let listed = session.listing().await.ok()?;
+    let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name")?.as_str()).collect();
+    if names.contains(&tool) {
+        return None;
+    }
+    let words = format!("server `{server}` lists no tool `{tool}`");
+    Some(match mcptest_suite::suggest(tool, names) {
+        Some(near) => format!("{words}; did you mean `{near}`?"),
+        None => words,
+    })
+}
+
+/// The time is told only where it is too long: a passing report does not change with the weather.
+fn duration_assertion(most: Duration, took: Duration) -> Assertion {
+    let passed = took <= most;
+    // A little over is over: the part of a millisecond counts.
+    let shown = u64::try_from(took.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    Assertion {
+        target: "duration_ms".to_owned(),
+        matcher: json!({"<=": u64::try_from(most.as_millis()).unwrap_or(u64::MAX)}),
+        actual: if passed { Value::Null } else { shown.into() },
+        passed,
+        default: false,
+        judged: false,
+        skipped: None,
+        reason: (!passed).then(|| format!("the call took {shown} ms")),
+        diff: Vec::new(),
+    }
+}
+
+fn token_assertion(most: u64, short: &ToolReply) -> Assertion {
+    let count = response_tokens(short);
+    let passed = count <= most;
+    Assertion {
+        target: "response_tokens".to_owned(),
+        matcher: json!({"<=": most}),
+        actual: count.into(),
+        passed,
+        default: false,
+        judged: false,
+        skipped: None,
+        reason: (!passed).then(|| format!("{count} is greater than {most}")),
+        diff: Vec::new(),
+    }
+}
+
+/// What a model would have to read: the text blocks; without one, the structured content; of an error, its message. Pictures and sounds have
+/// no count that holds for every model.
+fn response_tokens(short: &ToolReply) -> u64 {
+    if let Some(error) = &short.error {
+        return error.get("message").and_then(Value::as_str).map_or(0, tokens::count);
+    }
+    match (short.text(), &short.structured) {
+        (text, Some(structured)) if text.is_empty() => tokens::count(&structured.to_string()),
+        (text, _) => tokens::count(&text),
+    }
+}
+
+/// An error of a test's own preparation.
+pub(crate) fn fixture_error(message: String) -> RunError {
+    RunError {
+        kind: ErrorKind::Fixture,
+        message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply_of(result: Value) -> ToolReply {
+        reply(&CallOutcome::Result(result))
+    }
+
+    #[test]
+    fn response_tokens_are_those_of_what_is_read() {
+        let text = json!([{"type": "text", "text": "hello world"}, {"type": "image", "data": "AAAA"}]);
+        assert_eq!(response_tokens(&reply_of(json!({"content": text}))), 2);
+        // The structured content repeats the text, so it counts only without one.
+        assert_eq!(
+            response_tokens(&reply_of(json!({"content": text, "structuredContent": {"a": 1}}))),
+            2
+        );
+        assert_eq!(
+            response_tokens(&reply_of(json!({"content": [], "structuredContent": {"a": 1}}))),
+            tokens::count(r#"{"a":1}"#)
+        );
+        assert_eq!(response_tokens(&reply_of(json!({}))), 0);
+        let refused = mcptest_wire::RpcError {
+            code: -1,
+            message: "hello world".to_owned(),
+            data: None,
+        };
+        assert_eq!(response_tokens(&reply(&CallOutcome::Error(refused))), 2);
+    }
+
+    #[test]
+    fn bounds_include_themselves() {
+        let ms = Duration::from_millis;
+        assert!(duration_assertion(ms(5), ms(5)).passed);
+        let slow = duration_assertion(ms(5), ms(5) + Duration::from_nanos(1));
+        assert!(!slow.passed);
+        assert_eq!((slow.actual, slow.matcher), (json!(6), json!({"<=": 5})));
+        let short = reply_of(json!({"content": [{"type": "text", "text": "hello world"}]}));
+        assert!(token_assertion(2, &short).passed);
+        assert_eq!(token_assertion(1, &short).actual, json!(2));
+    }
 }

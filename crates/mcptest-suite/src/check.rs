@@ -5,6 +5,8 @@
 mod agent_tests;
 mod broken;
 mod expressions;
+mod judges;
+mod limits;
 mod providers;
 mod recording;
 mod servers;
@@ -12,13 +14,15 @@ mod tool_tests;
 mod words;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::eval::{self, LoadContext, LoadedGate};
 use mcptest_core::expect::{Expectation, WrittenExpectation};
 use mcptest_core::fault::Fault;
 use mcptest_core::matcher::Problem;
-use mcptest_yaml::{Diagnostic, NodeValue};
+use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
 
 pub(crate) use self::broken::expressions_of_broken;
 use self::expressions::compile;
@@ -45,6 +49,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         suite: Suite::default(),
         problems: Vec::new(),
         names: BTreeMap::new(),
+        snapshots: BTreeMap::new(),
         faults: Vec::new(),
     };
     for part in parts {
@@ -52,7 +57,9 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         checker.providers(part);
         checker.run_options(part);
         checker.prices(part);
+        checker.budget(part);
         checker.faults(part);
+        checker.suite.snapshot_folders.push(tool_tests::snapshot_folder(part));
     }
     checker.models_instead();
     for part in parts {
@@ -69,8 +76,10 @@ struct Checker<'a> {
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
-    /// Test names with the line of their first use.
-    names: BTreeMap<String, String>,
+    /// Test names with the place of their first use.
+    names: BTreeMap<String, (Arc<Source>, Span)>,
+    /// Snapshot files with the test that each belongs to.
+    snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
     faults: Vec<Fault>,
 }
@@ -178,15 +187,16 @@ impl Checker<'_> {
     /// Rows of the report and traces find their test by name.
     fn name(&mut self, part: &Part, at: &str, name: &str) {
         let span = part.document.span_at(&format!("{at}/name"));
-        let (line, _) = part.document.source().line_column(span.start);
-        let place = format!("{}:{line}", part.document.source().name());
-        if let Some(first) = self.names.get(name) {
+        if let Some((source, first)) = self.names.get(name) {
+            let (line, _) = source.line_column(first.start);
+            let first = format!("{}:{line}", source.name());
             self.problems.push(
                 part.document
                     .error(span, format!("a second test called `{name}`"))
                     .label(format!("the first is at {first}")),
             );
         } else {
+            let place = (Arc::clone(part.document.source()), span);
             self.names.insert(name.to_owned(), place);
         }
     }

@@ -9,14 +9,16 @@ use mcptest_core::expect::WrittenExpectation;
 use mcptest_core::fault::WrittenFault;
 use mcptest_core::prices::WrittenPrices;
 use mcptest_core::volatile::Rule;
-use mcptest_yaml::{ALIAS_OF, UNAVAILABLE};
+use mcptest_yaml::ALIAS_OF;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
 
 pub use crate::duration::WrittenDuration;
+use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
+pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -44,8 +46,7 @@ pub struct SuiteFile {
     /// Quality bars for the tool descriptions of a server.
     pub tool_quality: Vec<ToolQualityFile>,
     /// Spend and time caps.
-    #[schemars(extend("x-mcptest-unavailable" = "budgets are not built in yet", "not" = {}))]
-    pub budget: Option<Value>,
+    pub budget: BudgetFile,
     /// Model providers, by the name that stands before the slash of `provider/model`.
     pub providers: BTreeMap<String, ProviderFile>,
     /// Prices of models in US dollars per million tokens, over the built-in table.
@@ -82,6 +83,10 @@ pub struct ServerFile {
     /// Headers sent to a server over HTTP with every request. Values of headers that carry credentials (`Authorization`, `X-Api-Key` …) are
     /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
+    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all output; take it from the environment:
+    /// `${TOKEN}`.
+    #[schemars(with = "String", length(min = 1))]
+    pub bearer: Option<String>,
 }
 
 /// How a connection is opened.
@@ -132,9 +137,10 @@ pub struct AgentFields {
     pub prompt: Option<String>,
     /// The system prompt.
     pub system: Option<String>,
-    /// How often the test runs. Default: 1; 0 counts as 1.
-    #[schemars(range(min = 0, max = 100_000))]
-    pub runs: Option<u32>,
+    /// How often the test runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon as no further run can change a verdict.
+    pub runs: Option<WrittenRuns>,
+    /// What the test may cost.
+    pub budget: Option<TestBudgetFile>,
     /// The most assistant turns in one run. Default: 10.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_turns: Option<u32>,
@@ -210,94 +216,6 @@ pub struct ScriptUsage {
     pub input: u64,
     /// Tokens written.
     pub output: u64,
-}
-
-/// A direct tool call and what is expected of its result.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolTestFile {
-    /// The name; the row of the report carries it.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// Words for the reader.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The arguments.
-    #[serde(default)]
-    pub args: Option<Map<String, Value>>,
-    /// Assertions over `result` and `error`. Default: no error.
-    #[serde(default)]
-    pub expect: ToolExpect,
-    /// The time allowed for the call. Default: the server's.
-    #[serde(default)]
-    pub timeout: Option<WrittenDuration>,
-    /// Labels for choosing tests.
-    #[serde(default)]
-    pub tags: Vec<String>,
-}
-
-/// The `expect:` of a direct tool test: a list, or a list with bounds.
-#[derive(Debug, Default)]
-pub struct ToolExpect {
-    /// The assertions.
-    pub assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take.
-    pub max_duration_ms: Option<u64>,
-    /// Where the assertions stand, from `expect`.
-    pub(crate) assertions_at: &'static str,
-}
-
-/// Assertions, and bounds beside them.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-struct ToolExpectFields {
-    /// Assertions over `result` and `error`.
-    assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take, in milliseconds.
-    max_duration_ms: Option<u64>,
-    /// The most cl100k tokens that the response may have.
-    #[schemars(extend("x-mcptest-unavailable" = "counting response tokens is not built in yet", "not" = {}))]
-    max_response_tokens: Option<u64>,
-}
-
-impl<'de> Deserialize<'de> for ToolExpect {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Array(items) => Ok(Self {
-                assertions: items.into_iter().map(WrittenExpectation).collect(),
-                max_duration_ms: None,
-                assertions_at: "",
-            }),
-            other => {
-                let fields: ToolExpectFields = serde_json::from_value(other).map_err(D::Error::custom)?;
-                Ok(Self {
-                    assertions: fields.assertions,
-                    max_duration_ms: fields.max_duration_ms,
-                    assertions_at: "/assertions",
-                })
-            }
-        }
-    }
-}
-
-impl JsonSchema for ToolExpect {
-    fn schema_name() -> Cow<'static, str> {
-        "ToolExpect".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<WrittenExpectation>>();
-        let fields = generator.subschema_for::<ToolExpectFields>();
-        json_schema!({
-            "description": "A list of assertions, or `assertions:` with bounds beside it.",
-            "x-mcptest-expected": "a list of assertions, or a mapping with `assertions:`",
-            "anyOf": [list, fields]
-        })
-    }
 }
 
 /// A quality bar for the tool descriptions of a server.
@@ -403,9 +321,6 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// Keys of a test that are known but have no engine in this build.
-const LATER: [&str; 1] = ["budget"];
-
 /// Other spellings that are accepted: (spelling, canonical).
 const ALIASES: [(&str, &str); 3] = [("model", "models"), ("server", "servers"), ("user_prompt", "prompt")];
 
@@ -504,12 +419,6 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
         .collect();
     for (block, block_schema) in blocks {
         properties.insert(block.to_owned(), block_schema);
-    }
-    for key in LATER {
-        properties.insert(
-            key.to_owned(),
-            json!({"not": {}, UNAVAILABLE: "known, but without an engine so far"}),
-        );
     }
     schema.insert("required".into(), json!(["name"]));
     schema.insert("allOf".into(), clashes.into());

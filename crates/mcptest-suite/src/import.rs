@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mcptest_core::redact::is_secret;
 use mcptest_yaml::{Diagnostic, Document, Limits, Severity, Span};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::file::SuiteFile;
@@ -119,7 +120,7 @@ impl Reader<'_> {
             self.gathered.broken.push(Broken { document, wrong: spans });
             return;
         }
-        let file: SuiteFile = match serde_json::from_value(document.root().to_json()) {
+        let file = match SuiteFile::deserialize(document.root()) {
             Ok(file) => file,
             // The shape is right, so this is a gap between schema and types: still told, at the file's start.
             Err(error) => {
@@ -138,6 +139,9 @@ impl Reader<'_> {
         for server in file.servers.values() {
             for (name, value) in &server.env {
                 self.secret(name, value.0.clone());
+            }
+            if let Some(token) = &server.bearer {
+                self.secret("authorization", token.clone());
             }
         }
         let of_servers = file.servers.values().flat_map(|server| &server.headers);

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use mcptest_yaml::{Diagnostic, Document, Entry, Node, NodeValue, Span};
 use serde_json::Value;
 
+use crate::template;
+
 /// How much may be put in all told: a variable that uses another twice, and so on, doubles each time.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
@@ -36,8 +38,11 @@ pub(crate) struct Interpolated {
 ///
 /// A text that is nothing but one `${name}` takes the variable's value with its type; inside a longer text it is put in as text.
 /// `${name:-default}` has a default; `$${` is a literal `${`, and `$$${price}` a dollar sign and the price, as in mock manifests.
+///
+/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is left for [`crate::template`], and whatever else could be
+/// taken for such a reference then is escaped.
 pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
-    let original = document.clone();
+    let original = document.without_values();
     let mut done = Interpolated {
         variables: scope.outer.clone(),
         ..Interpolated::default()
@@ -47,15 +52,34 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
     };
     let own = entries.iter_mut().filter(|entry| entry.key == "variables");
     for entry in own.filter_map(|entry| entries_of(&mut entry.value)).flatten() {
-        done.put_in(&mut entry.value, &original, scope);
+        done.put_in(&mut entry.value, &original, scope, Mode::Now);
         if !scope.outer.contains_key(&entry.key) {
             done.variables.insert(entry.key.clone(), entry.value.to_json());
         }
     }
     for entry in entries.iter_mut().filter(|entry| entry.key != "variables") {
-        done.put_in(&mut entry.value, &original, scope);
+        match &mut entry.value.value {
+            NodeValue::Sequence(tests) if entry.key == "tools" => {
+                for test in tests {
+                    done.put_in_tool_test(test, &original, scope);
+                }
+            }
+            _ => done.put_in(&mut entry.value, &original, scope, Mode::Now),
+        }
     }
     done
+}
+
+/// Keys of a direct tool test under which saved values are known.
+const HOLDS_SAVED: [&str; 3] = ["args", "setup", "teardown"];
+
+/// What is done with `${saved.name}`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// It is a name like any other.
+    Now,
+    /// It stays for the run.
+    KeepSaved,
 }
 
 fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
@@ -66,12 +90,23 @@ fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
 }
 
 impl Interpolated {
-    fn put_in(&mut self, node: &mut Node, original: &Document, scope: Scope<'_>) {
+    fn put_in_tool_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
+        let NodeValue::Mapping(fields) = &mut test.value else {
+            return self.put_in(test, original, scope, Mode::Now);
+        };
+        for field in fields {
+            let holds_saved = HOLDS_SAVED.contains(&field.key.as_str());
+            let mode = if holds_saved { Mode::KeepSaved } else { Mode::Now };
+            self.put_in(&mut field.value, original, scope, mode);
+        }
+    }
+
+    fn put_in(&mut self, node: &mut Node, original: &Document, scope: Scope<'_>, mode: Mode) {
         node.replace_strings(&mut |text, span| {
             if !text.contains("${") {
                 return None;
             }
-            let value = expand(text, &mut |reference| {
+            let mut resolve = |reference: &Reference<'_>| {
                 // Said once, and not gone on with.
                 if self.bytes > MOST_BYTES {
                     return None;
@@ -84,7 +119,11 @@ impl Interpolated {
                 let words = format!("more than {} MiB are put in for `${{…}}`", MOST_BYTES >> 20);
                 self.problems.push(original.error(span, words));
                 None
-            });
+            };
+            let value = match mode {
+                Mode::Now => expand(text, &mut resolve),
+                Mode::KeepSaved => template::expand_keeping_saved(text, &mut resolve),
+            };
             Some(Node {
                 span,
                 value: match value {
@@ -116,27 +155,52 @@ impl Interpolated {
         if let Some(default) = reference.default {
             return Some(default.into());
         }
-        self.problems.push(
-            original
-                .error(span, format!("`${{{name}}}` is not set"))
-                .help(format!(
-                    "set the environment variable, name it in `variables:` (above what uses it), or give a default: `${{{name}:-value}}`"
-                ))
-                .help("for the literal text write `$${`"),
-        );
+        let unset = original.error(span, format!("`${{{name}}}` is not set"));
+        self.problems.push(if name.starts_with(template::SAVED) {
+            unset.help("saved values are known in `args`, `setup` and `teardown` of the direct tool test that saves them")
+        } else {
+            unset.help(format!(
+                "set the environment variable, name it in `variables:` (above what uses it), or give a default: `${{{name}:-value}}`"
+            ))
+            .help("for the literal text write `$${`")
+        });
         None
     }
 }
 
-struct Reference<'a> {
-    name: &'a str,
-    default: Option<&'a str>,
+/// A name in braces.
+pub(crate) struct Reference<'a> {
+    pub name: &'a str,
+    pub default: Option<&'a str>,
 }
 
-fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
+/// A piece of a text: what stands for itself, or a name in braces.
+pub(crate) enum Piece<'a> {
+    Text(String),
+    Reference(Reference<'a>),
+}
+
+pub(crate) fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
     if let Some((reference, "")) = text.strip_prefix("${").and_then(reference) {
         return resolve(&reference).unwrap_or(Value::Null);
     }
+    let mut out = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => out.push_str(&text),
+            Piece::Reference(reference) => match resolve(&reference) {
+                Some(Value::String(value)) => out.push_str(&value),
+                Some(value) => out.push_str(&value.to_string()),
+                None => {}
+            },
+        }
+    }
+    out.into()
+}
+
+/// A text in pieces, with escapes undone.
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -152,11 +216,8 @@ fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) 
         }
         match reference(&rest[at + 2..]) {
             Some((reference, after)) => {
-                match resolve(&reference) {
-                    Some(Value::String(value)) => out.push_str(&value),
-                    Some(value) => out.push_str(&value.to_string()),
-                    None => {}
-                }
+                pieces.push(Piece::Text(std::mem::take(&mut out)));
+                pieces.push(Piece::Reference(reference));
                 rest = after;
             }
             // Not a name in braces: an ordinary text, such as a regular expression.
@@ -167,11 +228,12 @@ fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) 
         }
     }
     out.push_str(rest);
-    out.into()
+    pieces.push(Piece::Text(out));
+    pieces
 }
 
 /// `NAME}` or `NAME:-default}` at the start of a text, with what follows.
-fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
+pub(crate) fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
     let (inside, after) = text.split_once('}')?;
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),

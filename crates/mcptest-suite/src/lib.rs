@@ -9,10 +9,13 @@ mod duration;
 pub mod file;
 mod import;
 mod interpolate;
+mod limits;
 mod load;
 mod providers;
 mod schema;
 pub mod suite;
+pub mod template;
+mod tool_file;
 
 pub use duration::parse as parse_duration;
 pub use load::{LoadOptions, Loaded, Purpose, load};

@@ -1,6 +1,6 @@
 //! The checked suite: everything refers to something, every expression is compiled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,15 +10,17 @@ use mcptest_core::eval::distractors::Distractors;
 use mcptest_core::expect::Expectation;
 use mcptest_core::fault::Fault;
 use mcptest_core::prices::Prices;
+use mcptest_core::snapshot::Snapshot;
+use mcptest_core::target::Target;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::volatile::Rule;
-use serde_json::{Map, Value};
 
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
 };
-
+pub use crate::limits::{Budget, TestBudget};
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
+use crate::template::Args;
 
 /// A suite that can be run or scored.
 #[derive(Debug)]
@@ -39,8 +41,12 @@ pub struct Suite {
     pub options: RunOptions,
     /// The built-in prices with the suite's own over them.
     pub prices: Prices,
+    /// What it may cost.
+    pub budget: Budget,
     /// Values that must not appear in any output.
     pub secrets: Vec<String>,
+    /// Where the snapshots of its tests are, one folder per file of the suite.
+    pub snapshot_folders: Vec<PathBuf>,
 }
 
 impl Default for Suite {
@@ -54,7 +60,9 @@ impl Default for Suite {
             tests: Vec::new(),
             options: RunOptions::default(),
             prices: Prices::builtin().clone(),
+            budget: Budget::default(),
             secrets: Vec::new(),
+            snapshot_folders: Vec::new(),
         }
     }
 }
@@ -66,7 +74,7 @@ impl Suite {
     pub fn known_servers(&self) -> KnownServers {
         let mentioned = self.tests.iter().flat_map(|test| match test {
             Test::Agent(test) => test.servers.clone(),
-            Test::Tool(test) => vec![test.server.clone()],
+            Test::Tool(test) => test.servers().into_iter().map(str::to_owned).collect(),
             Test::ToolQuality(test) => vec![test.server.clone()],
         });
         self.servers.keys().cloned().chain(mentioned).collect()
@@ -85,7 +93,7 @@ impl Suite {
     /// The agent tests, in order.
     pub fn agent_tests(&self) -> impl Iterator<Item = &AgentTest> {
         self.tests.iter().filter_map(|test| match test {
-            Test::Agent(test) => Some(test),
+            Test::Agent(test) => Some(test.as_ref()),
             Test::Tool(_) | Test::ToolQuality(_) => None,
         })
     }
@@ -152,9 +160,9 @@ impl std::fmt::Debug for HttpAddress {
 #[derive(Debug)]
 pub enum Test {
     /// An agent, run once or several times per model.
-    Agent(AgentTest),
+    Agent(Box<AgentTest>),
     /// A direct tool call.
-    Tool(ToolTest),
+    Tool(Box<ToolTest>),
     /// A bar for the descriptions of a server's tools.
     ToolQuality(ToolQualityTest),
 }
@@ -186,6 +194,10 @@ pub struct AgentTest {
     pub system: Option<String>,
     /// At least 1.
     pub runs: u32,
+    /// Whether it stops as soon as no further run can change a verdict.
+    pub stops_when_decided: bool,
+    /// What it may cost with each of its models.
+    pub budget: TestBudget,
     /// The most assistant turns.
     pub max_turns: u32,
     /// The most tokens per turn.
@@ -222,15 +234,65 @@ pub struct ToolTest {
     /// The tool.
     pub tool: String,
     /// The arguments.
-    pub args: Map<String, Value>,
+    pub args: Args,
     /// Assertions over `result` and `error`.
     pub expect: Vec<Expectation>,
     /// The longest the call may take.
     pub max_duration: Option<Duration>,
+    /// The most tokens of the answer.
+    pub max_response_tokens: Option<u64>,
+    /// The kept answer that it is held against.
+    pub snapshot: Option<KeptAnswer>,
+    /// Calls made before.
+    pub setup: Vec<FixtureCall>,
+    /// Calls made afterwards.
+    pub teardown: Vec<FixtureCall>,
+    /// What of the answer is saved, by name.
+    pub save: Vec<(String, Target)>,
     /// The time allowed for the call, if the test has its own.
     pub timeout: Option<Duration>,
+    /// Whether it shares the process, if it does not leave that to the server.
+    pub isolation: Option<Isolation>,
+    /// Whether nothing else talks to its servers meanwhile.
+    pub serial: bool,
     /// Labels.
     pub tags: Vec<String>,
+}
+
+impl ToolTest {
+    /// The servers that it talks to, each once.
+    #[must_use]
+    pub fn servers(&self) -> BTreeSet<&str> {
+        let fixtures = self.setup.iter().chain(&self.teardown);
+        fixtures
+            .map(|call| call.server.as_str())
+            .chain([self.server.as_str()])
+            .collect()
+    }
+}
+
+/// A snapshot and where it is.
+#[derive(Debug)]
+pub struct KeptAnswer {
+    /// What of the answer is kept.
+    pub snapshot: Snapshot,
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// A call that prepares a test or cleans up after it.
+#[derive(Debug)]
+pub struct FixtureCall {
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Args,
+    /// What of the answer is saved, by name.
+    pub save: Vec<(String, Target)>,
+    /// The time allowed for the call, if it has its own.
+    pub timeout: Option<Duration>,
 }
 
 /// A bar for the descriptions of a server's tools.

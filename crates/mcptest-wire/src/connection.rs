@@ -19,6 +19,7 @@ use crate::process::{self, ServerCommand};
 use crate::reaper::Tree;
 use crate::state::{Closed, Outgoing, PendingEvent, State};
 use crate::tasks::{self, Shared};
+use mcptest_http::text::sanitize;
 
 /// Lines waiting to be written. Enough for any burst, small enough to notice a
 /// server that does not read.
@@ -159,7 +160,7 @@ impl Connection {
     pub(crate) fn failure(&self, kind: WireErrorKind, action: &str, detail: impl Into<String>) -> WireError {
         let (exit, last_line) = {
             let state = self.state();
-            (state.exit_text(), state.last_line.clone())
+            (state.exit_text(), state.last_line.as_deref().map(sanitize))
         };
         let error = WireError::new(kind, &self.name, action, detail).with_evidence(self.stderr_tail(), exit, last_line);
         match self.endpoint() {

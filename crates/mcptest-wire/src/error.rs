@@ -142,7 +142,11 @@ impl fmt::Display for WireError {
             last_message,
         } = &*self.0;
         let server = sanitize(server);
-        write!(f, "server `{server}`: {kind} while {action}: {detail}")?;
+        match kind {
+            // "Could not start while starting it" says one thing twice.
+            WireErrorKind::Spawn => write!(f, "server `{server}`: {kind}: {detail}")?,
+            _ => write!(f, "server `{server}`: {kind} while {action}: {detail}")?,
+        }
         if let Some(status) = exit_status
             && !detail.contains(status.as_str())
         {
@@ -191,5 +195,15 @@ mod tests {
              the end of its stderr:\n  Traceback\n  KeyError: 'x'"
         );
         assert_eq!(error.kind, WireErrorKind::ServerCrash);
+        let error = WireError::new(
+            WireErrorKind::Spawn,
+            "files",
+            "starting it",
+            "command `x` not found on PATH",
+        );
+        assert_eq!(
+            error.to_string(),
+            "server `files`: could not start: command `x` not found on PATH"
+        );
     }
 }

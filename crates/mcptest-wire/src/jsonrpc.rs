@@ -309,16 +309,18 @@ fn id_in_broken_text(text: &str) -> Option<u64> {
 
 /// The line for a request or, without an id, a notification.
 pub(crate) fn encode_call(id: Option<u64>, method: &str, params: Option<Value>) -> Vec<u8> {
-    let mut frame = Map::new();
-    frame.insert("jsonrpc".to_owned(), json!("2.0"));
+    let mut line = br#"{"jsonrpc":"2.0","#.to_vec();
     if let Some(id) = id {
-        frame.insert("id".to_owned(), json!(id));
+        line.extend_from_slice(format!("\"id\":{id},").as_bytes());
     }
-    frame.insert("method".to_owned(), json!(method));
+    line.extend_from_slice(br#""method":"#);
+    append(&mut line, &Value::from(method));
     if let Some(params) = params {
-        frame.insert("params".to_owned(), params);
+        line.extend_from_slice(br#","params":"#);
+        append(&mut line, &params);
     }
-    to_line(&Value::Object(frame))
+    line.extend_from_slice(b"}\n");
+    line
 }
 
 /// The line that answers a request of the server.
@@ -331,10 +333,16 @@ pub(crate) fn encode_reply(id: &Id, outcome: Result<Value, RpcError>) -> Vec<u8>
 }
 
 fn to_line(value: &Value) -> Vec<u8> {
-    // Compact JSON never holds a raw newline, so one line is one frame.
-    let mut line = value.to_string().into_bytes();
+    let mut line = Vec::new();
+    append(&mut line, value);
     line.push(b'\n');
     line
+}
+
+/// Compact JSON never holds a raw newline, so one line is one frame.
+fn append(line: &mut Vec<u8>, value: &Value) {
+    // A value has texts for keys, and writing to memory cannot fail.
+    let _ = serde_json::to_writer(line, value);
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(crate) fn spawn_with(server: &str, command: &ServerCommand, stderr: Stdio) -
             sanitize(&cwd.to_string_lossy())
         )));
     }
+    reaper::adopt_orphans();
     let cookie = reaper::new_cookie();
     let mut builder = Command::new(program);
     builder

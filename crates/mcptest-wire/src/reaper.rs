@@ -4,7 +4,8 @@
 //! start helpers of their own. Two nets catch them: each server gets a process
 //! group, and each server's environment carries a cookie. The group catches
 //! the ordinary cases; the cookie, looked up in `/proc` on Linux, also catches
-//! what moved to another session or forked twice.
+//! what moved to another session or forked twice. Where nothing of ours is left
+//! at all, the system says so, and nobody has to look.
 //!
 //! All of it is synchronous, so that a panic hook or the exit path can call
 //! [`kill_all`] without a runtime.
@@ -83,9 +84,12 @@ impl Tree {
         self.cookie
     }
 
-    /// Whether the server's process group still has a member.
+    /// Whether the server's process group still has a member. Its leader must have been waited for.
     pub(crate) fn group_exists(&self) -> bool {
-        group_of(self.cookie).is_some_and(|group| test_kill_process_group(group).is_ok())
+        group_of(self.cookie).is_some_and(|group| {
+            bury(group);
+            test_kill_process_group(group).is_ok()
+        })
     }
 
     /// Asks the group to end.
@@ -99,6 +103,9 @@ impl Tree {
     /// Kills the group and every straggler that carries the cookie.
     pub(crate) fn kill(&self) {
         self.settled.store(true, Ordering::Relaxed);
+        if is_childless() {
+            return;
+        }
         if let Some(group) = group_of(self.cookie) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -121,7 +128,10 @@ impl Drop for Tree {
 pub(crate) fn leader_gone(cookie: Cookie) {
     let mut live = lock();
     if let Some(slot) = live.get_mut(&cookie.0)
-        && slot.is_some_and(|group| test_kill_process_group(group).is_err())
+        && slot.is_some_and(|group| {
+            bury(group);
+            test_kill_process_group(group).is_err()
+        })
     {
         *slot = None;
     }
@@ -166,49 +176,171 @@ fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Option<Pid>>>> {
 
 fn kill_marked(matches: impl Fn(&str) -> bool) {
     for _ in 0..MAX_ROUNDS {
-        let found = marked(&matches);
-        if found.is_empty() {
+        let Marked { found, unclear } = marked(&matches);
+        if found.is_empty() && !unclear {
             return;
         }
         for pid in found {
             let _ = kill_process(pid, Signal::KILL);
         }
-        // A killed process shows its environment for a moment longer.
+        // A killed process shows its environment for a moment longer, and one that becomes another program shows none for a moment.
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
+/// What a look at all processes found.
+#[derive(Default)]
+struct Marked {
+    /// Those whose cookie matches.
+    found: Vec<Pid>,
+    /// Whether one of them could not be told yet.
+    unclear: bool,
+}
+
+/// Has the system hand us whatever a server leaves behind, instead of the first process of the machine. Then having no children means
+/// that nothing is left, and nobody needs to look at all processes to know it.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt_orphans() {
+    ADOPTING.get_or_init(|| rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok());
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn adopt_orphans() {}
+
+/// Whether orphans come to us. Set before the first server is started.
+#[cfg(target_os = "linux")]
+static ADOPTING: OnceLock<bool> = OnceLock::new();
+
+/// Whether nothing that we started, and nothing that it started, is left.
+#[cfg(target_os = "linux")]
+fn is_childless() -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    // Only a look: whoever ended is left for the one that waits for it.
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    ADOPTING.get() == Some(&true) && waitid(WaitId::All, look).is_err_and(|error| error == rustix::io::Errno::CHILD)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_childless() -> bool {
+    false
+}
+
+/// Takes note of the ends of a group's members that came to us as orphans: until then they count as members. Its leader must have been waited for.
+#[cfg(target_os = "linux")]
+fn bury(group: Pid) {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(group)), ended) {}
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bury(_: Pid) {}
+
 /// Our user's processes whose cookie matches, ourselves excluded.
 #[cfg(target_os = "linux")]
-fn marked(matches: &impl Fn(&str) -> bool) -> Vec<Pid> {
+fn marked(matches: &impl Fn(&str) -> bool) -> Marked {
     use std::os::unix::fs::MetadataExt;
 
+    let mut marked = Marked::default();
     let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
+        return marked;
     };
     let user = rustix::process::geteuid().as_raw();
     let ourselves = rustix::process::getpid();
     let needle = format!("{COOKIE_VARIABLE}=");
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let pid = Pid::from_raw(pid).filter(|pid| *pid != ourselves)?;
-            if entry.metadata().ok()?.uid() != user {
-                return None;
-            }
-            let environment = std::fs::read(entry.path().join("environ")).ok()?;
-            let value = environment
-                .split(|byte| *byte == 0)
-                .find_map(|variable| variable.strip_prefix(needle.as_bytes()))?;
-            let value = std::str::from_utf8(value).ok()?;
-            value.split(',').any(matches).then_some(pid)
-        })
-        .collect()
+    for entry in entries.flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| *pid != ourselves) else {
+            continue;
+        };
+        if entry.metadata().map_or(true, |metadata| metadata.uid() != user) {
+            continue;
+        }
+        let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
+            continue;
+        };
+        if environment.is_empty() {
+            marked.unclear |= is_becoming(&entry.path());
+            continue;
+        }
+        let value = environment
+            .split(|byte| *byte == 0)
+            .find_map(|variable| variable.strip_prefix(needle.as_bytes()))
+            .and_then(|value| std::str::from_utf8(value).ok());
+        if value.is_some_and(|value| value.split(',').any(matches)) {
+            marked.found.push(pid);
+        }
+    }
+    marked
+}
+
+/// Whether a process that shows no environment is in the middle of becoming another program (`exec`): it is neither a thread of the kernel nor a process that
+/// has ended, and does not know its arguments yet either.
+#[cfg(target_os = "linux")]
+fn is_becoming(process: &std::path::Path) -> bool {
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+
+    let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+    // The name in parentheses may hold anything; the fields after it are state, parent, group, session, terminal, its group, flags.
+    let Some((_, fields)) = status.rsplit_once(')') else {
+        return false;
+    };
+    let mut fields = fields.split_whitespace();
+    let state = fields.next().unwrap_or("X");
+    let flags: u64 = fields
+        .nth(5)
+        .and_then(|flags| flags.parse().ok())
+        .unwrap_or(KERNEL_THREAD);
+    let is_program = !matches!(state, "Z" | "X" | "x") && flags & KERNEL_THREAD == 0;
+    is_program && std::fs::read(process.join("cmdline")).is_ok_and(|words| words.is_empty())
 }
 
 /// Elsewhere the process group is the only net.
 #[cfg(not(target_os = "linux"))]
-fn marked(_matches: &impl Fn(&str) -> bool) -> Vec<Pid> {
-    Vec::new()
+fn marked(_matches: &impl Fn(&str) -> bool) -> Marked {
+    Marked::default()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_process_with_an_empty_environment_is_not_taken_for_one_in_exec() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env_clear()
+            .spawn()
+            .unwrap();
+        let path = format!("/proc/{}", child.id());
+        let path = Path::new(&path);
+        // It has become `sleep` when it knows its arguments.
+        while std::fs::read(path.join("cmdline")).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(std::fs::read(path.join("environ")).unwrap().is_empty());
+        assert!(!is_becoming(path));
+        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        // It has ended and nobody has waited for it: still no program.
+        while !std::fs::read_to_string(path.join("stat")).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert!(!is_becoming(path));
+        child.wait().unwrap();
+        assert!(!is_becoming(path));
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_no_programs() {
+        // Seen only where the machine shows them.
+        let kernel = Path::new("/proc/2");
+        if std::fs::read_to_string(kernel.join("comm")).is_ok_and(|name| name.trim() == "kthreadd") {
+            assert!(!is_becoming(kernel));
+        }
+        assert!(!is_becoming(Path::new("/proc/self")));
+    }
 }

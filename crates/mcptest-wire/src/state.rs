@@ -17,7 +17,7 @@ use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
 use crate::limits::Limits;
 use crate::process::describe_exit;
 use crate::violation::{ViolationKind, Violations};
-use mcptest_http::text::quote;
+use mcptest_http::text::{clip, quote};
 
 /// Ids we stopped waiting for and still recognise. Older ones count as answered.
 const MAX_FORGOTTEN: usize = 4096;
@@ -99,6 +99,7 @@ pub(crate) struct State {
     pub(crate) closed: Option<Closed>,
     pub(crate) exit: Option<ExitStatus>,
     pub(crate) violations: Violations,
+    /// The last line of the server, cut but not cleaned.
     pub(crate) last_line: Option<String>,
     pub(crate) late_replies: u64,
     pub(crate) batches_allowed: bool,
@@ -253,7 +254,8 @@ impl State {
         let mut classified = jsonrpc::classify(line);
         let raw = std::mem::take(&mut classified.raw);
         if !raw.trim().is_empty() {
-            self.last_line = Some(quote(&raw, self.limits.max_text_chars));
+            // Cleaned when it is shown, which is seldom.
+            self.last_line = Some(clip(&raw, self.limits.max_text_chars));
         }
         if !terminated {
             self.violations.record(ViolationKind::Unterminated, "", &raw);

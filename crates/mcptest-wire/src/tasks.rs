@@ -32,6 +32,9 @@ const HELD_STDOUT_WAIT: Duration = Duration::from_secs(1);
 /// Beginning of an overlong line that is kept to show it.
 const SHOWN_OF_LONG_LINE: usize = 2048;
 
+/// Lines are gathered up to this many bytes: a pipe takes that at once, so that none of them waits half written for another.
+const WRITTEN_TOGETHER: usize = 8 * 1024;
+
 /// What the tasks and the callers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -132,17 +135,29 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
 }
 
 /// Writes what is queued; closes stdin when the queue is given up.
+///
+/// Short lines that wait together leave together: one write wakes the server once, and it has its next request at hand.
 pub(crate) async fn write_stdin(shared: Arc<Shared>, mut stdin: ChildStdin, mut queue: mpsc::Receiver<Outgoing>) {
-    while let Some(outgoing) = queue.recv().await {
-        if let Err(error) = stdin.write_all(&outgoing.line).await {
+    let mut ids = Vec::new();
+    while let Some(first) = queue.recv().await {
+        let mut bytes = first.line;
+        ids.extend(first.id);
+        while bytes.len() < WRITTEN_TOGETHER
+            && let Ok(next) = queue.try_recv()
+        {
+            bytes.extend_from_slice(&next.line);
+            ids.extend(next.id);
+        }
+        if let Err(error) = stdin.write_all(&bytes).await {
             // The server may have answered and left: its replies come first.
             let _ = timeout(BROKEN_PIPE_WAIT, shared.stdout_done.cancelled()).await;
             let detail = format!("the server does not accept input any more ({error})");
             shared.close_with_evidence(&detail).await;
             return;
         }
-        if let Some(id) = outgoing.id {
-            shared.state().mark_written(id);
+        let mut state = shared.state();
+        for id in ids.drain(..) {
+            state.mark_written(id);
         }
     }
 }

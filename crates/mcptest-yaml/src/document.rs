@@ -1,5 +1,6 @@
 //! The parsed tree: JSON values that know their place.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
@@ -144,6 +145,18 @@ impl Document {
         &mut self.root
     }
 
+    /// A document of the same text without its values: enough for messages.
+    #[must_use]
+    pub fn without_values(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            root: Node {
+                span: self.root.span,
+                value: NodeValue::Null,
+            },
+        }
+    }
+
     /// The text it came from.
     #[must_use]
     pub fn source(&self) -> &Arc<Source> {
@@ -211,11 +224,14 @@ impl Document {
 }
 
 /// The keys of a JSON pointer.
-fn tokens(pointer: &str) -> impl Iterator<Item = String> {
-    pointer
-        .split('/')
-        .skip(1)
-        .map(|token| token.replace("~1", "/").replace("~0", "~"))
+fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(|token| {
+        if token.contains('~') {
+            token.replace("~1", "/").replace("~0", "~").into()
+        } else {
+            token.into()
+        }
+    })
 }
 
 /// What a key leads to, with the place of the key.

@@ -12,8 +12,10 @@
 //! Semantic checks (a name that refers to nothing, a regex that does not compile) come later, in the crates that know the
 //! meaning, and get their place with [`Document::diagnostic_at`].
 
+mod decode;
 mod diagnostic;
 mod document;
+mod fits;
 mod parse;
 mod scalar;
 mod shape;
@@ -49,6 +51,5 @@ pub fn decode<T: DeserializeOwned + JsonSchema>(document: &Document) -> Result<T
         return Err(Diagnostics(problems));
     }
     // The shape is right, so serde can only object to what the schema cannot express. It then has no position: the root's.
-    serde_json::from_value(document.root().to_json())
-        .map_err(|error| Diagnostics(vec![document.diagnostic_at("", error.to_string())]))
+    T::deserialize(document.root()).map_err(|error| Diagnostics(vec![document.diagnostic_at("", error.to_string())]))
 }

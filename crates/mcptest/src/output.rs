@@ -163,5 +163,10 @@ pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
                 .to_owned(),
         );
     }
+    let mut files: Vec<&String> = reporters.iter().filter_map(|reporter| reporter.file.as_ref()).collect();
+    files.sort();
+    if let Some(pair) = files.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("two reporters cannot share the file `{}`", pair[0]));
+    }
     Ok(reporters)
 }

@@ -4,5 +4,6 @@ mod figures;
 pub mod mock;
 pub mod startup;
 pub mod tokens;
+pub mod tools;
 
 pub use figures::Options;

@@ -134,7 +134,7 @@ fn time(argv: &[PathBuf]) -> Result<Duration> {
 ///
 /// The figure of `getrusage` includes what the starting process had before `exec`, which here is more than the command itself. So
 /// the command writes into a pipe that is full: it has done its work, waits to say so, and its high-water mark can be read.
-fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
+pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let (reader, writer) = full_pipe().context("cannot fill a pipe")?;
     let mut child = command(argv)
         .stdout(writer.try_clone()?)
@@ -150,7 +150,9 @@ fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
         if state == Some('Z') {
             break;
         }
-        still = if state == Some('S') { still + 1 } else { 0 };
+        // While it has children, it waits for them.
+        let waits_to_write = state == Some('S') && !has_children(child.id());
+        still = if waits_to_write { still + 1 } else { 0 };
         kib = mark;
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -179,6 +181,21 @@ fn full_pipe() -> Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
+/// Whether any process has this one as its parent.
+fn has_children(pid: u32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    processes.flatten().any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // After the name in parentheses: the state, and the parent.
+        let parent = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        parent.and_then(|parent| parent.parse().ok()) == Some(pid)
+    })
+}
+
 /// What a process is doing, and `VmHWM`, which one that has ended does not have.
 fn read_status(status: &Path) -> (Option<char>, Option<u32>) {
     let text = std::fs::read_to_string(status).unwrap_or_default();
@@ -199,5 +216,10 @@ mod tests {
         let mib = peak_mib(&[on_path("echo").unwrap(), "hello".into()]).unwrap();
         assert!(mib > 0.1, "{mib}");
         assert!(peak_mib(&[on_path("true").unwrap()]).is_err(), "it does not write");
+        assert!(!has_children(u32::MAX));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(has_children(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -20,6 +20,8 @@ use crate::workspace::{self, Profile};
 const NOT_EXACT: [&str; 4] = ["DESC-004", "DESC-005", "DESC-007", "DESC-013"];
 /// How many damaged copies are made of every catalog.
 const COPIES: u64 = 8;
+/// How many differences are told.
+const SHOWN: usize = 20;
 /// How many catalogs one process is given: one names the culprit, many save time.
 const AT_ONCE: usize = 10;
 
@@ -157,45 +159,64 @@ fn as_indexed(judge: &Judge, folder: &Path, files: &[PathBuf]) -> Result<String>
     Ok(format!("{} catalogs, {counted} tokens", files.len()))
 }
 
+/// In words, what two opinions on a catalog do not have in common.
+fn differ(name: &str, ours: &Opinion, theirs: &Opinion) -> Vec<String> {
+    let sorted = |tokens: &[u64]| {
+        let mut tokens = tokens.to_vec();
+        tokens.sort_unstable();
+        tokens
+    };
+    let mut differences = Vec::new();
+    let (our_tokens, their_tokens) = (sorted(&ours.tokens), sorted(&theirs.tokens));
+    if our_tokens != their_tokens {
+        differences.push(format!(
+            "{name}: its tools have {our_tokens:?} tokens, and {their_tokens:?} in the second opinion"
+        ));
+    }
+    let mut counts = BTreeMap::<&Finding, i64>::new();
+    for finding in &ours.findings {
+        *counts.entry(finding).or_default() += 1;
+    }
+    for finding in &theirs.findings {
+        *counts.entry(finding).or_default() -= 1;
+    }
+    for ((index, rule, place), count) in counts {
+        let who = match count {
+            0 => continue,
+            1.. => "only we find",
+            _ => "only the second opinion has",
+        };
+        let place = place.as_deref().unwrap_or("the tool");
+        differences.push(format!("{name}: {who} {rule} at {place} of tool {index}"));
+    }
+    differences
+}
+
 struct Judge {
     program: PathBuf,
     tokenizer: Tokenizer,
 }
 
 impl Judge {
-    /// Fails at the first difference between the opinions.
+    /// Fails if the opinions differ, with the first differences.
     fn agree(&self, files: &[PathBuf]) -> Result<String> {
         let (mut tools, mut findings) = (0, BTreeMap::<String, usize>::new());
+        let mut differences = Vec::new();
         for some in files.chunks(AT_ONCE) {
-            for ((file, mut ours), mut theirs) in some.iter().zip(self.ours(some)?).zip(self.theirs(some)?) {
-                let name = stem(file);
-                ours.tokens.sort_unstable();
-                theirs.tokens.sort_unstable();
-                ensure!(
-                    ours.tokens == theirs.tokens,
-                    "{name}: the tokens of the tools are {:?}, and {:?} in the second opinion",
-                    ours.tokens,
-                    theirs.tokens
-                );
-                let (mut our_findings, mut their_findings) = (ours.findings, theirs.findings);
-                our_findings.sort();
-                their_findings.sort();
-                let only = |these: &[Finding], others: &[Finding]| -> Vec<String> {
-                    let missing = these.iter().filter(|one| !others.contains(one));
-                    missing.take(5).map(|one| format!("{one:?}")).collect()
-                };
-                ensure!(
-                    our_findings == their_findings,
-                    "{name}: only we find {:?}, only the second opinion has {:?}",
-                    only(&our_findings, &their_findings),
-                    only(&their_findings, &our_findings)
-                );
+            for ((file, ours), theirs) in some.iter().zip(self.ours(some)?).zip(self.theirs(some)?) {
+                differences.extend(differ(&stem(file), &ours, &theirs));
                 tools += ours.tokens.len();
-                for (_, rule, _) in our_findings {
+                for (_, rule, _) in ours.findings {
                     *findings.entry(rule).or_default() += 1;
                 }
             }
         }
+        ensure!(
+            differences.is_empty(),
+            "{} differences\n{}",
+            differences.len(),
+            differences[..differences.len().min(SHOWN)].join("\n")
+        );
         let sum: usize = findings.values().sum();
         let rules: Vec<_> = findings.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
         Ok(format!(
@@ -281,5 +302,29 @@ impl Judge {
         let opinions: Vec<Opinion> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         ensure!(opinions.len() == files.len(), "the second opinion is incomplete");
         Ok(opinions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_told_and_order_is_none() {
+        let opinion = |tokens: &[u64], rules: &[&str]| Opinion {
+            tokens: tokens.to_vec(),
+            findings: rules.iter().map(|rule| (3, (*rule).to_owned(), None)).collect(),
+        };
+        let one = opinion(&[1, 2], &["DESC-001", "DESC-002"]);
+        assert!(differ("x", &one, &opinion(&[2, 1], &["DESC-002", "DESC-001"])).is_empty());
+        let differences = differ("x", &one, &opinion(&[2, 2], &["DESC-002", "DESC-002"]));
+        assert_eq!(
+            differences,
+            [
+                "x: its tools have [1, 2] tokens, and [2, 2] in the second opinion",
+                "x: only we find DESC-001 at the tool of tool 3",
+                "x: only the second opinion has DESC-002 at the tool of tool 3",
+            ]
+        );
     }
 }

@@ -30,12 +30,12 @@ def escaped(key):
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def schemas(schema, path, is_property=False):
+def schemas(schema, path):
     """A schema and all inside it: nested objects and lists, alternatives, definitions."""
-    yield schema, path, is_property
+    yield schema, path
     for key in ("properties", "patternProperties"):
         for name, inner in objects(schema.get(key)):
-            yield from schemas(inner, f"{path}/{key}/{escaped(name)}", key == "properties")
+            yield from schemas(inner, f"{path}/{key}/{escaped(name)}")
     for key in ("$defs", "definitions"):
         for name, inner in objects(schema.get(key)):
             yield from schemas(inner, f"{path}/{key}/{escaped(name)}")
@@ -102,15 +102,17 @@ def findings(tool):
         if not is_described(properties.get(argument), schema):
             yield "DESC-006", f"/inputSchema/properties/{escaped(argument)}"
     for argument, inner in objects(properties):
-        if description and len(text_of(inner.get("description"))) > length:
+        if len(text_of(inner.get("description"))) > length:
             yield "DESC-008", f"/inputSchema/properties/{escaped(argument)}"
-    plain = lambda one: isinstance(one, dict) and one.get("type") == "string" and "enum" not in one
-    trivial = not properties or len(properties) == 1 and not required and all(map(plain, properties.values()))
-    examples = lambda one: isinstance(one, dict) and isinstance(one.get("examples"), list) and one["examples"]
+    plain = lambda one: isinstance(one, dict) and one.get("type") == "string"
+    optional = lambda argument: argument not in required
+    single = len(properties) == 1 and all(map(optional, properties)) and all(map(plain, properties.values()))
+    trivial = not properties or single
+    examples = lambda one: isinstance(one, dict) and isinstance(one.get("examples"), list)
     shown = lambda one: isinstance(one, dict) and any(key in one for key in ("examples", "example", "default"))
     if not trivial and not examples(tool) and not examples(schema) and not any(map(shown, properties.values())):
         yield "DESC-009", "/inputSchema"
-    if description and not re.search("return|output|result", description, re.I) and "outputSchema" not in tool:
+    if description and not re.search("return|output|result", description, re.I) and not isinstance(tool.get("outputSchema"), dict):
         yield "DESC-010", "/description"
     annotations = tool.get("annotations")
     if isinstance(annotations, dict):
@@ -120,15 +122,19 @@ def findings(tool):
     else:
         yield "DESC-012", None
 
-    for inner, path, is_property in schemas(schema, "/inputSchema"):
+    for inner, path in schemas(schema, "/inputSchema"):
         if isinstance(inner.get("properties"), dict) and inner["properties"]:
             if not isinstance(inner.get("required"), list):
                 yield "SCH-001", path
             if inner.get("additionalProperties") is not False:
                 yield "SCH-002", path
         says = ["type", "enum", "const", "$ref", *COMBINATORS, "not"]
-        if is_property and not any(key in inner for key in says):
-            yield "SCH-003", path
+        if isinstance(inner.get("properties"), dict):
+            for argument, value in inner["properties"].items():
+                told = isinstance(value, dict) and any(key in value for key in says)
+                # What is forbidden needs no type.
+                if not told and value is not False:
+                    yield "SCH-003", f"{path}/properties/{escaped(argument)}"
         bounds = ["maxLength", "enum", "const", "format", "pattern"]
         if is_of(inner, "string") and not any(key in inner for key in bounds):
             yield "SCH-004", path

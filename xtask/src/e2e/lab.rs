@@ -58,6 +58,8 @@ impl Lab {
                 workspace::root().join("xtask/src/e2e/fastmcp_server.py"),
             )
             .env("E2E_SCRATCH", self.scratch("scratch")?)
+            // Nothing is kept in the folder for a next run.
+            .env("CI", "true")
             .env("NO_COLOR", "1");
         Ok(command)
     }

@@ -17,6 +17,7 @@ mod signals;
 mod small_model;
 mod stand_ins;
 mod suites;
+mod tool_tests;
 
 use anyhow::Result;
 
@@ -32,6 +33,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
         failed: 0,
     };
     suites::run(&lab, &mut checks);
+    tool_tests::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);

@@ -1,5 +1,7 @@
 //! Live models: every dialect, whole and streamed, against stand-ins that other people made.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -30,6 +32,10 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
     checks.check("providers: what is sent fits the official SDKs' own types", || {
         sent(lab, stand_ins)
     });
+    checks.check(
+        "providers: recorded in every dialect, replayed without them to the same bytes",
+        || replayed(lab, stand_ins),
+    );
     checks.check(
         "providers: refusals are one row each, and every other result is there",
         || refused(lab, stand_ins),
@@ -91,6 +97,16 @@ struct Addresses {
 }
 
 impl Addresses {
+    /// Nothing listens there.
+    fn nowhere() -> Self {
+        let nowhere = "http://127.0.0.1:1".to_owned();
+        Self {
+            anthropic: nowhere.clone(),
+            openai: nowhere.clone(),
+            gemini: nowhere,
+        }
+    }
+
     fn plain(of: &StandIn) -> Self {
         Self {
             anthropic: of.url.clone(),
@@ -109,8 +125,13 @@ impl Addresses {
 }
 
 fn run_suite(lab: &Lab, at: &Addresses, filter: &str) -> Result<Finished> {
+    run_suite_with(lab, at, filter, &[])
+}
+
+fn run_suite_with(lab: &Lab, at: &Addresses, filter: &str, more: &[&str]) -> Result<Finished> {
     let mut command = lab.mcptest(&["run", SUITE, "--reporter=json", "--filter", filter])?;
     command
+        .args(more)
         .env("E2E_ANTHROPIC_URL", &at.anthropic)
         .env("E2E_OPENAI_URL", &at.openai)
         .env("E2E_GEMINI_URL", &at.gemini)
@@ -201,6 +222,48 @@ fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
         "the oracle does not see a misspelt field"
     );
     Ok(())
+}
+
+/// Tool results with errors among them; the replay has neither model nor server.
+fn replayed(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
+    for test in ["parallel calls", "an error of the tool", "no end"] {
+        let cassettes = lab.scratch("provider-cassettes")?;
+        let cassettes = cassettes.to_string_lossy();
+        let run =
+            |at: &Addresses, how: &str| run_suite_with(lab, at, test, &["--no-timing", "--cassettes", &cassettes, how]);
+        let live = run(&Addresses::plain(stand_ins.aimock()?), "--record")?;
+        live.expect_code(0)?;
+        ensure!(!holds(Path::new(&*cassettes), KEY)?, "{test}: the key is in a cassette");
+        ensure!(
+            holds(Path::new(&*cassettes), "claude-sonnet-4-5")?,
+            "{test}: no cassette was written"
+        );
+        let again = run(&Addresses::nowhere(), "--replay-only")?;
+        ensure!(
+            (again.code, &again.stdout) == (live.code, &live.stdout),
+            "{test}: the reports differ\nlive: {}\nreplayed: {}\n{}",
+            live.stdout,
+            again.stdout,
+            again.stderr
+        );
+    }
+    Ok(())
+}
+
+/// Whether a file in the folder, or below it, has this text.
+fn holds(folder: &Path, text: &str) -> Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = if path.is_dir() {
+            holds(&path, text)?
+        } else {
+            std::fs::read_to_string(&path)?.contains(text)
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A refused key and a refused model among tests that pass.

@@ -234,6 +234,8 @@ pub struct GateInfo {
     pub summary: &'static str,
     /// Every figure it reports.
     pub targets: &'static [TargetInfo],
+    /// Whether fewer than all runs can decide it.
+    pub decides_early: bool,
     /// The block's JSON Schema.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     /// Reads a block.
@@ -254,6 +256,7 @@ const fn gate<G: Gate>() -> GateInfo {
         block: G::BLOCK,
         summary: G::SUMMARY,
         targets: G::TARGETS,
+        decides_early: G::DECIDES_EARLY,
         schema: |generator| generator.subschema_for::<G>(),
         load: |written, context| {
             let mut block: G = match serde_json::from_value(written.clone()) {
@@ -288,9 +291,8 @@ fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectat
         let at = format!("/expect/{index}");
         match Expectation::compile(written, &at) {
             Ok(expectation) => {
-                if let Some(problem) = unknown_target::<G>(&expectation, written, &at) {
-                    problems.push(problem);
-                }
+                problems.extend(unknown_target::<G>(&expectation, written, &at));
+                problems.extend(expectation.refuse_judge(written, &at, &format!("`{}`", G::BLOCK)));
                 all.push(expectation);
             }
             Err(more) => problems.extend(more),
@@ -321,7 +323,6 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
 trait Scorer: Send + Sync {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
     fn expectations(&self) -> &[Expectation];
-    fn decides_early(&self) -> bool;
     fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook;
     fn imagine(
         &self,
@@ -344,10 +345,6 @@ impl<G: Gate> Scorer for Loaded<G> {
 
     fn expectations(&self) -> &[Expectation] {
         &self.expectations
-    }
-
-    fn decides_early(&self) -> bool {
-        G::DECIDES_EARLY
     }
 
     fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {

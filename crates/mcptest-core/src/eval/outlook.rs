@@ -229,17 +229,11 @@ fn decide(expectations: &[Expectation], outlook: &Outlook) -> Option<Verdict> {
 }
 
 impl LoadedGate {
-    /// Whether any runs but all of them can decide it.
-    #[must_use]
-    pub fn can_be_decided_early(&self) -> bool {
-        self.scorer.decides_early()
-    }
-
     /// The verdict that the gate comes to whatever the outstanding runs do; nothing as long as it depends on them. Runs that break are
     /// not judged, so fewer than `remaining` may come.
     #[must_use]
     pub fn decided(&self, context: &Context<'_>, runs: &[Run<'_>], remaining: u64) -> Option<Verdict> {
-        if runs.is_empty() || !self.scorer.decides_early() {
+        if runs.is_empty() || !self.info.decides_early {
             return None;
         }
         let score = self.scorer.score(context, runs);
@@ -255,7 +249,7 @@ impl LoadedGate {
     /// needed. So this many can be started at once and none is made in vain.
     #[must_use]
     pub fn least_further_runs(&self, context: &Context<'_>, runs: &[Run<'_>], remaining: u64) -> u64 {
-        if !self.scorer.decides_early() {
+        if !self.info.decides_early {
             return remaining;
         }
         // One failed assertion decides, and for a pass all must hold.

@@ -78,7 +78,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
-use crate::json::pointer_join;
 use crate::matcher::{Matcher, Problem};
 use crate::ratio::{Ratio, mean, variance};
 use crate::trace::{ToolCall, Trace};
@@ -177,14 +176,6 @@ impl Gate for Stability {
                 Problem::new("", "`stability` compares runs, and this test has only one")
                     .help("set `runs:` to at least 2"),
             );
-        }
-        for (index, written) in self.expect.iter().enumerate() {
-            let at = format!("/expect/{index}");
-            for (key, matcher) in written.0.as_object().into_iter().flatten() {
-                if key != "target" {
-                    refuse_models(matcher, &pointer_join(&at, key), &mut problems);
-                }
-            }
         }
         problems
     }
@@ -347,26 +338,6 @@ fn repeated(trace: &Trace) -> Vec<String> {
         }
     }
     names
-}
-
-/// A gate that a model could talk into a verdict would be none, whatever matchers there are elsewhere.
-fn refuse_models(matcher: &Value, at: &str, problems: &mut Vec<Problem>) {
-    for (key, value) in matcher.as_object().into_iter().flatten() {
-        let place = pointer_join(at, key);
-        match key.replace('_', "-").as_str() {
-            "llm-judge" | "llm-jury" => problems.push(
-                Problem::new(place, "`stability` takes no model-graded matcher")
-                    .help("its figures are numbers: compare them, such as `{\">=\": 0.5}`"),
-            ),
-            "not" | "any" | "every" | "none" => refuse_models(value, &place, problems),
-            "any-of" | "all-of" => {
-                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                    refuse_models(item, &format!("{place}/{index}"), problems);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::json_schema::JsonSchema;
 use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
 use crate::json::pointer_join;
+use crate::judged::{self, Judge};
 
 impl Matcher {
     /// Compiles a written matcher.
@@ -34,6 +35,31 @@ impl Matcher {
             })
         } else {
             Err(problems)
+        }
+    }
+}
+
+impl Matcher {
+    /// Compiles the matcher of an expectation, which may ask a judge. A judged matcher stands alone: parts of it could not be skipped.
+    ///
+    /// # Errors
+    /// As [`Matcher::compile`].
+    pub fn compile_for_test(written: &Value, at: &str) -> Result<Self, Vec<Problem>> {
+        let judged = written.as_object().and_then(|map| {
+            map.iter()
+                .find(|(key, _)| judged::KEYS.contains(&key.as_str()))
+                .filter(|_| map.len() == 1)
+        });
+        match judged {
+            Some((key, value)) => Ok(Self {
+                rules: vec![Rule::Judged(Box::new(Judge::compile(
+                    key,
+                    value,
+                    &pointer_join(at, key),
+                )?))],
+                written: written.clone(),
+            }),
+            None => Self::compile(written, at),
         }
     }
 }
@@ -76,6 +102,14 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 .as_bool()
                 .ok_or_else(|| one(Problem::new(at, "`exists` takes true or false")))?,
         ),
+        judged if judged::KEYS.contains(&judged) => {
+            return Err(one(Problem::new(
+                at,
+                format!("`{judged}` stands alone: it cannot be a part of another matcher"),
+            )
+            .on_key()
+            .help("write it as an entry of its own in the test's `expect:` list")));
+        }
         sign => match Comparison::parse(sign) {
             Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => Rule::Compare(comparison, value.clone()),
             Some(comparison) if value.is_number() => Rule::Compare(comparison, value.clone()),

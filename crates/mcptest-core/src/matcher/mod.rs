@@ -18,6 +18,7 @@
 //! | `exists: true`, `exists: false` | is there, or is not |
 //! | `">="`, `">"`, `"<="`, `"<"` | is a number that compares so |
 //! | `"=="`, `"!="` | equals, or differs, as `exact` compares |
+//! | `llm-judge: {..}`, `llm-jury: {..}` | is good enough in the eyes of a model, or of enough models: see [`crate::judged`] |
 //!
 //! A value that is not there matches nothing but `exists: false`, not even `not`: an assertion about something that was never
 //! observed must not pass by accident.
@@ -40,6 +41,8 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
+
+use crate::judged::Judge;
 
 /// A matcher that is ready to be applied, with its written form.
 #[derive(Debug, Clone)]
@@ -66,6 +69,7 @@ enum Rule {
     Type(TypeName),
     Exists(bool),
     Compare(Comparison, Value),
+    Judged(Box<Judge>),
 }
 
 /// The six comparison signs.
@@ -177,6 +181,15 @@ impl Matcher {
         Self {
             written: serde_json::json!({ "exact": value }),
             rules: vec![Rule::Exact(value)],
+        }
+    }
+
+    /// The judge, for a matcher that asks one.
+    #[must_use]
+    pub fn judge(&self) -> Option<&Judge> {
+        match self.rules.as_slice() {
+            [Rule::Judged(judge)] => Some(judge),
+            _ => None,
         }
     }
 

@@ -13,9 +13,7 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
             |description: &str| serde_json::json!({"type": "array", "minItems": 1, "description": description});
         let nested = |description: &str| serde_json::json!({"allOf": [this], "description": description});
         let number = |description: &str| serde_json::json!({"type": "number", "description": description});
-        let later =
-            serde_json::json!({"not": {}, "x-mcptest-unavailable": "model-graded matchers are not built in yet"});
-        let schema = serde_json::json!({
+        let mut schema = serde_json::json!({
             "type": "object",
             "description": "What a value must look like; several keys must all hold.",
             "x-mcptest-expected": "a matcher, such as `exact: value`",
@@ -54,10 +52,11 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
                 ">=": number("At least."), ">": number("More than."), "<=": number("At most."), "<": number("Less than."),
                 "==": {"description": "Equals, as exact."},
                 "!=": {"description": "Differs."},
-                "llm-judge": later,
-                "llm-jury": later,
             }
         });
+        for (key, judged) in crate::judged::schemas() {
+            schema["properties"][key] = judged;
+        }
         generator.definitions_mut().insert(NAME.into(), schema);
     }
     json_schema!({ "$ref": "#/$defs/Matcher" })

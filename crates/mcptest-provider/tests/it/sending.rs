@@ -294,6 +294,20 @@ async fn more_patience_than_there_is_is_not_waited_for() {
     assert_eq!(stand_in.seen().len(), 1);
 }
 
+#[tokio::test]
+async fn whoever_watches_is_told_of_long_pauses() {
+    let stand_in = StandIn::start(|_, _| Answer::Json(429, vec![("retry-after", "30".to_owned())], json!("wait")));
+    let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let provider = Provider::new(settings(&stand_in), Box::new(Plain)).unwrap();
+    let provider = Arc::new(provider.telling(Arc::new(move |words| drop(sender.send(words)))));
+    tokio::select! {
+        outcome = ask(&provider) => panic!("half a minute is over already: {outcome:?}"),
+        words = told.recv() => {
+            assert_eq!(words.unwrap(), "acme asks to wait 30s; requests to it are held until then");
+        }
+    }
+}
+
 fn streaming(stand_in: &StandIn) -> Arc<Provider> {
     let mut settings = settings(stand_in);
     settings.stream = true;

@@ -170,9 +170,12 @@ impl TestCase {
 /// Why a test did not pass, in a line.
 fn reason(test: &TestReport) -> String {
     let of_run = |run: &RunReport| -> Option<String> {
-        match (&run.error, run.assertions.iter().find(|assertion| !assertion.passed)) {
+        match (&run.error, run.assertions.iter().find(|assertion| assertion.failed())) {
             (Some(error), _) => Some(format!("{}: {}", run.name, error.message)),
-            (None, Some(assertion)) => Some(format!("{}: {} did not hold", run.name, assertion.target)),
+            (None, Some(assertion)) => {
+                let judged = if assertion.judged { " (judged)" } else { "" };
+                Some(format!("{}: {}{judged} did not hold", run.name, assertion.target))
+            }
             (None, None) => None,
         }
     };

@@ -4,7 +4,7 @@ use mcptest_core::expect::Assertion;
 use mcptest_core::verdict::Verdict;
 
 use super::Style;
-use super::pretty::count_words;
+use super::pretty::{count_words, spent};
 use crate::compare::verdict_word;
 use crate::markdown::{Bounded, cell, code};
 use crate::matrix::{Matrix, matrices};
@@ -18,6 +18,11 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
     page.line(&format!("## mcptest: {}", words(report.verdict)));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
+    if let Some(spend) = &report.spend {
+        page.line("");
+        // A dollar sign could begin mathematics.
+        page.line(&format!("{}.", code(&spent(spend))));
+    }
     let open: Vec<&TestReport> = report
         .tests
         .iter()
@@ -78,14 +83,14 @@ fn reasons(test: &TestReport) -> String {
             words(gate.verdict),
             code(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
         ));
-        reasons.extend(gate.assertions.iter().filter(|one| !one.passed).map(assertion));
+        reasons.extend(gate.assertions.iter().filter(|one| one.failed()).map(assertion));
     }
     for run in test.runs.iter().filter(|run| run.verdict != Verdict::Pass) {
         if let Some(error) = &run.error {
             let message = format!("{}: {}", error.kind.as_str(), error.message);
             reasons.push(format!("{} {}", code(&run.name), code(&message)));
         }
-        let broken = run.assertions.iter().filter(|one| !one.passed);
+        let broken = run.assertions.iter().filter(|one| one.failed());
         reasons.extend(broken.map(|one| format!("{} {}", code(&run.name), assertion(one))));
     }
     let more = reasons.len().saturating_sub(MOST_REASONS);
@@ -102,8 +107,9 @@ fn reasons(test: &TestReport) -> String {
 }
 
 fn assertion(assertion: &Assertion) -> String {
+    let judged = if assertion.judged { " (judged)" } else { "" };
     format!(
-        "{}: expected {}, actual {}",
+        "{}{judged}: expected {}, actual {}",
         code(&assertion.target),
         code(&assertion.matcher.to_string()),
         code(&assertion.actual.to_string())

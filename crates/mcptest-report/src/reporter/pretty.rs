@@ -5,16 +5,21 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_core::eval::GateOutcome;
 use mcptest_core::expect::Assertion;
+use mcptest_core::matcher::Difference;
+use mcptest_core::prices::Usd;
 use mcptest_core::text::{lines, one_line, shorten};
-use mcptest_core::verdict::Verdict;
+use mcptest_core::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
 use super::{Style, table};
+use crate::doctor::unified_diff;
 use crate::matrix::matrices;
-use crate::model::{Kind, Report, RunReport, TestReport};
+use crate::model::{Kind, Report, RunReport, Spend, TestReport};
 
 /// Longest value shown in full.
 const WIDEST: usize = 240;
+/// Most lines of two texts that are held against each other line by line.
+const MOST_LINES: usize = 400;
 /// Findings of one gate that are shown; the JSON report has all of them.
 const MOST_FINDINGS: usize = 20;
 /// Tests that were not run and are named; the JSON report names all.
@@ -42,7 +47,26 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
     write_not_run(&mut out, report, style);
     out.push('\n');
     line(&mut out, &totals(report, style));
+    if let Some(spend) = &report.spend {
+        line(&mut out, &spent(spend));
+    }
     out
+}
+
+/// What the models cost, in a line.
+pub(super) fn spent(spend: &Spend) -> String {
+    let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+    let money = match spend.usd.and_then(Usd::from_f64) {
+        Some(usd) => format!("spent {usd}"),
+        None => "spent an unknown amount".to_owned(),
+    };
+    let plural = if spend.requests == 1 { "" } else { "s" };
+    format!(
+        "{money}: {} request{plural}, {} tokens read, {} written",
+        spend.requests,
+        known(spend.input_tokens),
+        known(spend.output_tokens)
+    )
 }
 
 /// A run's row, as it is also shown while the work goes on.
@@ -67,17 +91,32 @@ fn write_not_run(out: &mut String, report: &Report, style: Style) {
 
 /// The rows of a test and what they have to say.
 pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
-    for run in &test.runs {
+    for runs in rows(&test.runs) {
+        let [run, ..] = runs else { continue };
         // A run of a test that expects nothing has kept nothing.
         let verdict = match run.verdict {
             Verdict::Pass if test.no_evidence.is_some() => test.verdict,
             verdict => verdict,
         };
-        line(
-            out,
-            &format!("{}{}", row(verdict, &run.name, style), facts(test.kind, run, style)),
-        );
+        let name = match runs {
+            [_, .., last] => format!("{} to #{}", run.name, last.index),
+            _ => run.name.clone(),
+        };
+        let facts = if is_never_started(run) {
+            String::new()
+        } else {
+            facts(test.kind, run, style)
+        };
+        line(out, &format!("{}{facts}", row(verdict, &name, style)));
         write_run_details(out, run, style);
+    }
+    for skipped in skipped(&test.runs) {
+        block(out, &skipped);
+    }
+    if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
+        let made = test.runs.len() as u64;
+        let text = format!("decided after {made} of {} runs: {saved} saved", made + saved);
+        block(out, &paint(style, Paint::new().dimmed(), &text));
     }
     // A quality bar is one row: its gate's.
     if test.runs.is_empty() && test.kind != Kind::ToolQuality {
@@ -100,9 +139,45 @@ pub(super) fn write_run_details(out: &mut String, run: &RunReport, style: Style)
     if let Some(error) = &run.error {
         block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
     }
-    for assertion in run.assertions.iter().filter(|assertion| !assertion.passed) {
+    for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
         write_assertion(out, assertion, style);
     }
+}
+
+/// Runs that a cap kept from being started share a row; every other run has its own.
+fn rows(runs: &[RunReport]) -> impl Iterator<Item = &[RunReport]> {
+    runs.chunk_by(|one, next| is_never_started(one) && one.error == next.error)
+}
+
+fn is_never_started(run: &RunReport) -> bool {
+    run.error
+        .as_ref()
+        .is_some_and(|error| error.kind == ErrorKind::Budget && error.message.starts_with("never started: "))
+}
+
+/// Assertions that were not applied, each told once, with how many runs it concerns. Where a judge broke, the run's error says so.
+fn skipped(runs: &[RunReport]) -> Vec<String> {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for run in runs.iter().filter(|run| run.error.is_none()) {
+        for assertion in &run.assertions {
+            let Some(why) = &assertion.skipped else { continue };
+            let judged = if assertion.judged { " (judged)" } else { "" };
+            let text = format!("skipped: {}{judged}, {}", one_line(&assertion.target), one_line(why));
+            match told.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => told.push((text, 1)),
+            }
+        }
+    }
+    told.into_iter()
+        .map(|(text, count)| {
+            if count == 1 {
+                text
+            } else {
+                format!("{text} ({count} runs)")
+            }
+        })
+        .collect()
 }
 
 /// What a row tells besides its name.
@@ -138,7 +213,7 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
         if gate.findings.len() > MOST_FINDINGS {
             block(out, &format!("and {} more", gate.findings.len() - MOST_FINDINGS));
         }
-        for assertion in gate.assertions.iter().filter(|assertion| !assertion.passed) {
+        for assertion in gate.assertions.iter().filter(|assertion| assertion.failed()) {
             write_assertion(out, assertion, style);
         }
     }
@@ -146,10 +221,11 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
 
 fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
     let default = if assertion.default { "  (the default)" } else { "" };
+    let judged = if assertion.judged { "  (judged)" } else { "" };
     block(
         out,
         &format!(
-            "{}{default}",
+            "{}{default}{judged}",
             paint(style, Paint::new().bold(), &one_line(&assertion.target))
         ),
     );
@@ -164,6 +240,13 @@ fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
         block(out, &format!("  because   {}", one_line(reason)));
     }
     for difference in &assertion.diff {
+        if let Some(lines) = line_diff(difference) {
+            block(out, &format!("  at {}", one_line(&difference.pointer)));
+            for line in lines {
+                block(out, &format!("    {line}"));
+            }
+            continue;
+        }
         let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), value);
         block(
             out,
@@ -175,6 +258,28 @@ fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
             ),
         );
     }
+}
+
+/// Two texts of several lines, held against each other line by line. Very long ones are not: their beginnings have to do.
+fn line_diff(difference: &Difference) -> Option<Vec<String>> {
+    let (Some(Value::String(expected)), Some(Value::String(actual))) = (&difference.expected, &difference.actual)
+    else {
+        return None;
+    };
+    let lines = |text: &str| text.lines().count();
+    let several = lines(expected) > 1 || lines(actual) > 1;
+    if !several || lines(expected) + lines(actual) > MOST_LINES {
+        return None;
+    }
+    let diff = unified_diff("", "", expected, actual);
+    // The first two lines would name files.
+    Some(
+        diff.lines()
+            .skip(2)
+            .map(|line| shorten(&one_line(line), WIDEST))
+            .collect(),
+    )
+    .filter(|lines: &Vec<String>| !lines.is_empty())
 }
 
 fn matcher(written: &Value) -> String {

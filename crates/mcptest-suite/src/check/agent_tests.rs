@@ -160,9 +160,10 @@ impl Checker<'_> {
             }
         }
         let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
+        let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
-            runs: own.runs.or_else(|| base?.runs),
+            runs: runs.map(|runs| runs.max),
             siblings: &entry.gates,
         };
         let mut gates = Vec::new();
@@ -184,7 +185,13 @@ impl Checker<'_> {
         let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
         let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
         let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
-        self.suite.tests.push(Test::Agent(AgentTest {
+        let stops_when_decided = self.stops_when_decided(part, at, runs, &entry.gates);
+        let budget = self.test_budget(part, at, own, base);
+        let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
+        self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);
+        self.suite.tests.push(Test::Agent(Box::new(AgentTest {
+            stops_when_decided,
+            budget,
             tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
             faults,
             detection_budget_ms,
@@ -196,14 +203,14 @@ impl Checker<'_> {
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
             system: own.system.as_ref().or_else(|| base?.system.as_ref()).cloned(),
-            runs: own.runs.or_else(|| base?.runs).unwrap_or(1).max(1),
+            runs: runs.map_or(1, |runs| runs.max).max(1),
             max_turns: own.max_turns.or_else(|| base?.max_turns).unwrap_or(DEFAULT_MAX_TURNS),
             max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
             expect,
             gates,
             script: script.cloned().unwrap_or_default(),
             tags: own.tags.clone(),
-        }));
+        })));
     }
 
     /// Servers and models that this entry itself names (those of its agent are checked where they stand).

@@ -46,10 +46,14 @@ impl Checker<'_> {
             server.http = self.http(part, at, name, file, url);
             return server.http.is_some().then_some(server);
         }
-        if !file.headers.is_empty() {
+        let for_http = [
+            ("headers", !file.headers.is_empty(), "headers are"),
+            ("bearer", file.bearer.is_some(), "a bearer token is"),
+        ];
+        for (key, _, words) in for_http.iter().filter(|(_, written, _)| *written) {
             self.problems.push(
                 part.document
-                    .diagnostic_at(&format!("{at}/headers"), "headers are for a server with a `url`")
+                    .diagnostic_at(&format!("{at}/{key}"), format!("{words} for a server with a `url`"))
                     .help("a program takes its secrets from `env:`"),
             );
         }
@@ -104,13 +108,37 @@ impl Checker<'_> {
                     .help("write it as `http://127.0.0.1:3000/mcp`"),
             );
         }
+        let mut headers: Vec<(String, String)> = file
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.0.clone()))
+            .collect();
+        if let Some(token) = &file.bearer {
+            fine &= self.bearer(part, &format!("{at}/bearer"), token, &headers);
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
         fine.then(|| HttpAddress {
             url: url.trim().to_owned(),
-            headers: file
-                .headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.0.clone()))
-                .collect(),
+            headers,
         })
+    }
+
+    /// Whether a token can be sent beside these headers.
+    fn bearer(&mut self, part: &Part, at: &str, token: &str, headers: &[(String, String)]) -> bool {
+        let mut fine = true;
+        let taken = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        if headers.iter().any(taken) {
+            fine = false;
+            let words = "`bearer` and a header `Authorization` are two answers to one question";
+            self.problems
+                .push(part.document.diagnostic_at(at, words).help("keep one of them"));
+        }
+        if !token.chars().all(|c| c.is_ascii_graphic()) {
+            fine = false;
+            let words = "a bearer token is one word of printable ASCII characters";
+            let help = "write the token alone, without `Bearer`";
+            self.problems.push(part.document.diagnostic_at(at, words).help(help));
+        }
+        fine
     }
 }

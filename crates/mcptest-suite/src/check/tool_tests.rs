@@ -1,18 +1,28 @@
-//! `tools:` and `tool_quality:`: tests without an agent.
+//! `tools:` and `tool_quality:`: tests without an agent. Of a direct tool test also its fixtures, what they save, and where its snapshot is.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcptest_core::expect::Expectation;
 use mcptest_core::matcher::Matcher;
 use mcptest_core::quality;
+use mcptest_core::snapshot::{Snapshot, file_stem};
+use mcptest_core::target::Target;
+use mcptest_yaml::suggest;
 use serde_json::Value;
 
-use super::words::unknown_name;
+use super::words::{escape, key_error, unknown_name};
 use super::{Checker, TOOL_ROOTS};
-use crate::file::{ToolQualityFile, ToolTestFile};
+use crate::file::{FixtureCallFile, ToolQualityFile, ToolTestFile};
 use crate::import::Part;
 use crate::load::Purpose;
-use crate::suite::{Test, ToolQualityTest, ToolTest};
+use crate::suite::{FixtureCall, KeptAnswer, Test, ToolQualityTest, ToolTest};
+use crate::template::Args;
+use crate::tool_file::SnapshotFields;
+
+/// Names that are saved so far in a test.
+type Names = Vec<String>;
 
 impl Checker<'_> {
     pub(super) fn quality_test(&mut self, part: &Part, at: &str, file: &ToolQualityFile) {
@@ -44,22 +54,205 @@ impl Checker<'_> {
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
         let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
+        self.refuse_judges(part, &place, &file.expect.assertions);
         if file.expect.assertions.is_empty() {
             expect = vec![
                 Expectation::default_of("error", Matcher::exact(Value::Null)),
                 Expectation::default_of("result.is_error", Matcher::exact(Value::Bool(false))),
             ];
         }
+        let mut saved = Names::new();
+        let setup = self.fixtures(part, &format!("{at}/setup"), &file.setup, &file.server, &mut saved);
+        let args = self.args(part, &format!("{at}/args"), file.args.as_ref(), &saved);
+        let save = self.save(part, &format!("{at}/save"), &file.save, &mut saved);
+        let teardown = self.fixtures(
+            part,
+            &format!("{at}/teardown"),
+            &file.teardown,
+            &file.server,
+            &mut saved,
+        );
+        if !file.save.is_empty() && file.teardown.is_empty() {
+            let words = "a value that is saved here is for `teardown`, and there is none".to_owned();
+            self.problems
+                .push(key_error(part, &format!("{at}/save"), words).help("save in `setup` what the call itself uses"));
+        }
+        let snapshot = file.snapshot.0.as_ref();
+        let snapshot = snapshot.and_then(|fields| self.snapshot(part, at, &file.name, fields));
         let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
-        self.suite.tests.push(Test::Tool(ToolTest {
+        let has_state = !setup.is_empty() || !teardown.is_empty();
+        self.suite.tests.push(Test::Tool(Box::new(ToolTest {
             name: file.name.clone(),
             server: file.server.clone(),
             tool: file.tool.clone(),
-            args: file.args.clone().unwrap_or_default(),
+            args,
             expect,
             max_duration: file.expect.max_duration_ms.map(Duration::from_millis),
+            max_response_tokens: file.expect.max_response_tokens,
+            snapshot,
+            setup,
+            teardown,
+            save,
             timeout,
+            isolation: file.isolation,
+            // What others do meanwhile would show in the state, and in the time.
+            serial: file
+                .serial
+                .unwrap_or(has_state || file.expect.max_duration_ms.is_some()),
             tags: file.tags.clone(),
-        }));
+        })));
     }
+
+    fn fixtures(
+        &mut self,
+        part: &Part,
+        at: &str,
+        calls: &[FixtureCallFile],
+        test_server: &str,
+        saved: &mut Names,
+    ) -> Vec<FixtureCall> {
+        let mut checked = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let at = format!("{at}/{index}");
+            if let Some(server) = &call.server {
+                self.named_server(part, &at, server);
+            }
+            let args = self.args(part, &format!("{at}/args"), call.args.as_ref(), saved);
+            let save = self.save(part, &format!("{at}/save"), &call.save, saved);
+            checked.push(FixtureCall {
+                server: call.server.as_deref().unwrap_or(test_server).to_owned(),
+                tool: call.tool.clone(),
+                args,
+                save,
+                timeout: self.duration(part, &format!("{at}/timeout"), call.timeout.as_ref()),
+            });
+        }
+        checked
+    }
+
+    /// Arguments, which may use what was saved before.
+    fn args(&mut self, part: &Part, at: &str, written: Option<&serde_json::Map<String, Value>>, saved: &Names) -> Args {
+        let args = Args::new(written);
+        for (name, place) in args.uses() {
+            if saved.contains(&name) {
+                continue;
+            }
+            let problem = part.document.diagnostic_at(
+                &format!("{at}{place}"),
+                format!("nothing is saved as `{name}` before this"),
+            );
+            self.problems
+                .push(match suggest(&name, saved.iter().map(String::as_str)) {
+                    Some(near) => problem.label(format!("did you mean `saved.{near}`?")),
+                    None if saved.is_empty() => problem.help(
+                        "a call of `setup` saves values of its answer: `save: { id: result.structuredContent.id }`",
+                    ),
+                    None => problem.help(format!("saved before this are {}", saved.join(", "))),
+                });
+        }
+        args
+    }
+
+    fn save(
+        &mut self,
+        part: &Part,
+        at: &str,
+        written: &BTreeMap<String, String>,
+        saved: &mut Names,
+    ) -> Vec<(String, Target)> {
+        let mut checked = Vec::new();
+        for (name, path) in written {
+            let place = format!("{at}/{}", escape(name));
+            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+            if name.is_empty() || !name.chars().all(fits) {
+                let words = format!("`{name}` is no name for a saved value");
+                self.problems
+                    .push(key_error(part, &place, words).help("use letters, digits, `_`, `-` and `.`"));
+            }
+            if saved.contains(name) {
+                let words = format!("a second value saved as `{name}` in this test");
+                self.problems.push(key_error(part, &place, words));
+            }
+            // Known from here on, even if its target is wrong: that is said once.
+            saved.push(name.clone());
+            if let Some(target) = self.tool_target(part, &place, path) {
+                checked.push((name.clone(), target));
+            }
+        }
+        checked
+    }
+
+    /// A path into the answer of a direct call.
+    fn tool_target(&mut self, part: &Part, at: &str, path: &str) -> Option<Target> {
+        let problem = match Target::parse(path) {
+            Ok(target) if TOOL_ROOTS.contains(&target.root()) => return Some(target),
+            Ok(_) => part
+                .document
+                .diagnostic_at(at, format!("unknown target `{path}`"))
+                .help(format!("a target here starts with {}", TOOL_ROOTS.join(", "))),
+            Err(error) => part
+                .document
+                .diagnostic_at(at, format!("`{path}` is not a target: {error}"))
+                .help("targets look like `result.structuredContent.id`, `result.content[*].text`"),
+        };
+        self.problems.push(problem);
+        None
+    }
+
+    /// Where a test's snapshot is: `snapshots/SUITE/TEST.json` beside the file that the test stands in.
+    fn snapshot(&mut self, part: &Part, at: &str, test: &str, fields: &SnapshotFields) -> Option<KeptAnswer> {
+        let at = format!("{at}/snapshot");
+        let target = fields
+            .target
+            .as_ref()
+            .map(|path| self.tool_target(part, &format!("{at}/target"), path));
+        let ignore = fields
+            .ignore
+            .iter()
+            .enumerate()
+            .filter_map(|(index, path)| self.tool_target(part, &format!("{at}/ignore/{index}"), path))
+            .collect();
+        let stem = match &fields.name {
+            Some(name) => {
+                let stem = file_stem(name);
+                if stem != *name {
+                    let words = format!("`{name}` is no name for a snapshot");
+                    let help = format!("a name such as `{stem}`");
+                    self.problems
+                        .push(part.document.diagnostic_at(&format!("{at}/name"), words).help(help));
+                }
+                stem
+            }
+            None => file_stem(test),
+        };
+        let file = snapshot_folder(part).join(format!("{stem}.json"));
+        if let Some(first) = self.snapshots.get(&file) {
+            let words = format!("this snapshot would be in the same file as that of `{first}`");
+            self.problems
+                .push(key_error(part, &at, words).help("give one of them a name: `snapshot: { name: another-name }`"));
+            return None;
+        }
+        self.snapshots.insert(file.clone(), test.to_owned());
+        Some(KeptAnswer {
+            snapshot: Snapshot {
+                // One that is wrong has been told.
+                target: target.flatten(),
+                ignore,
+            },
+            file,
+        })
+    }
+}
+
+/// Named as the file is named, so that messages stay short and free of absolute paths.
+pub(super) fn snapshot_folder(part: &Part) -> PathBuf {
+    let suite = Path::new(part.document.source().name());
+    let stem = suite
+        .file_stem()
+        .map_or_else(|| "suite".into(), |stem| stem.to_string_lossy());
+    suite
+        .parent()
+        .unwrap_or(Path::new(""))
+        .join("snapshots")
+        .join(file_stem(&stem))
 }

@@ -73,6 +73,8 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
         .as_ref()
         .map(|suite| cassette_folder(suite, args.cassettes.as_deref()));
     let mut paths = Vec::new();
+    // A suite none of whose tests was recorded yet has no folder.
+    let of_suite = suite.is_some() && args.paths.is_empty();
     let named = if args.paths.is_empty() {
         vec![folder.unwrap_or_else(|| PathBuf::from("cassettes"))]
     } else {
@@ -84,17 +86,20 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
             paths.extend(inside.into_iter().filter(|path| !is_something_else(path)));
         } else if path.exists() || !args.paths.is_empty() {
             paths.push(path);
-        } else {
+        } else if !of_suite {
             return Err(format!("there are no cassettes in `{}`", path.display()));
         }
     }
-    if paths.is_empty() {
+    if paths.is_empty() && !of_suite {
         return Err("there are no cassettes".to_owned());
     }
     let mut all: Vec<Checked> = Vec::new();
     for path in paths {
         let findings = check(&path, suite.as_ref(), args, &redactor);
         all.push(Checked { path, findings });
+    }
+    if let Some(suite) = suite.as_ref().filter(|_| args.paths.is_empty()) {
+        all.extend(missing(suite, args));
     }
     output.result(&match args.format {
         Format::Pretty => told(&all),
@@ -146,6 +151,24 @@ fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redac
         findings.push(bad(format!("the suite looks for it at {}", place.display())));
     }
     findings
+}
+
+/// Tests that need a cassette and have none. Those of built-in models need none.
+fn missing(suite: &Suite, args: &VerifyArgs) -> Vec<Checked> {
+    let folder = cassette_folder(suite, args.cassettes.as_deref());
+    let mut missing = Vec::new();
+    for test in suite.agent_tests() {
+        let models = test.models.iter().filter(|model| !model.starts_with("builtin/"));
+        for model in models {
+            let path = cassette_place(&folder, test, model);
+            if !path.exists() {
+                let words = format!("there is no cassette of test `{}` with {model}", test.name);
+                let findings = vec![Finding { error: true, words }];
+                missing.push(Checked { path, findings });
+            }
+        }
+    }
+    missing
 }
 
 fn told(all: &[Checked]) -> String {

@@ -24,6 +24,7 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
             names: args.filter.filter.clone(),
             tags: args.filter.tag.clone(),
         },
+        no_judges: true,
     };
     let report =
         mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;

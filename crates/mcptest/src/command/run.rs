@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::verdict::Verdict;
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, RunSettings, plan};
+use mcptest_runner::{Event, Filter, Limits, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_yaml::Diagnostics;
 use tokio::runtime::Runtime;
@@ -39,6 +39,7 @@ struct Job<'a> {
     args: &'a RunArgs,
     output: &'a Output,
     reporters: Vec<Reporter>,
+    snapshots: SnapshotMode,
     this_program: PathBuf,
     runtime: Runtime,
     cancel: CancellationToken,
@@ -51,6 +52,7 @@ impl<'a> Job<'a> {
             args,
             output,
             reporters: output::reporters(&args.report)?,
+            snapshots: snapshot_mode(args)?,
             this_program: std::env::current_exe()
                 .map_err(|error| format!("cannot tell where this program is: {error}"))?,
             runtime: tokio::runtime::Builder::new_current_thread()
@@ -111,6 +113,9 @@ impl<'a> Job<'a> {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
                 jobs: args.jobs,
+                limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+                no_judges: args.no_judges,
+                snapshots: self.snapshots,
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(&redactor),
@@ -132,6 +137,22 @@ impl<'a> Job<'a> {
         last_run::remember(&report, &redactor, args.many.rerun_failed.is_some(), output);
         Ok(report.exit_code)
     }
+}
+
+/// What is done with snapshots. In CI nobody looks at what is written, so writing has to be asked for twice.
+fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
+    if !args.update_snapshots {
+        return Ok(SnapshotMode::Compare);
+    }
+    let ci = std::env::var("CI").unwrap_or_default();
+    if !matches!(ci.as_str(), "" | "0" | "false") && !args.allow_ci_updates {
+        return Err(format!(
+            "`--update-snapshots` is refused in CI (the environment variable CI is `{}`): whatever the server answers would pass; \
+             update where you can look at the difference, or add `--allow-ci-updates`",
+            mcptest_core::text::one_line(&ci)
+        ));
+    }
+    Ok(SnapshotMode::Update)
 }
 
 fn load_all(
@@ -276,7 +297,7 @@ impl Progress {
             return Arc::new(|event| match event {
                 Event::Warning { text } => output::talk(&warning(&text)),
                 Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
-                _ => {}
+                Event::Planned { .. } | Event::Started { .. } | Event::Finished { .. } | Event::Spared { .. } => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -284,6 +305,7 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
+            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
             Event::Warning { text } => bar.println(warning(&text)),
             Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })

@@ -25,6 +25,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             names: args.filter.filter.clone(),
             tags: args.filter.tag.clone(),
         },
+        no_judges: args.no_judges,
     };
     let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
     let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));

@@ -564,8 +564,23 @@ fn live_models_replay_with_the_network_cut_and_no_key() {
         "{}",
         missing.stdout
     );
+    let verify = || {
+        ran(&mcptest(dir)
+            .args(["cassette", "verify", "--suite", "s.yml"])
+            .output()
+            .unwrap())
+    };
+    let unfit = verify();
+    assert_eq!(
+        (
+            unfit.code,
+            unfit.stdout.matches("there is no cassette of test `searches`").count()
+        ),
+        (1, 4)
+    );
     let recorded = run(&["--record"], true);
     assert_eq!(recorded.code, 0, "{}\n{}", recorded.stdout, recorded.stderr);
+    assert_eq!((verify().code, verify().stdout.matches("ok   ").count()), (0, 4));
     // Nobody listens there.
     let text = fs::read_to_string(dir.join("s.yml")).unwrap();
     let cut = text.replace(&stand_in.url(""), "http://127.0.0.1:1");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{folder, mcptest, ran};
 
 /// A server that answers every call with the credential that it was sent. Ends with the test's process.
-fn serve() -> String {
+pub fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {

@@ -5,6 +5,9 @@
 //! | `golden` | whole commands with their exact output, in `tests/golden/*.trycmd` |
 //! | `bad_suites` | every file under `tests/bad`: exit 2, a place, all problems at once |
 //! | `examples` | every suite under `examples`: valid, accepted by the schema, its expected verdict |
+//! | `budgets` | caps on money, tokens and time, and what was spent |
+//! | `decided` | tests that stop when they are decided |
+//! | `judges` | judged assertions: asked, recorded, scored, switched off, broken |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
@@ -17,6 +20,7 @@
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `suites` | what a suite can say, and what comes of it |
+//! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
@@ -25,13 +29,16 @@
 
 mod bad_suites;
 mod bounds;
+mod budgets;
 mod cassettes;
 mod catalogs;
+mod decided;
 mod docs;
 mod doctor;
 mod examples;
 mod golden;
 mod http;
+mod judges;
 mod many;
 mod mock;
 mod models;
@@ -44,3 +51,4 @@ mod servers;
 mod stand_in;
 mod suites;
 mod support;
+mod tools;

@@ -152,6 +152,8 @@ fn what_is_no_report_is_told() {
     assert!(told(&["report", "text.json"]).contains("text.json:1:1: not a report of mcptest"));
     assert!(told(&["report", "merge", "new.json"]).contains("schema version 2"));
     assert!(told(&["report"]).contains("CURRENT"));
+    let shared = ["report", "new.json", "--reporter", "json=r", "--reporter", "junit=r"];
+    assert_eq!(told(&shared), "error: two reporters cannot share the file `r`\n");
     assert!(told(&["report", "new.json", "--reporter", "xml"]).contains("known are pretty, json, junit, markdown"));
 }
 

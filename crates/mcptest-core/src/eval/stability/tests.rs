@@ -306,22 +306,6 @@ fn one_run_is_refused_when_the_suite_is_loaded() {
 }
 
 #[test]
-fn model_graded_matchers_are_refused_at_any_depth() {
-    for expect in [
-        json!([{"target": "stability.score", "matcher": {"llm-judge": "is it steady?"}}]),
-        json!([{"stability.score": {"llm-jury": {"rubric": "steady"}}}]),
-        json!([{"stability.score": {"not": {"any-of": [{">": 2}, {"llm_judge": "x"}]}}}]),
-    ] {
-        let problems = testing::load("stability", &json!({"expect": expect})).unwrap_err();
-        assert!(
-            problems.iter().any(|problem| problem.message.contains("model-graded")),
-            "{problems:?}"
-        );
-    }
-    assert!(testing::load("stability", &json!({"exspect": []})).is_err());
-}
-
-#[test]
 fn no_target_can_be_asserted_in_vain() {
     let runs = [
         session(&["a", "a", "b"], &["ab", "c"], Some(100)),

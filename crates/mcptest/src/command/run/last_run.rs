@@ -137,6 +137,8 @@ mod tests {
             runs: Vec::new(),
             gates: Vec::new(),
             no_evidence: None,
+            saved_runs: None,
+            spend: None,
         }
     }
 

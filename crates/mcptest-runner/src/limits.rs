@@ -1,0 +1,219 @@
+//! What an invocation, a suite and a test may cost, and what they did cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcptest_agent::budget::{AccountId, Books, Caps, Metered};
+use mcptest_agent::{Model, budget};
+use mcptest_core::prices::{Price, Prices, Usd};
+use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_report::model::Spend;
+use mcptest_suite::Suite;
+use mcptest_suite::suite::Test;
+use tokio::time::Instant;
+
+use crate::plan::Case;
+
+/// What all suites of an invocation may cost together. What is given here comes before what a suite says.
+pub struct Limits {
+    caps: Caps,
+    duration: Option<Duration>,
+    books: Arc<Books>,
+    account: AccountId,
+    began: Instant,
+}
+
+impl Limits {
+    /// Caps in dollars, tokens and time; the time runs from now on.
+    #[must_use]
+    pub fn new(usd: Option<Usd>, tokens: Option<u64>, duration: Option<Duration>) -> Self {
+        let books = Arc::new(Books::default());
+        let caps = Caps { usd, tokens };
+        Self {
+            caps,
+            duration,
+            account: books.open("the budget of this invocation", caps),
+            books,
+            began: Instant::now(),
+        }
+    }
+}
+
+/// When everything ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Deadline {
+    pub at: Instant,
+    pub words: String,
+}
+
+/// The accounts of one suite.
+pub(crate) struct SuiteLimits {
+    books: Arc<Books>,
+    suite: AccountId,
+    /// For each case: those that pay for it.
+    cases: Vec<Vec<AccountId>>,
+    /// For each case: what its replayed answers cost when they were recorded. Nobody pays for them again, so no cap counts them.
+    replayed: Vec<AccountId>,
+    /// Whether dollars are capped, for each case.
+    in_dollars: Vec<bool>,
+    pub deadline: Option<Deadline>,
+}
+
+impl SuiteLimits {
+    pub fn open(limits: &Limits, suite: &Suite, cases: &[Case]) -> Self {
+        let caps = Caps {
+            usd: suite.budget.usd.filter(|_| limits.caps.usd.is_none()),
+            tokens: suite.budget.tokens.filter(|_| limits.caps.tokens.is_none()),
+        };
+        let books = Arc::clone(&limits.books);
+        let account = books.open("the suite's budget", caps);
+        let mut accounts = Vec::new();
+        let mut in_dollars = Vec::new();
+        for case in cases {
+            let own = match &suite.tests[case.test] {
+                Test::Agent(test) => test.budget,
+                Test::Tool(_) | Test::ToolQuality(_) => mcptest_suite::suite::TestBudget::default(),
+            };
+            let own = Caps {
+                usd: own.usd,
+                tokens: own.tokens,
+            };
+            accounts.push(vec![limits.account, account, books.open("the test's budget", own)]);
+            in_dollars.push([limits.caps, caps, own].iter().any(|caps| caps.usd.is_some()));
+        }
+        let deadline = match (limits.duration, suite.budget.duration) {
+            (Some(duration), _) => Some((limits.began + duration, "this invocation", duration)),
+            (None, Some(duration)) => Some((Instant::now() + duration, "the suite", duration)),
+            (None, None) => None,
+        };
+        let replayed = cases.iter().map(|_| books.open("a replay", Caps::default())).collect();
+        Self {
+            books,
+            suite: account,
+            cases: accounts,
+            replayed,
+            in_dollars,
+            deadline: deadline.map(|(at, whose, duration)| Deadline {
+                at,
+                words: format!("the time of {whose} ({}) is over", shown(duration)),
+            }),
+        }
+    }
+
+    /// Adds up what the replayed answers of a case cost when they were recorded, so that the report is the recorded run's.
+    pub fn count_replay(&self, case: usize, id: &str, prices: &Prices, model: Box<dyn Model>) -> Box<dyn Model> {
+        let price = price_of(prices, id);
+        Box::new(Metered::new(model, id, price, &self.books, vec![self.replayed[case]]))
+    }
+
+    /// Puts a model of a case on the case's accounts.
+    pub fn meter(
+        &self,
+        case: usize,
+        id: &str,
+        prices: &Prices,
+        model: Box<dyn Model>,
+    ) -> Result<Box<dyn Model>, RunError> {
+        let price = price_of(prices, id);
+        if price.is_none() && self.in_dollars[case] {
+            return Err(RunError {
+                kind: ErrorKind::Provider,
+                message: format!(
+                    "no price is known for model `{id}`, so a cap in dollars cannot hold for it; add it under `prices:` in the suite"
+                ),
+            });
+        }
+        let accounts = self.cases[case].clone();
+        Ok(Box::new(Metered::new(model, id, price, &self.books, accounts)))
+    }
+
+    /// Why no further run of a case is started: its budget is spent.
+    pub fn stopped(&self, case: usize) -> Option<RunError> {
+        let why = self.books.stopped(&self.cases[case])?;
+        Some(RunError {
+            kind: ErrorKind::Budget,
+            message: format!("never started: {why}"),
+        })
+    }
+
+    /// The time is over: nothing is sent any more.
+    pub fn time_is_over(&self, deadline: &Deadline) {
+        self.books.stop(self.suite, deadline.words.clone());
+    }
+
+    /// What a case cost. Nothing if only built-in models without a price were asked: they cost nothing, and nobody wonders.
+    pub fn spend(&self, case: usize) -> Option<Spend> {
+        let account = self.cases[case].last()?;
+        spend(self.books.spend(*account)).or_else(|| spend(self.books.spend(self.replayed[case])))
+    }
+}
+
+/// A built-in model costs nothing, unless the suite gives it a price.
+fn price_of(prices: &Prices, id: &str) -> Option<Price> {
+    let free = id.starts_with("builtin/").then_some(Price::FREE);
+    prices.find(id).copied().or(free)
+}
+
+fn spend(spend: budget::Spend) -> Option<Spend> {
+    (spend.requests > spend.free).then(|| Spend {
+        requests: spend.requests,
+        input_tokens: (spend.untold == 0).then_some(spend.usage.input),
+        output_tokens: (spend.untold == 0).then_some(spend.usage.output),
+        cached_input_tokens: spend.usage.cached_input.filter(|_| spend.untold == 0),
+        usd: (spend.untold == 0 && spend.unpriced == 0).then(|| spend.usd.to_f64()),
+    })
+}
+
+/// A duration as people write it.
+fn shown(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    match millis {
+        _ if !millis.is_multiple_of(1000) || millis == 0 => format!("{millis}ms"),
+        _ if !millis.is_multiple_of(60_000) => format!("{}s", millis / 1000),
+        _ => format!("{}m", millis / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_written() {
+        for (millis, text) in [
+            (0, "0ms"),
+            (500, "500ms"),
+            (1500, "1500ms"),
+            (2000, "2s"),
+            (90_000, "90s"),
+            (600_000, "10m"),
+        ] {
+            assert_eq!(shown(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_zero() {
+        let usage = mcptest_agent::Usage {
+            input: 900,
+            output: 120,
+            ..mcptest_agent::Usage::default()
+        };
+        let told = budget::Spend {
+            requests: 2,
+            usage,
+            usd: Usd::from_f64(0.0045).unwrap_or_default(),
+            ..budget::Spend::default()
+        };
+        let known = spend(told).expect("something was spent");
+        assert_eq!((known.usd, known.input_tokens), (Some(0.0045), Some(900)));
+        let unpriced = spend(budget::Spend { unpriced: 1, ..told }).expect("something was spent");
+        assert_eq!((unpriced.usd, unpriced.output_tokens), (None, Some(120)));
+        let untold = spend(budget::Spend { untold: 1, ..told }).expect("something was spent");
+        assert_eq!(
+            (untold.usd, untold.input_tokens, untold.output_tokens),
+            (None, None, None)
+        );
+        assert_eq!(spend(budget::Spend { free: 2, ..told }), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The judges of judged assertions.
+
+use mcptest_core::expect::{Expectation, WrittenExpectation};
+use mcptest_core::judged::Juror;
+
+use super::words::escape;
+use super::{Checker, SCRIPTED};
+use crate::file::ScriptTurn;
+use crate::import::Part;
+use crate::load::Purpose;
+
+impl Checker<'_> {
+    /// Judged assertions of a test: their models must be known, and must have a price under a cap in dollars.
+    pub(super) fn judges(&mut self, part: &Part, at: &str, list: &[WrittenExpectation], in_dollars: bool) {
+        for (place, juror) in jurors(at, list) {
+            let model_at = format!("{place}{}", juror.at);
+            self.juror_script(part, &model_at, &juror);
+            if self.options.purpose != Purpose::Run {
+                continue;
+            }
+            if let Err(words) = self.check_model(&juror.model) {
+                self.problems.push(part.document.diagnostic_at(&model_at, words));
+            } else if in_dollars {
+                self.priced(part, &model_at, &juror.model);
+            }
+        }
+    }
+
+    /// A direct call has no model of its own, and none is asked about it.
+    pub(super) fn refuse_judges(&mut self, part: &Part, at: &str, list: &[WrittenExpectation]) {
+        for (index, written) in list.iter().enumerate() {
+            let at = format!("{at}/{index}");
+            if let Ok(expectation) = Expectation::compile(written, &at) {
+                let problem = expectation.refuse_judge(written, &at, "a direct tool call");
+                self.add(part, "", problem.as_slice());
+            }
+        }
+    }
+
+    fn juror_script(&mut self, part: &Part, model_at: &str, juror: &Juror) {
+        let script_at = format!("{}/script", model_at.strip_suffix("/model").unwrap_or(model_at));
+        match &juror.script {
+            Some(_) if juror.model != SCRIPTED => {
+                let words = format!("only `{SCRIPTED}` plays a script");
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(&script_at, words)
+                        .help(format!("set `model: {SCRIPTED}`, or remove the script")),
+                );
+            }
+            Some(script) => {
+                if let Err(error) = serde_json::from_value::<Vec<Vec<ScriptTurn>>>(script.clone()) {
+                    let words = format!("this cannot be played: {error}");
+                    self.problems.push(part.document.diagnostic_at(&script_at, words));
+                }
+            }
+            None if juror.model == SCRIPTED => {
+                let words = format!("the judge `{SCRIPTED}` has no `script:` to play");
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(model_at, words)
+                        .help("write `script: [[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]` beside the model"),
+                );
+            }
+            None if juror.model.starts_with("builtin/") => {
+                let words = format!("`{}` picks tools; it cannot judge a text", juror.model);
+                self.problems.push(part.document.diagnostic_at(model_at, words));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Every juror of a list of expectations, with the place of its matcher.
+fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
+    let mut found = Vec::new();
+    for (index, written) in list.iter().enumerate() {
+        let Ok(expectation) = Expectation::compile(written, "") else {
+            continue;
+        };
+        let Some(judge) = expectation.judge() else { continue };
+        let matcher = match written.0.get("matcher") {
+            Some(_) => "matcher".to_owned(),
+            None => escape(expectation.target.as_str()),
+        };
+        let key = expectation
+            .matcher
+            .written()
+            .as_object()
+            .and_then(|map| map.keys().next());
+        let key = key.map_or("", String::as_str);
+        let place = format!("{at}/{index}/{matcher}/{key}");
+        found.extend(judge.jurors.iter().map(|juror| (place.clone(), juror.clone())));
+    }
+    found
+}

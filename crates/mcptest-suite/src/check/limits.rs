@@ -1,0 +1,109 @@
+//! Budgets and numbers of runs.
+
+use serde_json::{Number, Value};
+
+use super::Checker;
+use super::words::{item_place, key_error};
+use crate::file::AgentFields;
+use crate::import::Part;
+use crate::limits::{StopFile, TestBudget, WrittenRuns, usd};
+use mcptest_core::prices::Usd;
+
+impl Checker<'_> {
+    /// The caps of all files together; the importing file comes first.
+    pub(super) fn budget(&mut self, part: &Part) {
+        let file = &part.file.budget;
+        if let Some(cap) = self.dollars(part, "/budget/per_test_usd", file.per_test_usd.as_ref()) {
+            self.suite.budget.per_test_usd = Some(cap);
+        }
+        if let Some(cap) = self.dollars(part, "/budget/per_suite_usd", file.per_suite_usd.as_ref()) {
+            self.suite.budget.usd = Some(cap);
+        }
+        if let Some(duration) = self.duration(part, "/budget/max_duration", file.max_duration.as_ref()) {
+            self.suite.budget.duration = Some(duration);
+        }
+        self.suite.budget.tokens = file.max_tokens.or(self.suite.budget.tokens);
+    }
+
+    fn dollars(&mut self, part: &Part, at: &str, written: Option<&Number>) -> Option<Usd> {
+        match usd(written?) {
+            Ok(amount) => Some(amount),
+            Err(words) => {
+                self.problems.push(part.document.diagnostic_at(at, words));
+                None
+            }
+        }
+    }
+
+    /// The caps of one test. Under a cap in dollars every model must have a price: nothing is guessed.
+    pub(super) fn test_budget(
+        &mut self,
+        part: &Part,
+        at: &str,
+        own: &AgentFields,
+        base: Option<&AgentFields>,
+    ) -> TestBudget {
+        let at_budget = format!("{at}/budget");
+        let written = own.budget.as_ref();
+        let own_usd = self.dollars(
+            part,
+            &format!("{at_budget}/usd"),
+            written.and_then(|budget| budget.usd.as_ref()),
+        );
+        // What the agent says is checked where it stands, if it is a test itself; a wrong amount there is none here.
+        let inherited = base.and_then(|base| base.budget.as_ref());
+        let base_usd = inherited.and_then(|budget| usd(budget.usd.as_ref()?).ok());
+        let budget = TestBudget {
+            usd: own_usd.or(base_usd).or(self.suite.budget.per_test_usd),
+            tokens: written
+                .and_then(|budget| budget.max_tokens)
+                .or_else(|| inherited?.max_tokens),
+        };
+        if budget.usd.is_some() || self.suite.budget.usd.is_some() {
+            let models = own.models.as_ref().or_else(|| base?.models.as_ref());
+            for (index, model) in models.iter().flat_map(|models| &models.0).enumerate() {
+                let place = if own.models.is_some() {
+                    item_place(part, at, &["models", "model"], index)
+                } else {
+                    format!("{at}/agent")
+                };
+                self.priced(part, &place, model);
+            }
+        }
+        budget
+    }
+
+    /// A model under a cap in dollars.
+    pub(super) fn priced(&mut self, part: &Part, place: &str, model: &str) {
+        // A built-in model costs nothing, unless the suite gives it a price.
+        if model.starts_with("builtin/") || self.suite.prices.find(model).is_some() {
+            return;
+        }
+        let words = format!("no price is known for model `{model}`, so a cap in dollars cannot hold for it");
+        self.problems
+            .push(part.document.diagnostic_at(place, words).help(format!(
+                "add `prices: {{ {model}: {{ input_per_mtok: 1.5, output_per_mtok: 6 }} }}` with its prices"
+            )));
+    }
+
+    /// Whether a test stops when it is decided. With a gate that needs all runs it never will be.
+    pub(super) fn stops_when_decided(
+        &mut self,
+        part: &Part,
+        at: &str,
+        runs: Option<WrittenRuns>,
+        gates: &[(String, Value)],
+    ) -> bool {
+        let decided = runs.is_some_and(|runs| runs.stop == Some(StopFile::Decided));
+        let needs_all = gates
+            .iter()
+            .find(|(block, _)| mcptest_core::eval::find(block).is_some_and(|gate| !gate.decides_early));
+        if let (true, Some((block, _))) = (decided, needs_all) {
+            let words =
+                format!("`{block}` looks at all runs, so `stop: decided` will never stop this test before its end");
+            self.problems
+                .push(key_error(part, &format!("{at}/{block}"), words).warning());
+        }
+        decided
+    }
+}

@@ -1,0 +1,219 @@
+//! Arguments with places for values that are known only while a test runs: `${saved.name}`.
+//!
+//! They come through two steps. When the file is read, every other `${…}` gets its value ([`expand_keeping_saved`]); whatever could then be mistaken for a
+//! reference is escaped. When the test runs, the saved values are put in ([`Args::fill`]) and the escapes undone. So a value with `${saved.x}` in
+//! its text, from the environment or from a server, stays that text.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::interpolate::{Piece, Reference, expand, pieces, reference};
+
+/// What the names of saved values begin with.
+pub(crate) const SAVED: &str = "saved.";
+
+/// Values saved from answers, by name.
+pub type Saved = BTreeMap<String, Value>;
+
+/// The arguments of a call, in which saved values may have places.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Args {
+    value: Value,
+    /// Whether there is anything to put in or to undo.
+    plain: bool,
+}
+
+impl Args {
+    pub(crate) fn new(written: Option<&Map<String, Value>>) -> Self {
+        let value = Value::Object(written.cloned().unwrap_or_default());
+        let mut plain = true;
+        each_text(&value, "", &mut |text, _| plain &= !text.contains("${"));
+        Self { value, plain }
+    }
+
+    /// The names of the saved values that are used, each with the JSON pointer of the text that uses it.
+    pub(crate) fn uses(&self) -> Vec<(String, String)> {
+        let mut uses = Vec::new();
+        each_text(&self.value, "", &mut |text, at| {
+            for piece in pieces(text) {
+                if let Piece::Reference(reference) = piece {
+                    let name = reference.name.trim_start_matches(SAVED);
+                    uses.push((name.to_owned(), at.to_owned()));
+                }
+            }
+        });
+        uses
+    }
+
+    /// The arguments with saved values in their places. A text that is nothing but one `${saved.name}` takes the value with its type.
+    ///
+    /// # Errors
+    /// The name of a value that was not saved.
+    pub fn fill(&self, saved: &Saved) -> Result<Value, String> {
+        if self.plain {
+            return Ok(self.value.clone());
+        }
+        let mut missing = None;
+        let filled = fill(&self.value, &mut |reference| {
+            let name = reference.name.strip_prefix(SAVED)?;
+            let value = saved.get(name).cloned();
+            if value.is_none() {
+                missing.get_or_insert_with(|| name.to_owned());
+            }
+            value
+        });
+        match missing {
+            Some(name) => Err(name),
+            None => Ok(filled),
+        }
+    }
+}
+
+fn fill(value: &Value, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
+    match value {
+        Value::String(text) if text.contains("${") => expand(text, resolve),
+        Value::Array(items) => items.iter().map(|item| fill(item, resolve)).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, value)| (key.clone(), fill(value, resolve)))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn each_text(value: &Value, at: &str, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => visit(text, at),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_text(item, &format!("{at}/{index}"), visit);
+            }
+        }
+        Value::Object(map) => {
+            for (key, value) in map {
+                each_text(value, &mcptest_core::json::pointer_join(at, key), visit);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Puts values in, but leaves references to saved values, in a form that [`Args::fill`] reads.
+pub(crate) fn expand_keeping_saved(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
+    // One name alone keeps its type.
+    if let Some((only, "")) = text.strip_prefix("${").and_then(reference)
+        && !only.name.starts_with(SAVED)
+    {
+        let mut value = resolve(&only).unwrap_or(Value::Null);
+        escape_all(&mut value);
+        return value;
+    }
+    let mut out = String::new();
+    // What stands for itself is gathered before it is escaped: a brace may follow a dollar from elsewhere.
+    let mut literal = String::new();
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => literal.push_str(&text),
+            Piece::Reference(saved) if saved.name.starts_with(SAVED) => {
+                let dollars = literal.len() - literal.trim_end_matches('$').len();
+                out.push_str(&escape(&literal));
+                out.extend(std::iter::repeat_n('$', dollars));
+                out.push_str("${");
+                out.push_str(saved.name);
+                out.push('}');
+                literal.clear();
+            }
+            Piece::Reference(other) => match resolve(&other) {
+                Some(Value::String(value)) => literal.push_str(&value),
+                Some(value) => literal.push_str(&value.to_string()),
+                None => {}
+            },
+        }
+    }
+    out.push_str(&escape(&literal));
+    out.into()
+}
+
+fn escape_all(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = escape(text),
+        Value::Array(items) => items.iter_mut().for_each(escape_all),
+        Value::Object(map) => map.values_mut().for_each(escape_all),
+        _ => {}
+    }
+}
+
+/// Doubles the dollars in front of each brace.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let dollars = at + 1 - rest[..at].trim_end_matches('$').len();
+        out.push_str(&rest[..=at]);
+        out.extend(std::iter::repeat_n('$', dollars));
+        out.push('{');
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Both steps, with one variable and one saved value.
+    fn both(text: &str, variable: &Value, saved: &Value) -> Result<Value, String> {
+        let kept = expand_keeping_saved(text, &mut |reference| (reference.name == "v").then(|| variable.clone()));
+        let args = Args::new(json!({"x": kept}).as_object());
+        args.fill(&Saved::from([("id".to_owned(), saved.clone())]))
+            .map(|mut filled| filled["x"].take())
+    }
+
+    #[test]
+    fn saved_values_keep_their_type_alone_and_are_text_inside_text() {
+        let id = json!({"n": 7});
+        assert_eq!(both("${saved.id}", &json!(1), &id), Ok(id.clone()));
+        assert_eq!(both("a ${saved.id} ${v}", &json!(1), &id), Ok(json!("a {\"n\":7} 1")));
+        assert_eq!(both("$$${saved.id}", &json!(1), &json!("7")), Ok(json!("$7")));
+        assert_eq!(both("$${saved.id}", &json!(1), &id), Ok(json!("${saved.id}")));
+        assert_eq!(both("${v}", &json!(["${saved.id}"]), &id), Ok(json!(["${saved.id}"])));
+        assert_eq!(both("$${v} a{2}${3}", &json!(1), &id), Ok(json!("${v} a{2}${3}")));
+        assert_eq!(both("${saved.other}", &json!(1), &id), Err("other".to_owned()));
+    }
+
+    #[test]
+    fn uses_are_found_with_their_places() {
+        let args =
+            Args::new(json!({"a": ["${saved.x}", "$${saved.y}"], "b/c": {"d": "${saved.z} ${saved.x}"}}).as_object());
+        let uses = args.uses();
+        let uses: Vec<(&str, &str)> = uses.iter().map(|(name, at)| (name.as_str(), at.as_str())).collect();
+        assert_eq!(uses, [("x", "/a/0"), ("z", "/b~1c/d"), ("x", "/b~1c/d")]);
+        assert_eq!(Args::new(None).fill(&Saved::new()), Ok(json!({})));
+    }
+
+    proptest! {
+        /// Whatever stands around them, a variable and a saved value come out as they are.
+        #[test]
+        fn what_is_put_in_is_never_read_again(variable in "[${}a]{0,6}", saved in "[${}a]{0,6}", between in "[{}a]{0,3}") {
+            let text = format!("{between}${{v}}{between}${{saved.id}}{between}${{v}}");
+            let wanted = format!("{between}{variable}{between}{saved}{between}{variable}");
+            prop_assert_eq!(both(&text, &json!(variable), &json!(saved)), Ok(json!(wanted)));
+        }
+
+        /// A text without saved values means in these places what it means elsewhere.
+        #[test]
+        fn both_steps_together_are_the_ordinary_step(text in "[${}va]{0,12}", variable in "[${}a]{0,4}") {
+            let mut resolve = |reference: &Reference<'_>| Some(if reference.name == "v" { json!(variable) } else { json!("-") });
+            let ordinary = expand(&text, &mut resolve);
+            let kept = expand_keeping_saved(&text, &mut resolve);
+            let filled = Args::new(json!({"x": kept}).as_object()).fill(&Saved::new());
+            prop_assert_eq!(filled, Ok(json!({"x": ordinary})));
+        }
+    }
+}
