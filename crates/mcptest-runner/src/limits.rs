@@ -154,8 +154,8 @@ fn spend(spend: budget::Spend) -> Option<Spend> {
 fn shown(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
-        _ if millis % 1000 != 0 || millis == 0 => format!("{millis}ms"),
-        _ if millis % 60_000 != 0 => format!("{}s", millis / 1000),
+        _ if !millis.is_multiple_of(1000) || millis == 0 => format!("{millis}ms"),
+        _ if !millis.is_multiple_of(60_000) => format!("{}s", millis / 1000),
         _ => format!("{}m", millis / 60_000),
     }
 }
