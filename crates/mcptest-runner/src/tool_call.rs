@@ -165,7 +165,7 @@ pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Opt
 fn duration_assertion(most: Duration, took: Duration) -> Assertion {
     let passed = took <= most;
     // A little over is over: the part of a millisecond counts.
-    let shown = u64::try_from(took.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    let shown = u64::try_from(took.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     Assertion {
         target: "duration_ms".to_owned(),
         matcher: json!({"<=": u64::try_from(most.as_millis()).unwrap_or(u64::MAX)}),

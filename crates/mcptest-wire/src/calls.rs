@@ -71,7 +71,7 @@ impl Client {
             }
             rounds += 1;
             if rounds > MOST_ROUNDS {
-                let words = format!("the server asked for input more than {MOST_ROUNDS} times");
+                let words = format!("the server answered with `input_required` more than {MOST_ROUNDS} times");
                 return Err(self.protocol_error(&action, words));
             }
             // What one round was told belongs to that round alone.

@@ -375,7 +375,7 @@ pub(crate) fn after(duration: Duration) -> Instant {
 
 /// A duration as people write it: "30s", "2.5s", "250ms".
 pub(crate) fn show_duration(duration: Duration) -> String {
-    let millis = duration.as_secs_f64() * 1000.0;
+    let millis = (duration.as_secs_f64() * 1000.0).round();
     if millis < 1000.0 {
         return format!("{millis:.0}ms");
     }

@@ -80,6 +80,7 @@ impl Secret {
         let mut at = start;
         let mut buffer = [0; 4];
         let mut characters = self.plain.chars().peekable();
+        let mut after_backslashes = false;
         while let Some(wanted) = characters.next() {
             if wanted == '\\' {
                 // Backslashes are escaped by more of them, so a run of them stands for a run.
@@ -88,12 +89,16 @@ impl Secret {
                     own += 1;
                 }
                 at = backslashes(text, at, own)?;
+                after_backslashes = true;
                 continue;
             }
             let wanted = wanted.encode_utf8(&mut buffer).as_bytes();
             at = literal(text, at, wanted)
                 .or_else(|| percent(text, at, wanted))
-                .or_else(|| backslash(text, at, wanted))?;
+                .or_else(|| backslash(text, at, wanted))
+                // The last of a run of backslashes may begin the escape of the next character.
+                .or_else(|| after_backslashes.then(|| backslash(text, at.checked_sub(1)?, wanted))?)?;
+            after_backslashes = false;
         }
         Some(at)
     }
