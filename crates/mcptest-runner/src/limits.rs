@@ -52,6 +52,8 @@ pub(crate) struct SuiteLimits {
     suite: AccountId,
     /// For each case: those that pay for it.
     cases: Vec<Vec<AccountId>>,
+    /// For each case: what its replayed answers cost when they were recorded. Nobody pays for them again, so no cap counts them.
+    replayed: Vec<AccountId>,
     /// Whether dollars are capped, for each case.
     in_dollars: Vec<bool>,
     pub deadline: Option<Deadline>,
@@ -84,16 +86,24 @@ impl SuiteLimits {
             (None, Some(duration)) => Some((Instant::now() + duration, "the suite", duration)),
             (None, None) => None,
         };
+        let replayed = cases.iter().map(|_| books.open("a replay", Caps::default())).collect();
         Self {
             books,
             suite: account,
             cases: accounts,
+            replayed,
             in_dollars,
             deadline: deadline.map(|(at, whose, duration)| Deadline {
                 at,
                 words: format!("the time of {whose} ({}) is over", shown(duration)),
             }),
         }
+    }
+
+    /// Adds up what the replayed answers of a case cost when they were recorded, so that the report is the recorded run's.
+    pub fn count_replay(&self, case: usize, id: &str, prices: &Prices, model: Box<dyn Model>) -> Box<dyn Model> {
+        let price = price_of(prices, id);
+        Box::new(Metered::new(model, id, price, &self.books, vec![self.replayed[case]]))
     }
 
     /// Puts a model of a case on the case's accounts.
@@ -104,9 +114,7 @@ impl SuiteLimits {
         prices: &Prices,
         model: Box<dyn Model>,
     ) -> Result<Box<dyn Model>, RunError> {
-        // A built-in model costs nothing, unless the suite gives it a price.
-        let free = id.starts_with("builtin/").then_some(Price::FREE);
-        let price = prices.find(id).copied().or(free);
+        let price = price_of(prices, id);
         if price.is_none() && self.in_dollars[case] {
             return Err(RunError {
                 kind: ErrorKind::Provider,
@@ -136,8 +144,14 @@ impl SuiteLimits {
     /// What a case cost. Nothing if only built-in models without a price were asked: they cost nothing, and nobody wonders.
     pub fn spend(&self, case: usize) -> Option<Spend> {
         let account = self.cases[case].last()?;
-        spend(self.books.spend(*account))
+        spend(self.books.spend(*account)).or_else(|| spend(self.books.spend(self.replayed[case])))
     }
+}
+
+/// A built-in model costs nothing, unless the suite gives it a price.
+fn price_of(prices: &Prices, id: &str) -> Option<Price> {
+    let free = id.starts_with("builtin/").then_some(Price::FREE);
+    prices.find(id).copied().or(free)
 }
 
 fn spend(spend: budget::Spend) -> Option<Spend> {
@@ -154,8 +168,8 @@ fn spend(spend: budget::Spend) -> Option<Spend> {
 fn shown(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
-        _ if millis % 1000 != 0 || millis == 0 => format!("{millis}ms"),
-        _ if millis % 60_000 != 0 => format!("{}s", millis / 1000),
+        _ if !millis.is_multiple_of(1000) || millis == 0 => format!("{millis}ms"),
+        _ if !millis.is_multiple_of(60_000) => format!("{}s", millis / 1000),
         _ => format!("{}m", millis / 60_000),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct Seat<'a> {
 
 impl Stage {
     /// Opens a model for a run. Every model comes from here, the agent's and the judges', so that a cassette has them all and everything that is
-    /// asked live is paid for. What is replayed costs nothing.
+    /// asked live is paid for. What is replayed is only counted: it was paid for when it was recorded.
     pub fn open_model(&self, seat: &Seat<'_>, tape: &Tape) -> Result<Box<dyn Model>, RunError> {
         let live = || {
             let test = self.suite.tests[seat.test].name();
@@ -82,7 +82,10 @@ impl Stage {
             self.limits.meter(seat.case, seat.id, &self.suite.prices, model)
         };
         match tape {
-            Tape::Replay(replay, Replay::Both | Replay::Model) => Ok(replay.model(seat.role)),
+            Tape::Replay(replay, Replay::Both | Replay::Model) => {
+                let model = replay.model(seat.role);
+                Ok(self.limits.count_replay(seat.case, seat.id, &self.suite.prices, model))
+            }
             Tape::Record(recorder, _) => Ok(recorder.model(seat.role, live()?)),
             Tape::Off | Tape::Replay(_, Replay::Tools) => live(),
         }

@@ -121,7 +121,7 @@ pub struct CaseChange {
     /// Set if the verdict changed sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
-    /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`, `tokens.max`.
+    /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`, `tokens.max`, `spend.usd`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Delta>,
     /// Its gates that differ.
@@ -327,6 +327,9 @@ fn figures(test: &TestReport) -> Map<String, Value> {
         // The mean of the middle two, down, without their sum.
         figures.insert("tokens.median".to_owned(), (low + (high - low) / 2).into());
         figures.insert("tokens.max".to_owned(), (*most).into());
+    }
+    if let Some(usd) = test.spend.and_then(|spend| spend.usd) {
+        figures.insert("spend.usd".to_owned(), usd.into());
     }
     figures
 }

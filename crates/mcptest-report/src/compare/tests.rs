@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::Kind;
+use crate::model::{Kind, Spend};
 use crate::samples::{assertion, floor, run, test};
 
 fn report(tests: Vec<TestReport>) -> Report {
@@ -165,6 +165,25 @@ fn tokens_are_those_that_are_known() {
     several.runs.clear();
     several.kind = Kind::ToolQuality;
     assert!(super::figures(&several).is_empty());
+}
+
+#[test]
+fn what_was_spent_is_a_figure() {
+    let spent = |usd: f64| {
+        let mut test = test("a", Some("m"), Verdict::Pass);
+        test.spend = Some(Spend {
+            usd: Some(usd),
+            ..Spend::default()
+        });
+        report(vec![test])
+    };
+    let comparison = compare(&spent(0.1), &spent(0.3));
+    assert_eq!(
+        serde_json::to_value(&comparison.cases[0].figures).unwrap(),
+        json!([{"name": "spend.usd", "old": 0.1, "new": 0.3, "delta": 0.2}])
+    );
+    assert_eq!(comparison.cases[0].change, Change::Changed);
+    assert_eq!(comparison.exit_code, ExitCode::Passed);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use mcptest_core::expect::Assertion;
 use mcptest_core::verdict::Verdict;
 
 use super::Style;
-use super::pretty::count_words;
+use super::pretty::{count_words, spent};
 use crate::compare::verdict_word;
 use crate::markdown::{Bounded, cell, code};
 use crate::matrix::{Matrix, matrices};
@@ -18,6 +18,11 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
     page.line(&format!("## mcptest: {}", words(report.verdict)));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
+    if let Some(spend) = &report.spend {
+        page.line("");
+        // A dollar sign could begin mathematics.
+        page.line(&format!("{}.", code(&spent(spend))));
+    }
     let open: Vec<&TestReport> = report
         .tests
         .iter()

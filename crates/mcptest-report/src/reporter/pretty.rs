@@ -54,7 +54,7 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
 }
 
 /// What the models cost, in a line.
-fn spent(spend: &Spend) -> String {
+pub(super) fn spent(spend: &Spend) -> String {
     let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
     let money = match spend.usd.and_then(Usd::from_f64) {
         Some(usd) => format!("spent {usd}"),

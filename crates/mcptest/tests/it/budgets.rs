@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::stand_in::{Answer, StandIn};
 use crate::support::{Ran, folder, run};
 
 const HEAD: &str = "
@@ -29,7 +30,7 @@ fn test(name: &str, runs: u32, more: &str) -> String {
 
 fn run_suite(text: &str, args: &[&str]) -> Ran {
     let dir = folder(&[("suite.yml", text)]);
-    let mut all = vec!["run", "suite.yml", "--reporter", "json", "--no-timing"];
+    let mut all = vec!["run", "suite.yml", "--reporter", "json"];
     all.extend(args);
     run(dir.path(), &all)
 }
@@ -135,17 +136,7 @@ fn many_runs_at_once_do_not_overshoot_by_more_than_one_request() {
 fn suites_share_what_is_given_on_the_command_line() {
     let text = format!("{HEAD}agents:{}", test("a", 2, ""));
     let dir = folder(&[("a.yml", &text), ("b.yml", &text)]);
-    let args = [
-        "run",
-        ".",
-        "--reporter",
-        "json",
-        "--no-timing",
-        "--jobs",
-        "1",
-        "--max-usd",
-        "0.005",
-    ];
+    let args = ["run", ".", "--reporter", "json", "--jobs", "1", "--max-usd", "0.005"];
     let ran = run(dir.path(), &args);
     let report = ran.json();
     assert_eq!((ran.code, &report["spend"]["usd"]), (4, &json!(0.005)));
@@ -206,4 +197,66 @@ fn without_a_cap_what_was_spent_is_told_all_the_same() {
     // Built-in models cost nothing, unless they have a price.
     let free = text.replace("builtin/scripted: {", "another: {");
     assert_eq!(run_suite(&free, &[]).json().get("spend"), None);
+}
+
+/// A live provider is asked no more often than the money allows, however many runs wait for it.
+#[test]
+fn a_provider_is_not_asked_once_the_money_is_spent() {
+    let stand_in = StandIn::start(|_, _| {
+        Answer::ok(json!({
+            "id": "x", "object": "chat.completion", "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 100, "total_tokens": 200},
+        }))
+    });
+    let text = format!(
+        "
+servers: {{ desk: {{ command: [mcptest, mock, --preset, tidy] }} }}
+providers: {{ mine: {{ base_url: '{}' }} }}
+prices: {{ mine/m: {{ input_per_mtok: 0, output_per_mtok: 10 }} }}
+budget: {{ per_suite_usd: 0.0095 }}
+agents:
+  - {{ name: a, model: mine/m, servers: [desk], prompt: hello, runs: 40, max_tokens: 100, expect: [{{ final_response: Done. }}] }}
+",
+        stand_in.url("/v1")
+    );
+    let ran = run_suite(&text, &["--jobs", "40"]);
+    let report = ran.json();
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    // A tenth of a cent each: the tenth request is the one that overshoots.
+    assert_eq!(report["spend"]["usd"], json!(0.01));
+    assert_eq!(stand_in.seen().len(), 10);
+    assert_eq!(
+        verdicts(&report, 0)
+            .iter()
+            .filter(|verdict| **verdict == "pass")
+            .count(),
+        10
+    );
+}
+
+#[test]
+fn a_model_without_a_price_is_refused_under_a_cap() {
+    let text = "
+servers: { desk: { command: [mcptest, mock, --preset, tidy] } }
+providers: { mine: { base_url: 'http://127.0.0.1:1/v1' } }
+agents:
+  - { name: a, model: mine/m, servers: [desk], prompt: hello, expect: [{ final_response: Done. }] }
+";
+    let loaded = run_suite(&format!("budget: {{ per_suite_usd: 1 }}\n{text}"), &[]);
+    assert_eq!(loaded.code, 2);
+    assert!(
+        loaded.stderr.contains("no price is known for model `mine/m`"),
+        "{}",
+        loaded.stderr
+    );
+    assert!(loaded.stderr.contains("--> suite.yml:6:"), "{}", loaded.stderr);
+    // A cap of the command line is found out about when the run begins.
+    let ran = run_suite(text, &["--max-usd", "1"]);
+    let error = ran.json()["tests"][0]["runs"][0]["error"].clone();
+    assert_eq!((ran.code, &error["kind"]), (2, &json!("provider")));
+    assert!(
+        error["message"].as_str().unwrap().contains("no price is known"),
+        "{error}"
+    );
 }

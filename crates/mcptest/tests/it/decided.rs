@@ -79,7 +79,8 @@ fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
 
 #[test]
 fn what_was_saved_is_told_and_was_not_spent() {
-    let (_, passed) = report(&suite(&[], FLOOR), "8");
+    let dir = folder(&[("suite.yml", &suite(&[], FLOOR))]);
+    let passed = run(dir.path(), &["run", "suite.yml", "--reporter", "json"]).json();
     assert_eq!(passed["tests"][0]["saved_runs"], json!(4));
     assert_eq!(passed["tests"][0]["runs"].as_array().unwrap().len(), 16);
     assert_eq!(passed["spend"]["requests"], json!(32));
@@ -128,4 +129,29 @@ fn score_judges_every_trace_it_is_given() {
     .json();
     assert_eq!(scored["tests"][0]["runs"].as_array().unwrap().len(), 20);
     assert_eq!(scored["tests"][0].get("saved_runs"), None);
+}
+
+#[test]
+fn a_recording_of_a_decided_test_is_whole_and_replays() {
+    let dir = folder(&[("suite.yml", &suite(&[2, 3], FLOOR))]);
+    let run = |more: &[&str]| {
+        let mut args = vec!["run", "suite.yml", "--reporter", "json", "--no-timing"];
+        args.extend(more);
+        run(dir.path(), &args)
+    };
+    let recorded = run(&["--record"]);
+    assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+    assert!(!recorded.stderr.contains("only"), "{}", recorded.stderr);
+    let replayed = run(&["--replay-only"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+    let saved = |ran: &crate::support::Ran| ran.json()["tests"][0]["saved_runs"].clone();
+    assert_eq!((saved(&recorded), saved(&replayed)), (json!(2), json!(2)));
+    let gates = |ran: &crate::support::Ran| ran.json()["tests"][0]["gates"].clone();
+    assert_eq!(gates(&recorded), gates(&replayed));
+    // A higher bar needs runs that were not recorded, and says so.
+    let higher = suite(&[2, 3], &FLOOR.replace("0.8", "0.9"));
+    std::fs::write(dir.path().join("suite.yml"), higher).unwrap();
+    let more = run(&["--replay-only"]);
+    assert_eq!(more.code, 2, "{}", more.stdout);
+    assert!(more.stdout.contains("record"), "{}", more.stdout);
 }
