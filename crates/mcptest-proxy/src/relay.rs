@@ -101,6 +101,14 @@ impl Far {
             Self::Bridge(bridge) => bridge.end().await,
         }
     }
+
+    /// Ends it without waiting for it: somebody stopped us.
+    async fn end_at_once(&mut self) {
+        match self {
+            Self::Process(process) => process.end_at_once().await,
+            Self::Bridge(bridge) => bridge.end().await,
+        }
+    }
 }
 
 /// How a session ended.
@@ -191,7 +199,15 @@ pub async fn relay(
         }
     };
     client.abort();
-    far.end().await;
+    // A client that closes its end and then loses patience sends a signal meanwhile.
+    let stopped = matches!(end, Ok(End::Stopped))
+        || tokio::select! {
+            () = far.end() => false,
+            () = &mut stop => true,
+        };
+    if stopped {
+        far.end_at_once().await;
+    }
     if matches!(end, Ok(End::Stopped)) {
         server.abort();
     } else if !server.is_finished() {

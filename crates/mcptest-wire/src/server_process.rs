@@ -45,6 +45,14 @@ impl ServerProcess {
         status
     }
 
+    /// Ends it without waiting for it to end by itself: whoever sent us a signal may not wait for us either.
+    pub async fn end_at_once(&mut self) {
+        self.tree.terminate();
+        let _ = timeout(HELPER_WAIT, self.wait()).await;
+        self.tree.kill();
+        let _ = timeout(Grace::NORMAL.term, self.wait()).await;
+    }
+
     /// Ends it, once its stdin is closed: waits a moment, then SIGTERM, another moment, then SIGKILL for all that is left of it.
     pub async fn end(&mut self) {
         if timeout(Grace::NORMAL.eof, self.wait()).await.is_err() {

@@ -37,7 +37,11 @@ fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
     ensure!(!kept.exists(), "a run that was not asked to has written a snapshot");
     let updating = ["run", &suite, "--update-snapshots", "--reporter=json"];
     lab.finish(lab.mcptest(&updating)?.env("CI", "true"))?.expect_code(2)?;
+    // The server moves nothing onto a file that is there.
+    let moved = lab.scratch("scratch")?.join("moved-away.txt");
+    std::fs::remove_file(&moved).context("teardown of the first run has not run")?;
     lab.finish(lab.mcptest(&updating)?.env_remove("CI"))?.expect_code(0)?;
+    std::fs::remove_file(&moved).context("teardown of the second run has not run")?;
     let text = std::fs::read_to_string(&kept).with_context(|| format!("there is no {}", kept.display()))?;
     ensure!(
         text == "{\n  \"content\": \"one\\ntwo\\n\"\n}\n",
