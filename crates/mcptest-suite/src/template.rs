@@ -1,6 +1,6 @@
 //! Arguments with places for values that are known only while a test runs: `${saved.name}`.
 //!
-//! They come through two steps. When the file is read, every other `${…}` gets its value ([`expand_keeping_saved`]); whatever could then be mistaken for a
+//! They come through two steps. When the file is read, every other `${…}` gets its value (`expand_keeping_saved`); whatever could then be mistaken for a
 //! reference is escaped. When the test runs, the saved values are put in ([`Args::fill`]) and the escapes undone. So a value with `${saved.x}` in
 //! its text, from the environment or from a server, stays that text.
 
