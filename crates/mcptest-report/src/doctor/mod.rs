@@ -7,6 +7,9 @@ mod markdown;
 mod pretty;
 mod sarif;
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use mcptest_core::lint::{self, Finding, Severity};
 use mcptest_core::look_alikes::{self, Likeness, LookAlikes};
 use mcptest_core::tokens::{self, Price};
@@ -74,6 +77,9 @@ pub struct Checkup {
     /// The text of the file, to find lines in.
     #[serde(skip)]
     pub text: Option<String>,
+    /// Where the names of tools stand in it.
+    #[serde(skip)]
+    lines: OnceLock<BTreeMap<String, usize>>,
 }
 
 /// Something that a server advertises.
@@ -151,6 +157,7 @@ impl Checkup {
             timing: None,
             listed: Vec::new(),
             text: None,
+            lines: OnceLock::new(),
         }
     }
 
@@ -173,23 +180,33 @@ impl Checkup {
         self.listed = listed;
     }
 
-    /// The line of the file where a tool's name stands, from 1.
+    /// The line of the file where a tool's name stands first, from 1.
     fn line_of(&self, tool: &str) -> usize {
-        let quoted = Value::from(tool).to_string();
-        let found = self.text.as_deref().and_then(|text| {
-            text.lines().position(|line| {
-                let Some((before, after)) = line.split_once("name") else {
-                    return false;
-                };
-                let value = after.trim_start_matches(['"', '\'', ':', ' ']);
-                let key = before
-                    .trim_start_matches(['-', ' ', '{', '"', '\'', '[', '\t'])
-                    .is_empty();
-                key && (line.contains(&quoted) || value.trim_end_matches(['"', '\'', ',', ' ']) == tool)
-            })
+        // Looked up for every finding: the file is gone through once.
+        let lines = self.lines.get_or_init(|| {
+            let mut lines = BTreeMap::new();
+            for (line, number) in self.text.iter().flat_map(|text| text.lines()).zip(1..) {
+                if let Some(name) = name_in(line) {
+                    lines.entry(name).or_insert(number);
+                }
+            }
+            lines
         });
-        found.map_or(1, |line| line + 1)
+        lines.get(tool).copied().unwrap_or(1)
     }
+}
+
+/// The name in a line that begins with the key `name`, in JSON or YAML.
+fn name_in(line: &str) -> Option<String> {
+    let (before, after) = line.split_once("name")?;
+    let is_key = before.chars().all(|one| "- {\"'[\t".contains(one));
+    let value = after.trim_start_matches(['"', '\'']).trim_start();
+    let value = value.strip_prefix(':').filter(|_| is_key)?.trim();
+    if value.starts_with('"') {
+        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
+        return values.next()?.ok();
+    }
+    Some(value.trim_matches(['\'', ',', ' ']).to_owned())
 }
 
 impl DoctorReport {
@@ -467,7 +484,16 @@ mod tests {
             (checkup.line_of("a"), checkup.line_of("b"), checkup.line_of("c")),
             (3, 5, 1)
         );
+        let mut checkup = Checkup::new("x");
         checkup.text = Some("mock_server:\n  tools:\n    - name: a\n    - name: \"b\"\n".to_owned());
         assert_eq!((checkup.line_of("a"), checkup.line_of("b")), (3, 4));
+        assert_eq!(name_in("  - name: 'it is'").as_deref(), Some("it is"));
+        assert_eq!(
+            name_in("{\"name\": \"a\\\"b\", \"title\": \"c\"},").as_deref(),
+            Some("a\"b")
+        );
+        for no_name in ["", "title: name", "names: a", "\"name\": \"broken", "rename: a"] {
+            assert_eq!(name_in(no_name), None, "{no_name}");
+        }
     }
 }
