@@ -187,13 +187,23 @@ impl<'a> StandIns<'a> {
         })
     }
 
-    /// Every dialect, faults on demand, and a verdict on how its client took them.
+    /// Every dialect, faults on demand, and a verdict on how its client took them. The pause between chunks is for that
+    /// verdict: llmock takes a stream as accepted once it has written all of it, whether or not the client is still there.
     pub fn llmock(&self) -> Result<&StandIn> {
         started(&self.llmock, || {
             let program = self.lab.parts.llmock_bin()?.join("llmock");
             StandIn::on_port(self.lab, "llmock", "/health", |port| {
                 let mut command = Command::new(program);
-                command.args(["serve", "--log-level", "warning", "--port", &port.to_string()]);
+                command
+                    .args([
+                        "serve",
+                        "--log-level",
+                        "warning",
+                        "--stream-chunk-delay-ms",
+                        "50",
+                        "--port",
+                    ])
+                    .arg(port.to_string());
                 command
             })
         })
