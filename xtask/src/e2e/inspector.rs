@@ -11,7 +11,7 @@ use super::lab::{Lab, expect, report};
 use super::processes::Finished;
 use crate::workspace;
 
-const WEATHER: &str = "examples/quickstart/servers/weather.yml";
+pub const WEATHER: &str = "examples/quickstart/servers/weather.yml";
 const LIBRARY: &str = "tests/e2e/mock/library.yml";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
@@ -93,7 +93,7 @@ impl Inspector<'_> {
 
     fn run(&self, manifest: &str, request: &[&str]) -> Result<Finished> {
         // It starts servers with few of our variables, so the mock is recognised by an argument in our folder.
-        let manifest = self.in_folder(manifest)?;
+        let manifest = in_folder(self.lab, manifest)?;
         self.lab.finish(
             Command::new(self.lab.parts.npm_bin.join("mcp-inspector"))
                 .arg("--cli")
@@ -103,13 +103,6 @@ impl Inspector<'_> {
                 .arg("--method")
                 .args(request),
         )
-    }
-
-    fn in_folder(&self, manifest: &str) -> Result<PathBuf> {
-        let from = workspace::root().join(manifest);
-        let to = self.lab.scratch("manifests")?.join(manifest.replace('/', "-"));
-        std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
-        Ok(to)
     }
 
     /// Fails unless the list has exactly these.
@@ -124,4 +117,12 @@ impl Inspector<'_> {
         ensure!(found == wanted, "{method} gives {found:?} instead of {wanted:?}");
         Ok(())
     }
+}
+
+/// A copy of a manifest in our folder, by which the server that is given it is recognised.
+pub fn in_folder(lab: &Lab, manifest: &str) -> Result<PathBuf> {
+    let from = workspace::root().join(manifest);
+    let to = lab.scratch("manifests")?.join(manifest.replace('/', "-"));
+    std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
+    Ok(to)
 }

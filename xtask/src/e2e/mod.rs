@@ -13,6 +13,8 @@ pub mod parts;
 mod processes;
 mod providers;
 mod readers;
+mod sdk_clients;
+mod serving;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -35,6 +37,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     suites::run(&lab, &mut checks);
     tool_tests::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
