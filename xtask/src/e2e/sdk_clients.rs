@@ -120,13 +120,7 @@ fn mock(lab: &Lab, sdk: Sdk) -> Result<()> {
         Sdk::TypeScriptLegacy => Value::Null,
     };
     expect(&over_stdio, "/revision", wanted)?;
-    let serving = Serving::start(|port| {
-        let mut command = Command::new(&lab.program);
-        command
-            .args(["mock", "--http", &port.to_string(), "--tools-from"])
-            .arg(&manifest);
-        command
-    })?;
+    let serving = serving::mock(lab, inspector::WEATHER)?;
     let over_http = sdk.session(lab, &json!(serving.ready()?.url), &calls)?;
     same(&over_stdio, &over_http)
 }

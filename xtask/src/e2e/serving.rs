@@ -76,3 +76,14 @@ pub fn fastmcp(lab: &Lab) -> Result<(Vec<String>, Serving)> {
     let command = [python, &script].map(|word| word.to_string_lossy().into_owned());
     Ok((command.to_vec(), serving))
 }
+
+/// Our mock of a manifest of ours on HTTP.
+pub fn mock(lab: &Lab, manifest: &str) -> Result<Serving> {
+    Serving::start(|port| {
+        let mut command = Command::new(&lab.program);
+        command
+            .current_dir(workspace::root())
+            .args(["mock", "--http", &port.to_string(), "--tools-from", manifest]);
+        command
+    })
+}
