@@ -15,7 +15,7 @@
 mod decode;
 mod diagnostic;
 mod document;
-mod fits;
+pub mod fits;
 mod parse;
 mod scalar;
 mod shape;
@@ -24,7 +24,7 @@ mod source;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use document::{Document, Entry, Node, NodeValue};
 pub use parse::Limits;
-pub use shape::{ALIAS_OF, EXPECTED, UNAVAILABLE, check, suggest};
+pub use shape::{ALIAS_OF, EXPECTED, UNAVAILABLE, check, check_with, suggest};
 pub use source::{Source, Span};
 
 use schemars::JsonSchema;
