@@ -21,10 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_run::agent_run;
 use crate::brake::Brake;
 use crate::cassettes::{CassetteSettings, Decks};
+use crate::ending::{End, Ending};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
-use crate::limits::{Deadline, Limits, SuiteLimits};
+use crate::limits::{Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
@@ -248,44 +249,63 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
     let index = *index;
     let test = &stage.suite.tests[case.test];
     let name = case.row(run);
+    let ending = Ending {
+        limits: &stage.limits,
+        cancel: &crew.cancel,
+    };
     let started = AtomicBool::new(false);
     let work = async {
         // Before the permit: whoever has to wait for a server keeps nobody else from working.
         let _turn = stage.sessions.turns.take(test).await;
         // The semaphore is never closed.
-        let _permit = crew.permits.acquire().await.ok()?;
+        let _permit = crew.permits.acquire().await.map_err(|_| End::Asked)?;
         if !brake.may_begin(index) {
-            return None;
+            return Err(End::Asked);
         }
         if case.model.is_some()
             && let Some(error) = stage.limits.stopped(index)
         {
-            return Some(capped(stage, case, run, error));
+            return Ok(capped(stage, case, run, error));
         }
         started.store(true, Ordering::Relaxed);
         stage.tell(Event::Started { name: name.clone() });
         let began = Instant::now();
-        let (trace, besides) = carry_out(crew, run).await?;
-        let finished = Finished {
+        let (trace, besides) = carry_out(crew, run, ending).await?;
+        Ok(Finished {
             run,
             trace,
             besides,
             duration: began.elapsed(),
-        };
-        Some(finished)
+        })
     };
-    // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+    // One that cleans up after itself is not dropped once it has begun; it looks out for the end itself.
     let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
-    let finished = tokio::select! {
-        biased;
-        () = crew.cancel.cancelled(), if !cleans_up => None,
-        deadline = time_is_over(stage) => {
-            let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
-            let message = format!("{how}: {}", deadline.words);
-            Some(capped(stage, case, run, RunError { kind: ErrorKind::Budget, message }))
+    let dropped = async {
+        let end = ending.come().await;
+        if cleans_up && started.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
-        finished = work => finished,
-    }?;
+        end
+    };
+    let outcome = tokio::select! {
+        biased;
+        end = dropped => Err(end),
+        outcome = work => outcome,
+    };
+    let finished = match outcome {
+        Ok(finished) => finished,
+        Err(End::Asked) => return None,
+        Err(End::TimeIsOver(deadline)) => {
+            let how = if started.load(Ordering::Relaxed) {
+                "stopped"
+            } else {
+                "never started"
+            };
+            let message = format!("{how}: {}", deadline.words);
+            let kind = ErrorKind::Budget;
+            capped(stage, case, run, RunError { kind, message })
+        }
+    };
     let verdict = preview(stage, test, &finished);
     stage.tell(Event::Finished { name, verdict });
     // One failed run is a failed test, unless a gate is to decide about the runs together.
@@ -293,18 +313,6 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         brake.judged(verdict);
     }
     Some(finished)
-}
-
-/// Comes back when the suite's time is over, if it has a limit.
-async fn time_is_over(stage: &Stage) -> &Deadline {
-    match &stage.limits.deadline {
-        Some(deadline) => {
-            tokio::time::sleep_until(deadline.at).await;
-            stage.limits.time_is_over(deadline);
-            deadline
-        }
-        None => std::future::pending().await,
-    }
 }
 
 /// A run that a cap kept from being made or ended.
@@ -329,7 +337,7 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
 }
 
 /// Carries a run out. Nothing is left of a direct call that was broken off.
-async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
+async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Trace, Besides), End<'a>> {
     let Crew { stage, index, case, .. } = crew;
     let test = &stage.suite.tests[case.test];
     let (mut trace, besides) = match test {
@@ -352,7 +360,7 @@ async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
             (trace, Besides::Nothing)
         }
         Test::Tool(test) => {
-            let called = tool_call(stage, test, &crew.cancel).await?;
+            let called = tool_call(stage, test, ending).await?;
             (called.trace, Besides::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
@@ -361,7 +369,7 @@ async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
         }
     };
     name_trace(&mut trace, stage, case, run);
-    Some((trace, besides))
+    Ok((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.

@@ -8,6 +8,7 @@ mod agent_run;
 mod brake;
 mod cassettes;
 mod doctor;
+mod ending;
 mod event;
 mod execute;
 mod fixtures;

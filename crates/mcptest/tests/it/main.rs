@@ -51,4 +51,5 @@ mod servers;
 mod stand_in;
 mod suites;
 mod support;
+mod teardown;
 mod tools;
