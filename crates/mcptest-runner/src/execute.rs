@@ -33,7 +33,7 @@ use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
-use crate::waves;
+use crate::waves::Waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
@@ -185,12 +185,24 @@ struct Crew {
 async fn run_case(crew: &Arc<Crew>) -> Done {
     let Crew { stage, case, .. } = crew.as_ref();
     let mut finished: Vec<Finished> = Vec::new();
+    let servers = stage.suite.known_servers();
+    let mut waves = match &stage.suite.tests[case.test] {
+        Test::Agent(test) => Some(Waves::new(
+            bench(stage, &servers),
+            test,
+            case.model.as_deref(),
+            &case.label,
+            case.runs,
+        )),
+        Test::Tool(_) | Test::ToolQuality(_) => None,
+    };
     loop {
-        let first = u32::try_from(finished.len()).unwrap_or(u32::MAX) + 1;
-        let wave = next_wave(stage, case, &finished);
+        let made = u32::try_from(finished.len()).unwrap_or(u32::MAX);
+        let wave = waves.as_mut().map_or(case.runs.saturating_sub(made), Waves::next);
         if wave == 0 {
             break;
         }
+        let first = made + 1;
         let mut tasks = JoinSet::new();
         for run in first..first + wave {
             let crew = Arc::clone(crew);
@@ -198,8 +210,12 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
         }
         let results = joined(tasks).await;
         let whole = results.iter().all(Option::is_some);
-        finished.extend(results.into_iter().flatten());
-        finished.sort_by_key(|one| one.run);
+        let mut results: Vec<Finished> = results.into_iter().flatten().collect();
+        results.sort_by_key(|one| one.run);
+        if let Some(waves) = &mut waves {
+            results.iter().for_each(|one| waves.made(&one.trace));
+        }
+        finished.extend(results);
         if !whole {
             return Done {
                 finished,
@@ -220,21 +236,10 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
         complete: true,
     };
     if crew.brake.is_set() {
-        let servers = stage.suite.known_servers();
         let judged = judge_case(&bench(stage, &servers), stage, crew.index, case, done.clone());
         crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
     }
     done
-}
-
-fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
-    let Test::Agent(test) = &stage.suite.tests[case.test] else {
-        return case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
-    };
-    let made: Vec<&Trace> = finished.iter().map(|one| &one.trace).collect();
-    let servers = stage.suite.known_servers();
-    let bench = bench(stage, &servers);
-    waves::next_wave(&bench, test, case.model.as_deref(), &case.label, &made, case.runs)
 }
 
 /// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.

@@ -258,9 +258,9 @@ pub(crate) fn quality_gate(test: &ToolQualityTest, listed: Option<&Value>) -> Ga
     quality::judge(&test.expect, listed)
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
     /// What gates need besides the runs.
-    pub fn context<'a>(&'a self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
+    pub fn context(&self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
         Context {
             label,
             servers: self.servers,
