@@ -44,5 +44,5 @@ pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
 pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
-pub use shard::{ShardOf, Weighed, assign, weigh};
+pub use shard::{Candidate, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
