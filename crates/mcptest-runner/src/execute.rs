@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
 use crate::brake::Brake;
-use crate::cassettes::{CassetteSettings, Decks};
+use crate::cassettes::{CassetteMode, CassetteSettings, Decks};
 use crate::ending::{End, Ending};
 use crate::event::Event;
 use crate::judge::{self, Bench};
@@ -80,6 +80,7 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
         models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
+        replay_only: settings.cassettes.mode == CassetteMode::ReplayOnly,
         snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
@@ -345,13 +346,13 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
 async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Trace, Besides), End<'a>> {
     let Crew { stage, index, case, .. } = crew;
     let test = &stage.suite.tests[case.test];
+    let place = Place {
+        case: *index,
+        test: case.test,
+        model: case.model.as_deref().unwrap_or_default(),
+    };
     let (mut trace, besides) = match test {
         Test::Agent(test) => {
-            let place = Place {
-                case: *index,
-                test: case.test,
-                model: case.model.as_deref().unwrap_or_default(),
-            };
             let trace = match stage.decks.tape(case, run) {
                 Ok(tape) => {
                     let trace = agent_run(stage, place, test, run, &tape).await;
@@ -365,7 +366,7 @@ async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Tra
             (trace, Besides::Nothing)
         }
         Test::Tool(test) => {
-            let called = tool_call(stage, test, ending).await?;
+            let called = tool_call(stage, place, test, ending).await?;
             (called.trace, Besides::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
@@ -389,7 +390,7 @@ fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
             let servers = stage.suite.known_servers();
             judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
         }
-        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        (_, Besides::Assertions(assertions)) => judge::tool_verdict(error, assertions),
         _ => judge::verdict_of(error, &[]),
     }
 }
@@ -451,7 +452,9 @@ fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done:
                 Besides::Assertions(assertions) => assertions,
                 Besides::Nothing | Besides::Listed(_) => Vec::new(),
             };
-            Some(judge::tool(bench, test, one.trace, assertions))
+            let mut report = judge::tool(bench, test, one.trace, assertions);
+            report.spend = stage.limits.spend(index);
+            Some(report)
         }
         Test::ToolQuality(test) => {
             let one = finished.pop()?;

@@ -17,8 +17,9 @@ use tokio::time::timeout;
 use crate::ending::{CALL_GRACE, End, Ending, TEARDOWN_GRACE};
 use crate::event::Event;
 use crate::fixtures::{Stage as FixtureStage, Visit};
+use crate::judges;
 use crate::sessions::{Session, reply};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 
 /// What a direct tool test left.
 pub(crate) struct Called {
@@ -30,14 +31,19 @@ pub(crate) struct Called {
 
 impl Called {
     fn all_hold(&self) -> bool {
-        self.trace.error.is_none() && self.assertions.iter().all(|assertion| assertion.passed)
+        self.trace.error.is_none() && !self.assertions.iter().any(Assertion::failed)
     }
 }
 
 /// Carries out a test. Nothing is left of one that is broken off, but its teardown has run.
-pub(crate) async fn tool_call<'a>(stage: &Stage, test: &ToolTest, ending: Ending<'a>) -> Result<Called, End<'a>> {
+pub(crate) async fn tool_call<'a>(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    ending: Ending<'a>,
+) -> Result<Called, End<'a>> {
     let mut visit = Visit::new(&stage.sessions, test.isolation);
-    let mut called = call_until(stage, test, ending, &mut visit).await;
+    let mut called = call_until(stage, place, test, ending, &mut visit).await;
     let torn_down = tear_down(test, ending, &mut visit).await;
     if let Err(error) = torn_down {
         match &mut called {
@@ -61,12 +67,13 @@ pub(crate) async fn tool_call<'a>(stage: &Stage, test: &ToolTest, ending: Ending
 /// The test without its teardown, unless it is broken off.
 async fn call_until<'a>(
     stage: &Stage,
+    place: Place<'_>,
     test: &ToolTest,
     ending: Ending<'a>,
     visit: &mut Visit<'_>,
 ) -> Result<Called, End<'a>> {
     let stopped = AtomicBool::new(false);
-    let mut work = pin!(set_up_and_call(stage, test, visit, &stopped));
+    let mut work = pin!(set_up_and_call(stage, place, test, visit, &stopped));
     tokio::select! {
         biased;
         end = ending.come() => {
@@ -97,7 +104,13 @@ async fn tear_down(test: &ToolTest, ending: Ending<'_>, visit: &mut Visit<'_>) -
     }
 }
 
-async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, stopped: &AtomicBool) -> Called {
+async fn set_up_and_call(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    visit: &mut Visit<'_>,
+    stopped: &AtomicBool,
+) -> Called {
     let mut called = Called {
         trace: Trace {
             tool_calls: vec![ToolCall::new(Some(&test.server), &test.tool)],
@@ -105,7 +118,7 @@ async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, 
         },
         assertions: Vec::new(),
     };
-    if let Err(error) = try_call(stage, test, visit, stopped, &mut called).await {
+    if let Err(error) = try_call(stage, place, test, visit, stopped, &mut called).await {
         called.trace.error = Some(error);
     }
     called
@@ -114,6 +127,7 @@ async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, 
 /// An error is what kept the call from being answered, or from being judged. Once it is `stopped`, no further call is made.
 async fn try_call(
     stage: &Stage,
+    place: Place<'_>,
     test: &ToolTest,
     visit: &mut Visit<'_>,
     stopped: &AtomicBool,
@@ -136,15 +150,11 @@ async fn try_call(
     let took = began.elapsed();
     let short = reply(&outcome);
     let seen = observe(outcome, &short);
-    let mut assertions: Vec<Assertion> = test
-        .expect
-        .iter()
-        .map(|expectation| expectation.apply(&seen, None))
-        .collect();
+    let mut assertions = judges::apply(stage, place, &test.expect, &seen, &mut called.trace).await;
     assertions.extend(test.max_duration.map(|most| duration_assertion(most, took)));
     assertions.extend(test.max_response_tokens.map(|most| token_assertion(most, &short)));
     if let Some(kept) = &test.snapshot {
-        let others_hold = assertions.iter().all(|assertion| assertion.passed);
+        let others_hold = !assertions.iter().any(Assertion::failed);
         let checked = stage.snapshots.check(kept, &seen, others_hold)?;
         if let Some(text) = checked.note {
             stage.tell(Event::Note { text });
@@ -152,7 +162,7 @@ async fn try_call(
         assertions.push(checked.assertion);
     }
     if short.is_error
-        && let Some(failed) = assertions.iter_mut().find(|assertion| !assertion.passed)
+        && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
         && let Some(hint) = unlisted(&session, &test.server, &test.tool).await
     {
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");
