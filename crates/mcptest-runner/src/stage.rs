@@ -25,6 +25,8 @@ pub(crate) struct Stage {
     pub limits: SuiteLimits,
     /// Whether judges are asked.
     pub judges: bool,
+    /// Whether no model is asked that costs.
+    pub replay_only: bool,
     pub decks: Decks,
     pub redactor: Arc<Redactor>,
     pub snapshots: Snapshots,

@@ -105,7 +105,7 @@ impl<'a> Job<'a> {
         if planned.iter().all(|planned| planned.cases.is_empty()) {
             return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
         }
-        let selected = select::select(planned, &args.many, &redactor, output)?;
+        let selected = select::select(planned, args, &redactor, output)?;
         let mut report = self.runtime.block_on(async {
             self.listen()?;
             let progress = Progress::new(output);
