@@ -17,6 +17,7 @@ mod diagnostic;
 mod document;
 pub mod fits;
 mod parse;
+mod quick;
 mod scalar;
 mod shape;
 mod source;
