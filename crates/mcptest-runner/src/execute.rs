@@ -151,6 +151,10 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
             cancel: settings.cancel.clone(),
         };
         tasks.spawn(async move { (index, run_case(&Arc::new(crew)).await) });
+        if index == 0 {
+            // Its server can start while the others are made ready.
+            tokio::task::yield_now().await;
+        }
     }
     let mut done = joined(tasks).await;
     done.sort_by_key(|(index, _)| *index);
@@ -214,12 +218,14 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             joined(tasks).await
         };
         let whole = results.iter().all(Option::is_some);
-        let mut results: Vec<Finished> = results.into_iter().flatten().collect();
-        results.sort_by_key(|one| one.run);
+        // To the point: a vector that grows by itself has room for four, and there may be thousands of cases.
+        finished.reserve_exact(results.len());
+        finished.extend(results.into_iter().flatten());
+        let new = &mut finished[made as usize..];
+        new.sort_by_key(|one| one.run);
         if let Some(waves) = &mut waves {
-            results.iter().for_each(|one| waves.made(&one.trace));
+            new.iter().for_each(|one| waves.made(&one.trace));
         }
-        finished.extend(results);
         if !whole {
             return Done {
                 finished,
