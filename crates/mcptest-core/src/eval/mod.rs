@@ -42,7 +42,7 @@ use crate::tool_id::KnownServers;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
-use outlook::{Imagined, Outlook, Reach, SoFar};
+use outlook::{Imagined, Lookout, Outlook, Reach};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -185,22 +185,24 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is judged at the end.
     const DECIDES_EARLY: bool = false;
 
-    /// What the figures can be after up to `remaining` further runs, whatever those do.
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let _ = (so_far, remaining);
+    /// What the outlook needs to know of the runs so far; `()` for a gate that does not tell it.
+    type Tally: Default + Send + Sync + 'static;
+
+    /// Counts one more run.
+    fn count(&self, tally: &mut Self::Tally, context: &Context<'_>, run: &Run<'_>) {
+        let _ = (tally, context, run);
+    }
+
+    /// What the figures can be after up to `remaining` further runs, whatever those do. At least one run was counted.
+    fn outlook(&self, tally: &Self::Tally, remaining: u64) -> Outlook {
+        let _ = (tally, remaining);
         Outlook::default()
     }
 
     /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
     /// for other gates, of which a single run may decide.
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        let _ = (context, runs, next, remaining);
+    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+        let _ = (tally, next, remaining);
         None
     }
 }
@@ -323,14 +325,7 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
 trait Scorer: Send + Sync {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
     fn expectations(&self) -> &[Expectation];
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook;
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>>;
+    fn lookout(&self) -> Box<dyn Lookout + '_>;
 }
 
 struct Loaded<G> {
@@ -347,18 +342,35 @@ impl<G: Gate> Scorer for Loaded<G> {
         &self.expectations
     }
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        self.block.outlook(so_far, remaining)
+    fn lookout(&self) -> Box<dyn Lookout + '_> {
+        Box::new(Watched {
+            gate: self,
+            tally: G::Tally::default(),
+        })
+    }
+}
+
+/// A block that counts runs.
+struct Watched<'a, G: Gate> {
+    gate: &'a Loaded<G>,
+    tally: G::Tally,
+}
+
+impl<G: Gate> Lookout for Watched<'_, G> {
+    fn count(&mut self, context: &Context<'_>, run: &Run<'_>) {
+        self.gate.block.count(&mut self.tally, context, run);
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        self.block.imagine(context, runs, next, remaining)
+    fn expectations(&self) -> &[Expectation] {
+        &self.gate.expectations
+    }
+
+    fn outlook(&self, remaining: u64) -> Outlook {
+        self.gate.block.outlook(&self.tally, remaining)
+    }
+
+    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+        self.gate.block.imagine(&self.tally, next, remaining)
     }
 }
 

@@ -84,7 +84,7 @@ use self::arguments::{Matched, mismatches};
 use self::claims::Claim;
 use self::match_calls::{CallWords, Fit, Listed, is_mutating_name, is_of_tool, matching};
 use self::sentences::{Sentence, sentences};
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::lexical;
@@ -433,6 +433,18 @@ fn quote(sentence: &Sentence) -> String {
     one_line(&shorten(&text, 200))
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    claimed_but_absent: u64,
+    present_but_unclaimed: u64,
+    arg_mismatch: u64,
+    claimed_after_error: u64,
+    failed: bool,
+    /// Whether a run said or did anything.
+    something: bool,
+}
+
 impl Gate for Narrative {
     const BLOCK: &'static str = "narrative";
     const SUMMARY: &'static str =
@@ -591,27 +603,39 @@ impl Gate for Narrative {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
-        let counts = [
-            "narrative.claimed_but_absent",
-            "narrative.present_but_unclaimed",
-            "narrative.arg_mismatch",
-            "narrative.claimed_after_error",
-        ];
-        let mut reach: Vec<(&'static str, Reach)> = counts
-            .into_iter()
-            .map(|target| (target, Reach::at_least(so_far.count(target))))
-            .collect();
-        let passed = "narrative.gate_passed";
-        reach.push((passed, Reach::between(0, so_far.count(passed))));
-        // Pooled over calls and claims, of which a run can have any number.
-        reach.push(("narrative.divergence_score", Reach::fraction(0.0, 1.0)));
-        let something = |run: &Run<'_>| {
-            !run.trace.tool_calls.is_empty() || run.trace.final_text().is_some_and(|text| !text.trim().is_empty())
-        };
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let divergence = score_narrative(run.trace, self, context.servers);
+        tally.claimed_but_absent += divergence.claimed_but_absent.len() as u64;
+        tally.present_but_unclaimed += divergence.present_but_unclaimed.len() as u64;
+        tally.arg_mismatch += divergence.arg_mismatch.len() as u64;
+        tally.claimed_after_error += divergence.claimed_after_error.len() as u64;
+        tally.failed |= !divergence.passes(self.max_divergence_score);
+        tally.something |= divergence.has_text || divergence.recorded_calls > 0;
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
         Outlook {
-            reach,
-            may_lack_evidence: !so_far.runs.iter().any(something),
+            reach: vec![
+                (
+                    "narrative.claimed_but_absent",
+                    Reach::at_least(tally.claimed_but_absent),
+                ),
+                (
+                    "narrative.present_but_unclaimed",
+                    Reach::at_least(tally.present_but_unclaimed),
+                ),
+                ("narrative.arg_mismatch", Reach::at_least(tally.arg_mismatch)),
+                (
+                    "narrative.claimed_after_error",
+                    Reach::at_least(tally.claimed_after_error),
+                ),
+                ("narrative.gate_passed", Reach::between(0, (!tally.failed).into())),
+                // Pooled over calls and claims, of which a run can have any number.
+                ("narrative.divergence_score", Reach::fraction(0.0, 1.0)),
+            ],
+            may_lack_evidence: !tally.something,
         }
     }
 }

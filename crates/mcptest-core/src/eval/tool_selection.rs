@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
+use super::outlook::{Imagined, Outlook, Reach, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -165,6 +165,17 @@ impl ToolSelection {
             })
             .collect()
     }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    selected: Steady,
+    over_budget: bool,
+    /// The most tokens that a run told.
+    largest: u64,
+    /// Whether a run did not tell its tokens.
+    untold: bool,
 }
 
 impl Gate for ToolSelection {
@@ -326,18 +337,26 @@ impl Gate for ToolSelection {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let figures: Vec<RunFigures> = so_far
-            .runs
-            .iter()
-            .map(|run| self.figures(so_far.context, run))
-            .collect();
-        let over_budget = figures.iter().any(|run| run.within_budget == Some(false));
-        let mut reach = self.rate_reach(Steady::of_runs(&figures, |run| run.selected), remaining, over_budget);
-        if so_far.figure("floor.tokens_max").is_some() {
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let figures = self.figures(context, run);
+        tally.selected.count_run(figures.selected);
+        tally.over_budget |= figures.within_budget == Some(false);
+        match figures.tokens {
+            Some(tokens) => tally.largest = tally.largest.max(tokens),
+            None => tally.untold = true,
+        }
+    }
+
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
+        let mut reach = self.rate_reach(tally.selected, remaining, tally.over_budget);
+        if tally.untold {
+            reach.push(("floor.tokens_median", Reach::Absent));
+            reach.push(("floor.tokens_max", Reach::Absent));
+        } else {
             // A later run may not tell its tokens, and then no figure is given for all.
-            let largest = so_far.count("floor.tokens_max");
-            reach.push(("floor.tokens_max", Reach::at_least(largest).or_absent()));
+            reach.push(("floor.tokens_max", Reach::at_least(tally.largest).or_absent()));
         }
         Outlook {
             reach,
@@ -345,20 +364,12 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
         // Under a cap, one run can break the floor.
         if self.max_total_tokens.is_some() {
             return None;
         }
-        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
-        let selected = Steady::of_runs(&figures, |run| run.selected).after(next);
-        Some(self.rate_reach(selected, remaining, false))
+        Some(self.rate_reach(tally.selected.after(next), remaining, false))
     }
 }
 
