@@ -53,4 +53,5 @@ mod stops;
 mod suites;
 mod support;
 mod teardown;
+mod through_proxy;
 mod tools;
