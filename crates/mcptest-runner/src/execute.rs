@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
-use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
@@ -76,6 +75,7 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     );
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
+        servers: suite.known_servers(),
         sessions,
         models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
@@ -186,10 +186,9 @@ struct Crew {
 async fn run_case(crew: &Arc<Crew>) -> Done {
     let Crew { stage, case, .. } = crew.as_ref();
     let mut finished: Vec<Finished> = Vec::new();
-    let servers = stage.suite.known_servers();
     let mut waves = match &stage.suite.tests[case.test] {
         Test::Agent(test) => Some(Waves::new(
-            bench(stage, &servers),
+            bench(stage),
             test,
             case.model.as_deref(),
             &case.label,
@@ -204,12 +203,16 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             break;
         }
         let first = made + 1;
-        let mut tasks = JoinSet::new();
-        for run in first..first + wave {
-            let crew = Arc::clone(crew);
-            tasks.spawn(async move { one_run(&crew, run).await });
-        }
-        let results = joined(tasks).await;
+        let results = if wave == 1 {
+            vec![one_run(crew, first).await]
+        } else {
+            let mut tasks = JoinSet::new();
+            for run in first..first + wave {
+                let crew = Arc::clone(crew);
+                tasks.spawn(async move { one_run(&crew, run).await });
+            }
+            joined(tasks).await
+        };
         let whole = results.iter().all(Option::is_some);
         let mut results: Vec<Finished> = results.into_iter().flatten().collect();
         results.sort_by_key(|one| one.run);
@@ -237,7 +240,7 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
         complete: true,
     };
     if crew.brake.is_set() {
-        let judged = judge_case(&bench(stage, &servers), stage, crew.index, case, done.clone());
+        let judged = judge_case(&bench(stage), stage, crew.index, case, done.clone());
         crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
     }
     done
@@ -276,7 +279,8 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         started.store(true, Ordering::Relaxed);
         stage.tell(Event::Started { name: name.clone() });
         let began = Instant::now();
-        let (trace, besides) = carry_out(crew, run, ending).await?;
+        // In a box of its own: thousands may wait, and only those that have begun need the room.
+        let (trace, besides) = Box::pin(carry_out(crew, run, ending)).await?;
         Ok(Finished {
             run,
             trace,
@@ -386,20 +390,17 @@ fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
             || judge::quality_gate(test, listed.as_ref()).verdict,
             |_| Verdict::Error,
         ),
-        (Test::Agent(test), _) => {
-            let servers = stage.suite.known_servers();
-            judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
-        }
+        (Test::Agent(test), _) => judge::RunOutcome::of(&bench(stage), test, &finished.trace).verdict(),
         (_, Besides::Assertions(assertions)) => judge::tool_verdict(error, assertions),
         _ => judge::verdict_of(error, &[]),
     }
 }
 
 /// What the judging step needs to know.
-fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
+fn bench(stage: &Stage) -> Bench<'_> {
     Bench {
         suite: &stage.suite.name,
-        servers,
+        servers: &stage.servers,
         prices: &stage.suite.prices,
         no_evidence: stage.suite.options.no_evidence,
         judges: stage.judges,
@@ -408,8 +409,7 @@ fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
 
 fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -> Report {
     let suite = &stage.suite;
-    let servers = suite.known_servers();
-    let bench = bench(stage, &servers);
+    let bench = bench(stage);
     let mut tests: Vec<TestReport> = Vec::new();
     let mut not_run = Vec::new();
     let mut timing = Timing::default();

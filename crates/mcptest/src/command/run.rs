@@ -135,7 +135,12 @@ impl<'a> Job<'a> {
             write_traces(&file.display().to_string(), &report, &redactor)?;
         }
         last_run::remember(&report, &redactor, args.many.rerun_failed.is_some(), output);
-        Ok(report.exit_code)
+        let exit_code = report.exit_code;
+        if !args.many.watch {
+            // The process is about to end, and takes everything with it at once.
+            std::mem::forget((report, selected));
+        }
+        Ok(exit_code)
     }
 }
 
