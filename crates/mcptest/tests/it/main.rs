@@ -44,6 +44,7 @@ mod mock;
 mod models;
 mod mutation;
 mod proxy;
+mod recorded;
 mod reports;
 mod scoring;
 mod servers;
