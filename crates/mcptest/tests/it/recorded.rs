@@ -14,7 +14,8 @@ agents:
     servers: [s]
     prompt: p
     script: [[{calls: [{tool: read}]}, {say: Done.}]]
-    expect: [{tool_results[0].structured_content.price: 1763258400}]
+    expect:
+      - tool_results[0].structured_content.price: 1763258400
 ";
 
 /// A server whose clock stands at this moment.
