@@ -5,6 +5,7 @@ use mcptest_core::expect::Assertion;
 use mcptest_core::judged::{self, Unjudged};
 use mcptest_core::prices::Prices;
 use mcptest_core::quality;
+use mcptest_core::redact;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{RunError, Verdict};
@@ -24,6 +25,10 @@ pub(crate) struct Bench<'a> {
     /// Whether judged assertions count; else they are skipped.
     pub judges: bool,
 }
+
+/// Why an expectation on a secret's own value does not hold.
+const MASKED: &str =
+    "a secret in it stands as `[redacted]`: runs that are recorded or replayed are judged without secrets";
 
 /// Why a test that expects nothing but opinions has nothing to go by.
 const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
@@ -55,7 +60,11 @@ impl RunOutcome {
         let seen = trace.observable();
         for expectation in &test.expect {
             let Some(judge) = expectation.judge() else {
-                let assertion = expectation.apply(&seen, None);
+                let mut assertion = expectation.apply(&seen, None);
+                if assertion.failed() && redact::is_masked(&assertion.actual) {
+                    let reason = assertion.reason.take().map(|reason| format!("{reason}; "));
+                    assertion.reason = Some(format!("{}{MASKED}", reason.unwrap_or_default()));
+                }
                 outcome.expectations_held = Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
                 outcome.assertions.push(assertion);
                 continue;

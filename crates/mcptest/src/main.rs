@@ -20,6 +20,7 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     end_servers_on_panic();
+    mcptest_http::use_proxies(secrets::proxies());
     let code = command::dispatch(&cli);
     ExitCode::from(u8::from(code))
 }
