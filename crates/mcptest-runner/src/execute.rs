@@ -389,6 +389,7 @@ fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
         prices: &stage.suite.prices,
         no_evidence: stage.suite.options.no_evidence,
         judges: stage.judges,
+        threads: 1,
     }
 }
 

@@ -26,6 +26,7 @@ mod snapshots;
 mod stage;
 mod tool_call;
 mod tool_list;
+mod trace_file;
 mod turns;
 mod waves;
 
@@ -45,3 +46,4 @@ pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
 pub use shard::{ShardOf, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
+pub use trace_file::{TraceFileError, read_traces};
