@@ -9,6 +9,7 @@ mod cli;
 mod command;
 mod failure;
 mod output;
+mod panics;
 mod secrets;
 mod signals;
 mod suites;
@@ -19,16 +20,6 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    end_servers_on_panic();
-    let code = command::dispatch(&cli);
+    let code = panics::guarded(|| command::dispatch(&cli));
     ExitCode::from(u8::from(code))
-}
-
-/// A panic is a bug of ours, and must not leave somebody's server processes behind.
-fn end_servers_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        mcptest_runner::kill_all();
-        report(info);
-    }));
 }

@@ -23,7 +23,7 @@ use self::select::Planned;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output, Reporter};
-use crate::{secrets, suites};
+use crate::{panics, secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
     let job = Job::new(args, output)?;
@@ -119,13 +119,17 @@ impl<'a> Job<'a> {
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(&redactor),
-                on_event: progress.listener(),
+                on_event: panics::provoked(progress.listener()),
             };
             let report = run_all(&selected.planned, &settings).await;
             progress.clear();
             Ok::<_, String>(report)
         })?;
         report.shard = selected.shard_of(&report);
+        if panics::happened() {
+            // Nobody interrupted it.
+            report.exit_code = ExitCode::CouldNotRun;
+        }
         if args.report.no_timing {
             report.timing = None;
         }

@@ -43,6 +43,7 @@ mod many;
 mod mock;
 mod models;
 mod mutation;
+mod panics;
 mod proxy;
 mod reports;
 mod scoring;
