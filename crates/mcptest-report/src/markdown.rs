@@ -27,6 +27,28 @@ pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', "\\|")
 }
 
+/// Text that stays text outside of code.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for character in one_line(text).chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // No mention, no issue link.
+            '@' => out.push_str("&#64;"),
+            '#' => out.push_str("&#35;"),
+            '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '~' | '!' => {
+                out.push('\\');
+                out.push(character);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 /// A page that does not outgrow its bounds, and says what it left out.
 pub(crate) struct Bounded {
     text: String,
@@ -101,6 +123,14 @@ mod tests {
         assert_eq!(code(""), "`  `");
         assert_eq!(code("<img>@you #1\n\u{1b}[0m"), "`<img>@you #1\\n\\u{1b}[0m`");
         assert!(code(&"x".repeat(10_000)).chars().count() < 210);
+    }
+
+    #[test]
+    fn plain_text_stays_plain() {
+        assert_eq!(
+            plain("a|b <img> @all #1 `x`\n"),
+            "a\\|b &lt;img&gt; &#64;all &#35;1 \\`x\\`\\\\n"
+        );
     }
 
     #[test]

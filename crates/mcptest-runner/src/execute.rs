@@ -137,12 +137,7 @@ struct Done {
     complete: bool,
 }
 
-async fn execute(
-    stage: &Arc<Stage>,
-    cases: &[Case],
-    settings: &RunSettings,
-    cancel: &CancellationToken,
-) -> Vec<Done> {
+async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, cancel: &CancellationToken) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
     let mut tasks = JoinSet::new();

@@ -3,13 +3,14 @@
 //! This crate is the command line and nothing else: it reads the arguments and the environment, calls the library crates, and turns what
 //! comes back into text and exit codes.
 
-mod cassette_args;
 mod catalogs;
 mod cli;
 mod command;
 mod failure;
+mod files;
 mod output;
 mod panics;
+mod recording;
 mod secrets;
 mod signals;
 mod suites;

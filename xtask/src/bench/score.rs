@@ -3,14 +3,12 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use mcptest_core::random::SplitMix64;
 use serde_json::{Value, json};
 
-use super::figures::{Bound, Options, Target, conclude, median, median_ratio};
+use super::figures::{Bound, Options, Target, conclude, median, median_ratio, time};
 use crate::workspace::{self, Profile};
 
 const TRACES: u64 = 20_000;
@@ -84,21 +82,6 @@ pub fn run(options: Options) -> Result<bool> {
         unit: "x",
     }];
     Ok(conclude(options, figures, &bounds))
-}
-
-/// From starting it to having seen its end, in milliseconds.
-fn time(argv: &[&Path]) -> Result<f64> {
-    let mut command = Command::new(argv[0]);
-    command
-        .args(&argv[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let began = Instant::now();
-    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
-    let taken = began.elapsed();
-    ensure!(status.success(), "{command:?}: {status}");
-    Ok(taken.as_secs_f64() * 1000.0)
 }
 
 /// So many runs of one test, a line each, as agents leave them: calls with results, some prose, token counts. The same every time.

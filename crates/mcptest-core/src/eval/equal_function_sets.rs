@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
+use super::outlook::{Ahead, Outlook, Reach, Reaches, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -242,21 +242,21 @@ impl Gate for EqualFunctionSets {
     const SUMMARY: &'static str =
         "Precision, recall and F1 of tool selection against classes of interchangeable tools.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "tool_selection.f1",
-            unit: Unit::Percent,
-            doc: "Harmonic mean of precision and recall.",
-        },
-        TargetInfo {
-            name: "tool_selection.precision",
-            unit: Unit::Percent,
-            doc: "Of the tools chosen, how many were on target.",
-        },
-        TargetInfo {
-            name: "tool_selection.recall",
-            unit: Unit::Percent,
-            doc: "Of the capabilities needed, how many were reached.",
-        },
+        TargetInfo::new(
+            "tool_selection.f1",
+            Unit::Percent,
+            "Harmonic mean of precision and recall.",
+        ),
+        TargetInfo::new(
+            "tool_selection.precision",
+            Unit::Percent,
+            "Of the tools chosen, how many were on target.",
+        ),
+        TargetInfo::new(
+            "tool_selection.recall",
+            Unit::Percent,
+            "Of the capabilities needed, how many were reached.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -346,17 +346,9 @@ impl Gate for EqualFunctionSets {
         }
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        let counts = count_runs(&self.classes, context, runs);
-        let classes = self.classes.len() as u64;
-        let recall = Steady::recall(counts, classes, runs.len() as u64)?;
-        Some(vec![("tool_selection.recall", recall.after(next).reach(remaining))])
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
+        let recall = ahead.recall(&self.classes)?;
+        Some(vec![("tool_selection.recall", ahead.reach(recall))])
     }
 }
 

@@ -180,31 +180,27 @@ impl Gate for GoldenPath {
     const BLOCK: &'static str = "golden_path";
     const SUMMARY: &'static str = "Extra steps, backtracks and repeats against an ideal sequence of calls.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "golden_path.penalty",
-            unit: Unit::Fraction,
-            doc: "1 / (1 + 0.5 * waste) of the most wasteful run.",
-        },
-        TargetInfo {
-            name: "golden_path.passed",
-            unit: Unit::Flag,
-            doc: "1 if no run has penalized waste.",
-        },
-        TargetInfo {
-            name: "golden_path.extra_steps",
-            unit: Unit::Count,
-            doc: "Calls beyond the golden path's length, over all runs.",
-        },
-        TargetInfo {
-            name: "golden_path.backtracks",
-            unit: Unit::Count,
-            doc: "Returns to a tool used earlier, over all runs.",
-        },
-        TargetInfo {
-            name: "golden_path.repeated_tools",
-            unit: Unit::Count,
-            doc: "Calls of the tool called just before, over all runs.",
-        },
+        TargetInfo::new(
+            "golden_path.penalty",
+            Unit::Fraction,
+            "1 / (1 + 0.5 * waste) of the most wasteful run.",
+        ),
+        TargetInfo::new("golden_path.passed", Unit::Flag, "1 if no run has penalized waste."),
+        TargetInfo::new(
+            "golden_path.extra_steps",
+            Unit::Count,
+            "Calls beyond the golden path's length, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.backtracks",
+            Unit::Count,
+            "Returns to a tool used earlier, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.repeated_tools",
+            Unit::Count,
+            "Calls of the tool called just before, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -332,8 +328,6 @@ impl Gate for GoldenPath {
         let penalized = self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
         let lowest_flag = u64::from(!penalized);
         let penalty = so_far.figure("golden_path.penalty").and_then(serde_json::Value::as_f64);
-        let nothing_called = so_far.runs.iter().all(|run| run.trace.tool_calls.is_empty());
-        let count = |target| (target, Reach::at_least(so_far.count(target)));
         Outlook {
             reach: vec![
                 (
@@ -344,11 +338,11 @@ impl Gate for GoldenPath {
                     "golden_path.passed",
                     Reach::between(lowest_flag, so_far.count("golden_path.passed")),
                 ),
-                count("golden_path.extra_steps"),
-                count("golden_path.backtracks"),
-                count("golden_path.repeated_tools"),
+                so_far.grows("golden_path.extra_steps"),
+                so_far.grows("golden_path.backtracks"),
+                so_far.grows("golden_path.repeated_tools"),
             ],
-            may_lack_evidence: nothing_called && !self.asks_for_no_calls(),
+            may_lack_evidence: so_far.nothing_called() && !self.asks_for_no_calls(),
         }
     }
 }

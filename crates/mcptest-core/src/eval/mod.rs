@@ -42,7 +42,7 @@ use crate::tool_id::KnownServers;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 
-use outlook::{Imagined, Outlook, Reach, SoFar};
+use outlook::{Ahead, Outlook, Reaches, SoFar};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -70,6 +70,14 @@ pub struct TargetInfo {
     pub unit: Unit,
     /// One line for docs.
     pub doc: &'static str,
+}
+
+impl TargetInfo {
+    /// One of a gate's list.
+    #[must_use]
+    pub const fn new(name: &'static str, unit: Unit, doc: &'static str) -> Self {
+        Self { name, unit, doc }
+    }
 }
 
 /// What a figure counts.
@@ -193,14 +201,8 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 
     /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
     /// for other gates, of which a single run may decide.
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        let _ = (context, runs, next, remaining);
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
+        let _ = ahead;
         None
     }
 }
@@ -324,13 +326,7 @@ trait Scorer: Send + Sync {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
     fn expectations(&self) -> &[Expectation];
     fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook;
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>>;
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches>;
 }
 
 struct Loaded<G> {
@@ -351,14 +347,8 @@ impl<G: Gate> Scorer for Loaded<G> {
         self.block.outlook(so_far, remaining)
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        self.block.imagine(context, runs, next, remaining)
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
+        self.block.imagine(ahead)
     }
 }
 

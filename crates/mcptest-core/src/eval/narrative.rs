@@ -84,7 +84,7 @@ use self::arguments::{Matched, mismatches};
 use self::claims::Claim;
 use self::match_calls::{CallWords, Fit, Listed, is_mutating_name, is_of_tool, matching};
 use self::sentences::{Sentence, sentences};
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach, Reaches, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::lexical;
@@ -438,36 +438,32 @@ impl Gate for Narrative {
     const SUMMARY: &'static str =
         "Whether the closing message claims only what the calls show, and mentions what they did.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "narrative.divergence_score",
-            unit: Unit::Fraction,
-            doc: "Flagged items over recorded calls plus claimed actions; higher is worse.",
-        },
-        TargetInfo {
-            name: "narrative.claimed_but_absent",
-            unit: Unit::Count,
-            doc: "Claimed actions that no call can be.",
-        },
-        TargetInfo {
-            name: "narrative.present_but_unclaimed",
-            unit: Unit::Count,
-            doc: "Calls that the message never mentions.",
-        },
-        TargetInfo {
-            name: "narrative.arg_mismatch",
-            unit: Unit::Count,
-            doc: "Stated values that no matching call has.",
-        },
-        TargetInfo {
-            name: "narrative.gate_passed",
-            unit: Unit::Flag,
-            doc: "1 if every run passes the gate.",
-        },
-        TargetInfo {
-            name: "narrative.claimed_after_error",
-            unit: Unit::Count,
-            doc: "Claimed actions whose calls all failed.",
-        },
+        TargetInfo::new(
+            "narrative.divergence_score",
+            Unit::Fraction,
+            "Flagged items over recorded calls plus claimed actions; higher is worse.",
+        ),
+        TargetInfo::new(
+            "narrative.claimed_but_absent",
+            Unit::Count,
+            "Claimed actions that no call can be.",
+        ),
+        TargetInfo::new(
+            "narrative.present_but_unclaimed",
+            Unit::Count,
+            "Calls that the message never mentions.",
+        ),
+        TargetInfo::new(
+            "narrative.arg_mismatch",
+            Unit::Count,
+            "Stated values that no matching call has.",
+        ),
+        TargetInfo::new("narrative.gate_passed", Unit::Flag, "1 if every run passes the gate."),
+        TargetInfo::new(
+            "narrative.claimed_after_error",
+            Unit::Count,
+            "Claimed actions whose calls all failed.",
+        ),
     ];
     // The ceiling is a field of the block, so it holds beside written expectations; `defaults` looks at both.
     const DEFAULTS_ALWAYS: bool = true;
@@ -598,12 +594,8 @@ impl Gate for Narrative {
             "narrative.arg_mismatch",
             "narrative.claimed_after_error",
         ];
-        let mut reach: Vec<(&'static str, Reach)> = counts
-            .into_iter()
-            .map(|target| (target, Reach::at_least(so_far.count(target))))
-            .collect();
-        let passed = "narrative.gate_passed";
-        reach.push((passed, Reach::between(0, so_far.count(passed))));
+        let mut reach: Reaches = counts.into_iter().map(|target| so_far.grows(target)).collect();
+        reach.push(so_far.may_be_lost("narrative.gate_passed"));
         // Pooled over calls and claims, of which a run can have any number.
         reach.push(("narrative.divergence_score", Reach::fraction(0.0, 1.0)));
         let something = |run: &Run<'_>| {

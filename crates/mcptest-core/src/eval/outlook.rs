@@ -8,6 +8,7 @@
 
 use serde_json::{Number, Value};
 
+use super::equal_function_sets::{Class, count_runs};
 use super::{Context, LoadedGate, Run, Score};
 use crate::expect::Expectation;
 use crate::percent;
@@ -90,11 +91,14 @@ fn number(value: f64) -> Number {
     Number::from_f64(value).unwrap_or_else(|| 0.into())
 }
 
+/// What figures can be in the end, by target.
+pub type Reaches = Vec<(&'static str, Reach)>;
+
 /// What a gate's figures can be in the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
     /// By target. One that is not listed can become anything.
-    pub reach: Vec<(&'static str, Reach)>,
+    pub reach: Reaches,
     /// Whether the gate may find in the end that there was nothing to judge.
     pub may_lack_evidence: bool,
 }
@@ -121,6 +125,24 @@ pub struct SoFar<'a> {
 }
 
 impl SoFar<'_> {
+    /// The reach of a count over all runs: further ones only add to it.
+    #[must_use]
+    pub fn grows(&self, target: &'static str) -> (&'static str, Reach) {
+        (target, Reach::at_least(self.count(target)))
+    }
+
+    /// The reach of a flag that every run must earn: once lost, it stays lost.
+    #[must_use]
+    pub fn may_be_lost(&self, target: &'static str) -> (&'static str, Reach) {
+        (target, Reach::between(0, self.count(target)))
+    }
+
+    /// Whether no run made a call.
+    #[must_use]
+    pub fn nothing_called(&self) -> bool {
+        self.runs.iter().all(|run| run.trace.tool_calls.is_empty())
+    }
+
     /// A whole figure of the score; 0 if it is none.
     #[must_use]
     pub fn count(&self, target: &str) -> u64 {
@@ -132,6 +154,33 @@ impl SoFar<'_> {
     pub fn figure(&self, target: &str) -> Option<&Value> {
         let found = self.score.values.iter().find(|(name, _)| *name == target);
         found.map(|(_, value)| value).filter(|value| !value.is_null())
+    }
+}
+
+/// The runs that were judged so far, certain runs to come, and how many may come after them.
+#[derive(Debug, Clone, Copy)]
+pub struct Ahead<'a> {
+    /// What scoring needs besides the runs.
+    pub context: &'a Context<'a>,
+    /// Those that were judged.
+    pub runs: &'a [Run<'a>],
+    /// Those that are certain to come.
+    pub next: Imagined,
+    /// How many may come after them.
+    pub remaining: u64,
+}
+
+impl Ahead<'_> {
+    /// Where a pooled percent can be in the end.
+    #[must_use]
+    pub fn reach(&self, so_far: Steady) -> Reach {
+        so_far.after(self.next).reach(self.remaining)
+    }
+
+    /// The recall so far, if it is one that runs move steadily.
+    pub(super) fn recall(&self, classes: &[Class]) -> Option<Steady> {
+        let counts = count_runs(classes, self.context, self.runs);
+        Steady::recall(counts, classes.len() as u64, self.runs.len() as u64)
     }
 }
 
@@ -261,11 +310,15 @@ impl LoadedGate {
             let mut passes = u64::MAX;
             for good in [true, false] {
                 let foreseen = |runs_to_come: u64| {
-                    let imagined = Imagined {
-                        runs: runs_to_come,
-                        good,
-                    };
-                    let reach = self.scorer.imagine(context, runs, imagined, remaining - runs_to_come)?;
+                    let reach = self.scorer.imagine(&Ahead {
+                        context,
+                        runs,
+                        next: Imagined {
+                            runs: runs_to_come,
+                            good,
+                        },
+                        remaining: remaining - runs_to_come,
+                    })?;
                     find(expectation, &reach)?;
                     Some(foresee(expectation, &reach))
                 };

@@ -53,7 +53,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach, Reaches, SoFar};
 use super::{Context, Gate, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::Matcher;
@@ -314,36 +314,36 @@ impl Gate for Recovery {
     const SUMMARY: &'static str =
         "Whether the agent notices an injected dead tool in time and goes on, in virtual time.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "recovery.recovered",
-            unit: Unit::Flag,
-            doc: "1 if the agent went on after the fault, in every run.",
-        },
-        TargetInfo {
-            name: "recovery.clean_timeout",
-            unit: Unit::Flag,
-            doc: "1 if the fault was noticed within the detection budget, in every run.",
-        },
-        TargetInfo {
-            name: "recovery.passed",
-            unit: Unit::Flag,
-            doc: "1 if every run recovered within its budgets.",
-        },
-        TargetInfo {
-            name: "recovery.time_to_detection_ms",
-            unit: Unit::Milliseconds,
-            doc: "From the hung call to noticing it; the worst run's.",
-        },
-        TargetInfo {
-            name: "recovery.time_to_recovery_ms",
-            unit: Unit::Milliseconds,
-            doc: "From the hung call to going on; the worst run's.",
-        },
-        TargetInfo {
-            name: "recovery.user_visible_hang_ms",
-            unit: Unit::Milliseconds,
-            doc: "How long the user saw it hang; the worst run's.",
-        },
+        TargetInfo::new(
+            "recovery.recovered",
+            Unit::Flag,
+            "1 if the agent went on after the fault, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.clean_timeout",
+            Unit::Flag,
+            "1 if the fault was noticed within the detection budget, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.passed",
+            Unit::Flag,
+            "1 if every run recovered within its budgets.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_detection_ms",
+            Unit::Milliseconds,
+            "From the hung call to noticing it; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_recovery_ms",
+            Unit::Milliseconds,
+            "From the hung call to going on; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.user_visible_hang_ms",
+            Unit::Milliseconds,
+            "How long the user saw it hang; the worst run's.",
+        ),
     ];
     const DEFAULTS_ALWAYS: bool = true;
 
@@ -435,15 +435,12 @@ impl Gate for Recovery {
         let flags = ["recovery.recovered", "recovery.clean_timeout", passed];
         let times = ["recovery.time_to_detection_ms", "recovery.time_to_recovery_ms"];
         let hang = "recovery.user_visible_hang_ms";
-        let mut reach: Vec<(&'static str, Reach)> = flags
-            .into_iter()
-            .map(|flag| (flag, Reach::between(0, so_far.count(flag))))
-            .collect();
+        let mut reach: Reaches = flags.into_iter().map(|flag| so_far.may_be_lost(flag)).collect();
         reach.extend(times.into_iter().map(|time| match so_far.figure(time) {
             Some(_) => (time, Reach::at_least(so_far.count(time)).or_absent()),
             None => (time, Reach::Absent),
         }));
-        reach.push((hang, Reach::at_least(so_far.count(hang))));
+        reach.push(so_far.grows(hang));
         Outlook {
             reach,
             may_lack_evidence: true,

@@ -206,36 +206,28 @@ impl Gate for TokenEfficiency {
     const BLOCK: &'static str = "token_efficiency";
     const SUMMARY: &'static str = "Selection F1 with the price of each correct selection in tokens and dollars.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "token_efficiency.f1",
-            unit: Unit::Percent,
-            doc: "Selection F1.",
-        },
-        TargetInfo {
-            name: "token_efficiency.tool_surface_tokens",
-            unit: Unit::Tokens,
-            doc: "Tokens that describe the offered tools.",
-        },
-        TargetInfo {
-            name: "token_efficiency.correct_selections",
-            unit: Unit::Count,
-            doc: "True positives over all runs.",
-        },
-        TargetInfo {
-            name: "token_efficiency.cost",
-            unit: Unit::Dollars,
-            doc: "Dollars of all runs.",
-        },
-        TargetInfo {
-            name: "token_efficiency.tokens_per_correct",
-            unit: Unit::Tokens,
-            doc: "Tool-surface tokens per correct selection.",
-        },
-        TargetInfo {
-            name: "token_efficiency.cost_per_correct",
-            unit: Unit::Dollars,
-            doc: "Dollars per correct selection.",
-        },
+        TargetInfo::new("token_efficiency.f1", Unit::Percent, "Selection F1."),
+        TargetInfo::new(
+            "token_efficiency.tool_surface_tokens",
+            Unit::Tokens,
+            "Tokens that describe the offered tools.",
+        ),
+        TargetInfo::new(
+            "token_efficiency.correct_selections",
+            Unit::Count,
+            "True positives over all runs.",
+        ),
+        TargetInfo::new("token_efficiency.cost", Unit::Dollars, "Dollars of all runs."),
+        TargetInfo::new(
+            "token_efficiency.tokens_per_correct",
+            Unit::Tokens,
+            "Tool-surface tokens per correct selection.",
+        ),
+        TargetInfo::new(
+            "token_efficiency.cost_per_correct",
+            Unit::Dollars,
+            "Dollars per correct selection.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {

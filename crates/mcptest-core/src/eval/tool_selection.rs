@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
+use super::outlook::{Ahead, Outlook, Reach, Reaches, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -83,6 +83,10 @@ struct RunFigures {
 }
 
 impl ToolSelection {
+    fn all_figures(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Vec<RunFigures> {
+        runs.iter().map(|run| self.figures(context, run)).collect()
+    }
+
     fn figures(&self, context: &Context<'_>, run: &Run<'_>) -> RunFigures {
         let calls = &run.trace.tool_calls;
         let tokens = run.trace.total_tokens();
@@ -126,7 +130,7 @@ impl ToolSelection {
     }
 
     /// What the rates and the floor can still become. With a cap, a later run may exceed it or not tell its tokens, so only a breach is certain.
-    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Vec<(&'static str, Reach)> {
+    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Reaches {
         let mut reach = vec![("floor.selection_rate", selected.reach(remaining))];
         let capped = self.max_total_tokens.is_some();
         if !capped {
@@ -172,31 +176,19 @@ impl Gate for ToolSelection {
     const SUMMARY: &'static str =
         "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "floor.selection_rate",
-            unit: Unit::Percent,
-            doc: "Runs that selected the tool.",
-        },
-        TargetInfo {
-            name: "floor.pass_hat_k",
-            unit: Unit::Percent,
-            doc: "Runs that selected the tool within the token cap (the plain fraction).",
-        },
-        TargetInfo {
-            name: "floor.tokens_median",
-            unit: Unit::Tokens,
-            doc: "Median of the runs' total tokens.",
-        },
-        TargetInfo {
-            name: "floor.tokens_max",
-            unit: Unit::Tokens,
-            doc: "Largest of the runs' total tokens.",
-        },
-        TargetInfo {
-            name: "floor.passed",
-            unit: Unit::Flag,
-            doc: "1 if the rate is met and every run is within the cap.",
-        },
+        TargetInfo::new("floor.selection_rate", Unit::Percent, "Runs that selected the tool."),
+        TargetInfo::new(
+            "floor.pass_hat_k",
+            Unit::Percent,
+            "Runs that selected the tool within the token cap (the plain fraction).",
+        ),
+        TargetInfo::new("floor.tokens_median", Unit::Tokens, "Median of the runs' total tokens."),
+        TargetInfo::new("floor.tokens_max", Unit::Tokens, "Largest of the runs' total tokens."),
+        TargetInfo::new(
+            "floor.passed",
+            Unit::Flag,
+            "1 if the rate is met and every run is within the cap.",
+        ),
     ];
     const DEFAULTS_ALWAYS: bool = true;
 
@@ -220,7 +212,7 @@ impl Gate for ToolSelection {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
+        let figures = self.all_figures(context, runs);
         let total = figures.len() as u64;
         let count = |fits: &dyn Fn(&RunFigures) -> bool| figures.iter().filter(|run| fits(run)).count() as u64;
         let selected = count(&|run| run.selected);
@@ -327,11 +319,7 @@ impl Gate for ToolSelection {
     const DECIDES_EARLY: bool = true;
 
     fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let figures: Vec<RunFigures> = so_far
-            .runs
-            .iter()
-            .map(|run| self.figures(so_far.context, run))
-            .collect();
+        let figures = self.all_figures(so_far.context, so_far.runs);
         let over_budget = figures.iter().any(|run| run.within_budget == Some(false));
         let mut reach = self.rate_reach(Steady::of_runs(&figures, |run| run.selected), remaining, over_budget);
         if so_far.figure("floor.tokens_max").is_some() {
@@ -345,20 +333,14 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
         // Under a cap, one run can break the floor.
         if self.max_total_tokens.is_some() {
             return None;
         }
-        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
-        let selected = Steady::of_runs(&figures, |run| run.selected).after(next);
-        Some(self.rate_reach(selected, remaining, false))
+        let figures = self.all_figures(ahead.context, ahead.runs);
+        let selected = Steady::of_runs(&figures, |run| run.selected).after(ahead.next);
+        Some(self.rate_reach(selected, ahead.remaining, false))
     }
 }
 

@@ -91,7 +91,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, SoFar};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -253,16 +253,16 @@ impl Gate for Trajectory {
     const BLOCK: &'static str = "trajectory";
     const SUMMARY: &'static str = "The expected calls with their arguments, lined up against the recorded ones.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "trajectory.passed",
-            unit: Unit::Flag,
-            doc: "1 if every run is as expected under the mode.",
-        },
-        TargetInfo {
-            name: "trajectory.mismatch_count",
-            unit: Unit::Count,
-            doc: "Expected calls that are missing, and calls too many, over all runs.",
-        },
+        TargetInfo::new(
+            "trajectory.passed",
+            Unit::Flag,
+            "1 if every run is as expected under the mode.",
+        ),
+        TargetInfo::new(
+            "trajectory.mismatch_count",
+            Unit::Count,
+            "Expected calls that are missing, and calls too many, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -369,19 +369,12 @@ impl Gate for Trajectory {
         if so_far.figure("trajectory.passed").is_none() {
             return Outlook::default();
         }
-        let nothing_called = so_far.runs.iter().all(|run| run.trace.tool_calls.is_empty());
         Outlook {
             reach: vec![
-                (
-                    "trajectory.passed",
-                    Reach::between(0, so_far.count("trajectory.passed")),
-                ),
-                (
-                    "trajectory.mismatch_count",
-                    Reach::at_least(so_far.count("trajectory.mismatch_count")),
-                ),
+                so_far.may_be_lost("trajectory.passed"),
+                so_far.grows("trajectory.mismatch_count"),
             ],
-            may_lack_evidence: nothing_called && !self.calls.is_empty(),
+            may_lack_evidence: so_far.nothing_called() && !self.calls.is_empty(),
         }
     }
 }

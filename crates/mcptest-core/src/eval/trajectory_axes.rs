@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, SoFar, Steady};
+use super::outlook::{Ahead, Outlook, Reaches, SoFar, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -178,16 +178,16 @@ impl Gate for TrajectoryAxes {
     const BLOCK: &'static str = "trajectory_axes";
     const SUMMARY: &'static str = "Data-flow and order constraints between calls, and nothing else about them.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "trajectory.dependency_satisfaction",
-            unit: Unit::Percent,
-            doc: "Declared dependencies that held, over all runs.",
-        },
-        TargetInfo {
-            name: "trajectory.order_satisfaction",
-            unit: Unit::Percent,
-            doc: "Declared order constraints that held, over all runs.",
-        },
+        TargetInfo::new(
+            "trajectory.dependency_satisfaction",
+            Unit::Percent,
+            "Declared dependencies that held, over all runs.",
+        ),
+        TargetInfo::new(
+            "trajectory.order_satisfaction",
+            Unit::Percent,
+            "Declared order constraints that held, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -286,20 +286,11 @@ impl Gate for TrajectoryAxes {
         }
     }
 
-    fn imagine(
-        &self,
-        context: &Context<'_>,
-        runs: &[Run<'_>],
-        next: Imagined,
-        remaining: u64,
-    ) -> Option<Vec<(&'static str, Reach)>> {
-        let [dependencies, order] = self.steady(context, runs);
+    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
+        let [dependencies, order] = self.steady(ahead.context, ahead.runs);
         Some(vec![
-            (
-                "trajectory.dependency_satisfaction",
-                dependencies.after(next).reach(remaining),
-            ),
-            ("trajectory.order_satisfaction", order.after(next).reach(remaining)),
+            ("trajectory.dependency_satisfaction", ahead.reach(dependencies)),
+            ("trajectory.order_satisfaction", ahead.reach(order)),
         ])
     }
 }

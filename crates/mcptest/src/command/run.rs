@@ -91,10 +91,7 @@ impl<'a> Job<'a> {
         }
         let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
         let redactor = Redactor::new(declared.chain(secrets::of_environment()));
-        let filter = Filter {
-            names: args.filter.filter.clone(),
-            tags: args.filter.tag.clone(),
-        };
+        let filter = Filter::from(&args.filter);
         let planned: Vec<Planned> = suites
             .into_iter()
             .map(|suite| Planned {
@@ -170,7 +167,7 @@ fn load_all(
     for file in files {
         match suites::load_with(file, Purpose::Run, models) {
             Ok(Loaded { suite, warnings, files }) => {
-                warn(&warnings, output);
+                output.problems(&warnings);
                 inputs.extend(files);
                 suites.push(Arc::new(suite));
             }
@@ -180,7 +177,7 @@ fn load_all(
     if problems.is_empty() {
         return Some(suites);
     }
-    output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
+    output.problems(&Diagnostics(problems));
     None
 }
 
@@ -245,13 +242,6 @@ fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
         });
     }
     Ok(())
-}
-
-/// Warnings of a suite that works.
-pub fn warn(warnings: &Diagnostics, output: &Output) {
-    if !warnings.0.is_empty() {
-        output.talk(warnings.render(output.talk_style().colour).trim_end());
-    }
 }
 
 /// The lines that gates have for standard error, whatever the reporter.

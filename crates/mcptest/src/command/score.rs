@@ -7,7 +7,7 @@ use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{Filter, ScoreSettings};
 use mcptest_suite::Purpose;
 
-use super::run::{talk_of, warn};
+use super::run::talk_of;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -16,14 +16,11 @@ use crate::{secrets, suites};
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
     let loaded = suites::load_one(&args.suite, Purpose::Score)?;
-    warn(&loaded.warnings, output);
+    output.problems(&loaded.warnings);
     let traces = read_all(&args.trace)?;
     let settings = ScoreSettings {
         test: args.test.clone(),
-        filter: Filter {
-            names: args.filter.filter.clone(),
-            tags: args.filter.tag.clone(),
-        },
+        filter: Filter::from(&args.filter),
         no_judges: args.no_judges,
     };
     let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
