@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{DoctorReport, percent};
-use crate::markdown::plain;
+use crate::markdown::{cell, plain, sentence};
 
 /// Rows of a table of prices; the rest is summed up.
 const MOST_ROWS: usize = 20;
@@ -14,7 +14,7 @@ pub(super) fn render(report: &DoctorReport) -> String {
     for server in &report.servers {
         let _ = writeln!(out, "## {}\n", plain(&server.name));
         if let Some(error) = &server.error {
-            let _ = writeln!(out, "Does not start: {}\n", plain(&error.message));
+            let _ = writeln!(out, "Does not start: {}\n", sentence(&error.message));
             continue;
         }
         if let Some(revision) = &server.revision {
@@ -29,7 +29,12 @@ pub(super) fn render(report: &DoctorReport) -> String {
             report.context_window
         );
         for problem in &server.problems {
-            let _ = writeln!(out, "- **{}**: {}", problem.severity.as_str(), plain(&problem.message));
+            let _ = writeln!(
+                out,
+                "- **{}**: {}",
+                problem.severity.as_str(),
+                sentence(&problem.message)
+            );
         }
         if !server.tools.is_empty() {
             if !server.problems.is_empty() {
@@ -42,7 +47,7 @@ pub(super) fn render(report: &DoctorReport) -> String {
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {} | {} |",
-                plain(&tool.name),
+                cell(&tool.name),
                 price.name,
                 price.description,
                 price.schema,
@@ -69,10 +74,10 @@ pub(super) fn render(report: &DoctorReport) -> String {
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {} |",
-                plain(&finding.tool),
+                cell(&finding.tool),
                 finding.rule.as_deref().unwrap_or_default(),
                 finding.severity.as_str(),
-                plain(&finding.message)
+                sentence(&finding.message)
             );
         }
     }

@@ -39,6 +39,7 @@ mod examples;
 mod golden;
 mod http;
 mod judges;
+mod mangled;
 mod many;
 mod mock;
 mod models;
