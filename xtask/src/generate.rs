@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use mcptest_core::trace::Trace;
+use mcptest_yaml::fits::Shapes;
 
 use crate::workspace::{self, Profile};
 
@@ -34,6 +35,10 @@ pub fn check() -> Result<()> {
 
 fn all() -> Result<Vec<Generated>> {
     let mut files = schemas();
+    files.push(Generated {
+        path: "crates/mcptest-suite/src/shape_table.rs".to_owned(),
+        text: crate::shape_table::source(&Shapes::of(&mcptest_suite::suite_schema())),
+    });
     files.extend(crate::gate_pages::pages()?);
     files.push(Generated {
         path: "docs/reference/cli.md".to_owned(),

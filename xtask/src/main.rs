@@ -12,6 +12,7 @@ mod e2e;
 mod gate_pages;
 mod generate;
 mod public_traces;
+mod shape_table;
 mod workspace;
 
 use std::process::ExitCode;

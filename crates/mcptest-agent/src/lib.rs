@@ -10,6 +10,6 @@ mod model;
 mod offer;
 mod run;
 
-pub use model::{AssistantTurn, Future, Message, Model, ModelCall, Request, ToolReply, Tools, Usage};
+pub use model::{AssistantTurn, Future, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage};
 pub use offer::{Offer, OfferedTool};
 pub use run::{Task, run};

@@ -42,7 +42,7 @@ pub enum Message {
 pub struct AssistantTurn {
     /// The text; may be empty.
     pub text: String,
-    /// The calls, in order. None ends the run.
+    /// The calls, in order. None ends the run, unless the turn is only paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ModelCall>,
     /// What it cost, if the provider says so.
@@ -51,10 +51,48 @@ pub struct AssistantTurn {
     /// Why the model stopped, in the provider's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
+    /// The same in a word that all providers share.
+    #[serde(default, skip_serializing_if = "TurnEnd::is_finished")]
+    pub end: TurnEnd,
     /// The turn as the provider sent it, block by block. Sent back unchanged in the next request: signatures of hidden reasoning and blocks that
     /// we do not know would be lost otherwise. A built-in model has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<Value>,
+}
+
+/// How a turn came to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model had nothing more to say.
+    #[default]
+    Finished,
+    /// The provider took a break in a long turn: it wants the turn back as it is, and goes on with it.
+    Paused,
+    /// The model was cut off: it had written as many tokens as it may.
+    OutOfTokens,
+    /// A filter of the provider, or the model's own refusal, kept the rest back.
+    Withheld,
+    /// The model tried a call that the provider could not read.
+    MalformedCall,
+}
+
+impl TurnEnd {
+    fn is_finished(&self) -> bool {
+        *self == Self::Finished
+    }
+
+    /// Why a run that ends with such a turn ended, as its trace says it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            // A run in which a paused turn is the last has no turn left.
+            Self::Finished | Self::Paused => "end",
+            Self::OutOfTokens => "max_tokens",
+            Self::Withheld => "withheld",
+            Self::MalformedCall => "malformed_call",
+        }
+    }
 }
 
 /// A call as the model made it.

@@ -4,7 +4,7 @@ use mcptest_core::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
 use mcptest_core::verdict::RunError;
 use serde_json::{Map, Value};
 
-use crate::model::{AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, Usage};
+use crate::model::{AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage};
 use crate::offer::Offer;
 
 /// What one run is about.
@@ -40,7 +40,12 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         };
         recorder.turn(&turn);
         if turn.calls.is_empty() {
-            return recorder.ended(turn.text);
+            if turn.end == TurnEnd::Paused {
+                // It counts as a turn: a provider that pauses for ever ends like a model that never does.
+                messages.push(Message::Assistant(turn));
+                continue;
+            }
+            return recorder.ended(turn);
         }
         let mut results = Vec::new();
         for call in &turn.calls {
@@ -161,10 +166,11 @@ impl Recorder {
         });
     }
 
-    fn ended(mut self, text: String) -> Trace {
-        // A model that ends without a word has given no answer.
-        self.trace.final_response = Some(text).filter(|text| !text.is_empty());
-        self.finish("end")
+    fn ended(mut self, turn: AssistantTurn) -> Trace {
+        // A model that ends without a word, or in the middle of one, has given no answer.
+        let answered = turn.end == TurnEnd::Finished && !turn.text.is_empty();
+        self.trace.final_response = answered.then_some(turn.text);
+        self.finish(turn.end.word())
     }
 
     fn out_of_turns(self) -> Trace {
@@ -336,6 +342,52 @@ mod tests {
         assert_eq!(trace.tool_results.len(), 2);
         assert_eq!(trace.final_response, None);
         assert_eq!(trace.extra["stop_reason"], "max_turns");
+    }
+
+    fn ends(text: &str, end: TurnEnd) -> Result<AssistantTurn, RunError> {
+        let turn = says(text, vec![]);
+        turn.map(|turn| AssistantTurn { end, ..turn })
+    }
+
+    #[tokio::test]
+    async fn a_paused_turn_goes_on_and_counts() {
+        let turns = || {
+            vec![
+                ends("Looking.", TurnEnd::Paused),
+                says("", vec![call("get", json!({}))]),
+                ends("Still.", TurnEnd::Paused),
+                says("Done.", vec![]),
+            ]
+        };
+        let (trace, fed) = play(&["s"], 10, turns()).await;
+        assert_eq!(trace.final_response.as_deref(), Some("Done."));
+        assert_eq!((fed.len(), trace.tool_calls[0].turn), (1, Some(2)));
+        assert_eq!(trace.extra["stop_reason"], "end");
+        assert_eq!(trace.total_tokens(), Some(60), "every request costs");
+        let (trace, _) = play(&["s"], 3, turns()).await;
+        assert_eq!(trace.extra["stop_reason"], "max_turns");
+        assert_eq!(trace.final_response, None);
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_is_not_whole_is_no_answer() {
+        for (end, word) in [
+            (TurnEnd::OutOfTokens, "max_tokens"),
+            (TurnEnd::Withheld, "withheld"),
+            (TurnEnd::MalformedCall, "malformed_call"),
+        ] {
+            let (trace, _) = play(&["s"], 10, vec![ends("The answer is", end)]).await;
+            assert_eq!(trace.error, None, "it is evidence");
+            assert_eq!(trace.final_response, None);
+            assert_eq!(trace.extra["stop_reason"], word);
+        }
+        // Whole calls of such a turn are carried out.
+        let cut = says("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
+            end: TurnEnd::OutOfTokens,
+            ..turn
+        });
+        let (trace, _) = play(&["s"], 10, vec![cut, says("Done.", vec![])]).await;
+        assert_eq!(trace.final_response.as_deref(), Some("Done."));
     }
 
     #[tokio::test]

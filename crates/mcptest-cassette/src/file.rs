@@ -5,8 +5,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use mcptest_core::random::seed_of;
+use serde::Deserialize;
 
-use crate::format::Cassette;
+use crate::format::{Cassette, Marker, Version};
 
 /// A cassette larger than this is not read. Depth is bounded by the JSON reader (128 levels).
 pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
@@ -53,6 +54,33 @@ pub enum LoadError {
 /// # Errors
 /// That it is not there, cannot be read, is too large, or is no cassette, with the place.
 pub fn load(path: &Path) -> Result<Cassette, LoadError> {
+    parse(&path.display().to_string(), &read(path)?)
+}
+
+/// How long the recorded runs took, in milliseconds. Nothing if there is no whole cassette: whoever wants to know why loads it.
+#[must_use]
+pub fn durations(path: &Path) -> Option<Vec<u64>> {
+    /// Only what is needed: the rest of the file is skipped.
+    #[derive(Deserialize)]
+    struct Times {
+        #[expect(dead_code, reason = "read to refuse other files")]
+        format: Marker,
+        #[expect(dead_code, reason = "read to refuse other versions")]
+        version: Version,
+        planned: u32,
+        volatile: Vec<Time>,
+    }
+    #[derive(Deserialize)]
+    struct Time {
+        duration_ms: u64,
+    }
+    let times: Times = serde_json::from_slice(&read(path).ok()?).ok()?;
+    let whole = times.volatile.len() == usize::try_from(times.planned).ok()?;
+    whole.then(|| times.volatile.iter().map(|time| time.duration_ms).collect())
+}
+
+/// The bytes of a file, if they are not too many.
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let name = path.display().to_string();
     let fail = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::Missing { path: name.clone() },
@@ -72,8 +100,7 @@ pub fn load(path: &Path) -> Result<Cassette, LoadError> {
     if found.len() > MOST_BYTES {
         return Err(refused(format!("larger than {} MiB", MOST_BYTES >> 20)));
     }
-    let bytes = fs::read(path).map_err(fail)?;
-    parse(&name, &bytes)
+    fs::read(path).map_err(fail)
 }
 
 /// Reads the bytes of a cassette; `name` is for messages.

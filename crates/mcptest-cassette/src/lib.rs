@@ -34,7 +34,7 @@ mod verify;
 pub use compare::{Change, catalog_changes, changes};
 pub use diff::{CassetteDiff, diff};
 pub use digest::digest;
-pub use file::{LoadError, MOST_BYTES, find, is_partial, load, parse, partial_place, place, safe, write};
+pub use file::{LoadError, MOST_BYTES, durations, find, is_partial, load, parse, partial_place, place, safe, write};
 pub use format::{
     Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT, Fed, Marker,
     ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,

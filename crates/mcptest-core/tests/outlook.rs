@@ -7,7 +7,7 @@ mod support;
 
 use std::cmp::Ordering;
 
-use mcptest_core::eval::outlook::Reach;
+use mcptest_core::eval::outlook::{Reach, Watch};
 use mcptest_core::eval::{Context, GATES, LoadContext, LoadedGate, Run, find};
 use mcptest_core::json::compare_numbers;
 use mcptest_core::prices::Prices;
@@ -143,6 +143,32 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
+/// A gate that saw these runs.
+fn watched<'a>(gate: &'a LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> Watch<'a> {
+    let mut watch = gate.watch();
+    runs.iter().for_each(|run| watch.count(context, run));
+    watch
+}
+
+/// The number of runs after which a gate is decided: asked anew after each run, and as the program makes them, in waves.
+fn stops(gate: &LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> (usize, usize) {
+    let outstanding = |made: usize| (runs.len() - made) as u64;
+    let naive = (1..runs.len()).find(|made| {
+        watched(gate, context, &runs[..*made])
+            .decided(outstanding(*made))
+            .is_some()
+    });
+    let (mut watch, mut made) = (gate.watch(), 0);
+    while made < runs.len() && (made == 0 || watch.decided(outstanding(made)).is_none()) {
+        let wave = watch.least_further_runs(outstanding(made));
+        for run in &runs[made..made + wave as usize] {
+            watch.count(context, run);
+        }
+        made += wave as usize;
+    }
+    (naive.unwrap_or(runs.len()), made)
+}
+
 fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
     let loaded = load(gate, case.variant, &case.assertions);
     let context = Context {
@@ -162,8 +188,12 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
         })
         .collect();
     let outstanding = |made: usize| (runs.len() - made) as u64 + case.broken;
+    let (naive, in_waves) = stops(&loaded, &context, &runs);
+    prop_assert_eq!(naive, in_waves, "the program stops elsewhere");
     let end = loaded.judge(&context, &runs);
-    let outlook = loaded.outlook(&context, &runs[..case.cut], outstanding(case.cut));
+    // A gate that was asked after every run, as the program does, and one that is asked for the first time, must agree.
+    let anew = |made: usize| watched(&loaded, &context, &runs[..made]);
+    let outlook = anew(case.cut).outlook(outstanding(case.cut));
     for (name, reach) in &outlook.reach {
         prop_assert!(
             within(&end.values[*name], reach),
@@ -171,18 +201,31 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
             end.values[*name]
         );
     }
-    let decided = loaded.decided(&context, &runs[..case.cut], outstanding(case.cut));
+    let mut watch = loaded.watch();
+    for (run, made) in runs.iter().zip(1..) {
+        watch.count(&context, run);
+        if outstanding(made) > 0 {
+            let asked_always = watch.decided(outstanding(made));
+            prop_assert_eq!(
+                asked_always,
+                anew(made).decided(outstanding(made)),
+                "after {} runs",
+                made
+            );
+        }
+    }
+    let decided = anew(case.cut).decided(outstanding(case.cut));
     if let Some(verdict) = decided {
         prop_assert_eq!(verdict, end.verdict, "decided after {} of {}", case.cut, runs.len());
         prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Fail));
         return Ok(());
     }
-    let least = loaded.least_further_runs(&context, &runs[..case.cut], outstanding(case.cut));
+    let least = anew(case.cut).least_further_runs(outstanding(case.cut));
     prop_assert!(least <= outstanding(case.cut));
     for made in case.cut + 1..=runs.len() {
         let further = (made - case.cut) as u64;
         if further < least && outstanding(made) > 0 {
-            let early = loaded.decided(&context, &runs[..made], outstanding(made));
+            let early = anew(made).decided(outstanding(made));
             prop_assert_eq!(early, None, "{} more runs decide, not {}", further, least);
         }
     }
@@ -247,8 +290,10 @@ fn made(gate: &str, written: &Value, max: usize, trace_of: impl Fn(usize) -> Tra
     };
     let traces: Vec<Trace> = (1..=max).map(trace_of).collect();
     let runs = Run::number(&traces);
+    let mut watch = loaded.watch();
     for made in 1..max {
-        let decided = loaded.decided(&context, &runs[..made], (max - made) as u64);
+        watch.count(&context, &runs[made - 1]);
+        let decided = watch.decided((max - made) as u64);
         if decided.is_some() {
             return (made, decided);
         }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_core::expect::Assertion;
-use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
@@ -20,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_run::agent_run;
 use crate::brake::Brake;
-use crate::cassettes::{CassetteSettings, Decks};
+use crate::cassettes::{CassetteMode, CassetteSettings, Decks};
+use crate::ending::{End, Ending};
 use crate::event::Event;
 use crate::judge::{self, Bench};
 use crate::lanes::Lanes;
-use crate::limits::{Deadline, Limits, SuiteLimits};
+use crate::limits::{Limits, SuiteLimits};
 use crate::models::Models;
 use crate::plan::Case;
 use crate::sessions::{SessionSettings, Sessions};
@@ -32,7 +32,7 @@ use crate::snapshots::{SnapshotMode, Snapshots};
 use crate::stage::{Place, Stage};
 use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
-use crate::waves;
+use crate::waves::Waves;
 
 /// What an invocation adds to the suite.
 pub struct RunSettings {
@@ -75,10 +75,12 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     );
     let stage = Arc::new(Stage {
         suite: Arc::clone(&suite),
+        servers: suite.known_servers(),
         sessions,
         models: Models::new(Arc::clone(&settings.on_event)),
         limits: SuiteLimits::open(&settings.limits, &suite, &cases),
         judges: !settings.no_judges,
+        replay_only: settings.cassettes.mode == CassetteMode::ReplayOnly,
         snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         decks,
         redactor: Arc::clone(&settings.cassettes.redactor),
@@ -199,24 +201,44 @@ struct Crew {
 async fn run_case(crew: &Arc<Crew>) -> Done {
     let Crew { stage, case, .. } = crew.as_ref();
     let mut finished: Vec<Finished> = Vec::new();
+    let mut waves = match &stage.suite.tests[case.test] {
+        Test::Agent(test) => Some(Waves::new(
+            bench(stage),
+            test,
+            case.model.as_deref(),
+            &case.label,
+            case.runs,
+        )),
+        Test::Tool(_) | Test::ToolQuality(_) => None,
+    };
     loop {
-        let first = u32::try_from(finished.len()).unwrap_or(u32::MAX) + 1;
-        let wave = next_wave(stage, case, &finished);
+        let made = u32::try_from(finished.len()).unwrap_or(u32::MAX);
+        let wave = waves.as_mut().map_or(case.runs.saturating_sub(made), Waves::next);
         if wave == 0 {
             break;
         }
-        let mut tasks = JoinSet::new();
-        for run in first..first + wave {
-            let crew = Arc::clone(crew);
-            tasks.spawn(async move {
-                let _stop = StopOnPanic(crew.cancel.clone());
-                one_run(&crew, run).await
-            });
+        let first = made + 1;
+        let results = if wave == 1 {
+            vec![one_run(crew, first).await]
+        } else {
+            let mut tasks = JoinSet::new();
+            for run in first..first + wave {
+                let crew = Arc::clone(crew);
+                tasks.spawn(async move {
+                    let _stop = StopOnPanic(crew.cancel.clone());
+                    one_run(&crew, run).await
+                });
+            }
+            joined(tasks).await
+        };
+        let mut results: Vec<Finished> = results.into_iter().flatten().collect();
+        let whole = results.len() == wave as usize;
+        results.sort_by_key(|one| one.run);
+        if let Some(waves) = &mut waves {
+            results.iter().for_each(|one| waves.made(&one.trace));
         }
-        let before = finished.len();
-        finished.extend(joined(tasks).await.into_iter().flatten());
-        finished.sort_by_key(|one| one.run);
-        if finished.len() - before < wave as usize {
+        finished.extend(results);
+        if !whole {
             return Done {
                 finished,
                 saved: None,
@@ -236,21 +258,10 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
         complete: true,
     };
     if crew.brake.is_set() {
-        let servers = stage.suite.known_servers();
-        let judged = judge_case(&bench(stage, &servers), stage, crew.index, case, done.clone());
+        let judged = judge_case(&bench(stage), stage, crew.index, case, done.clone());
         crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
     }
     done
-}
-
-fn next_wave(stage: &Stage, case: &Case, finished: &[Finished]) -> u32 {
-    let Test::Agent(test) = &stage.suite.tests[case.test] else {
-        return case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
-    };
-    let made: Vec<&Trace> = finished.iter().map(|one| &one.trace).collect();
-    let servers = stage.suite.known_servers();
-    let bench = bench(stage, &servers);
-    waves::next_wave(&bench, test, case.model.as_deref(), &case.label, &made, case.runs)
 }
 
 /// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.
@@ -265,44 +276,64 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
     let index = *index;
     let test = &stage.suite.tests[case.test];
     let name = case.row(run);
+    let ending = Ending {
+        limits: &stage.limits,
+        cancel: &crew.cancel,
+    };
     let started = AtomicBool::new(false);
     let work = async {
         // Before the permit: whoever has to wait for a server keeps nobody else from working.
         let _turn = stage.sessions.turns.take(test).await;
         // The semaphore is never closed.
-        let _permit = crew.permits.acquire().await.ok()?;
+        let _permit = crew.permits.acquire().await.map_err(|_| End::Asked)?;
         if !brake.may_begin(index) {
-            return None;
+            return Err(End::Asked);
         }
         if case.model.is_some()
             && let Some(error) = stage.limits.stopped(index)
         {
-            return Some(capped(stage, case, run, error));
+            return Ok(capped(stage, case, run, error));
         }
         started.store(true, Ordering::Relaxed);
         stage.tell(Event::Started { name: name.clone() });
         let began = Instant::now();
-        let (trace, besides) = carry_out(crew, run).await?;
-        let finished = Finished {
+        // In a box of its own: thousands may wait, and only those that have begun need the room.
+        let (trace, besides) = Box::pin(carry_out(crew, run, ending)).await?;
+        Ok(Finished {
             run,
             trace,
             besides,
             duration: began.elapsed(),
-        };
-        Some(finished)
+        })
     };
-    // One that cleans up after itself is not dropped in the middle; it looks at the signal itself.
+    // One that cleans up after itself is not dropped once it has begun; it looks out for the end itself.
     let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
-    let finished = tokio::select! {
-        biased;
-        () = crew.cancel.cancelled(), if !cleans_up => None,
-        deadline = time_is_over(stage) => {
-            let how = if started.load(Ordering::Relaxed) { "stopped" } else { "never started" };
-            let message = format!("{how}: {}", deadline.words);
-            Some(capped(stage, case, run, RunError { kind: ErrorKind::Budget, message }))
+    let dropped = async {
+        let end = ending.come().await;
+        if cleans_up && started.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
-        finished = work => finished,
-    }?;
+        end
+    };
+    let outcome = tokio::select! {
+        biased;
+        end = dropped => Err(end),
+        outcome = work => outcome,
+    };
+    let finished = match outcome {
+        Ok(finished) => finished,
+        Err(End::Asked) => return None,
+        Err(End::TimeIsOver(deadline)) => {
+            let how = if started.load(Ordering::Relaxed) {
+                "stopped"
+            } else {
+                "never started"
+            };
+            let message = format!("{how}: {}", deadline.words);
+            let kind = ErrorKind::Budget;
+            capped(stage, case, run, RunError { kind, message })
+        }
+    };
     let verdict = preview(stage, test, &finished);
     stage.tell(Event::Finished { name, verdict });
     // One failed run is a failed test, unless a gate is to decide about the runs together.
@@ -310,18 +341,6 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
         brake.judged(verdict);
     }
     Some(finished)
-}
-
-/// Comes back when the suite's time is over, if it has a limit.
-async fn time_is_over(stage: &Stage) -> &Deadline {
-    match &stage.limits.deadline {
-        Some(deadline) => {
-            tokio::time::sleep_until(deadline.at).await;
-            stage.limits.time_is_over(deadline);
-            deadline
-        }
-        None => std::future::pending().await,
-    }
 }
 
 /// A run that a cap kept from being made or ended.
@@ -346,16 +365,16 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
 }
 
 /// Carries a run out. Nothing is left of a direct call that was broken off.
-async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
+async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Trace, Besides), End<'a>> {
     let Crew { stage, index, case, .. } = crew;
     let test = &stage.suite.tests[case.test];
+    let place = Place {
+        case: *index,
+        test: case.test,
+        model: case.model.as_deref().unwrap_or_default(),
+    };
     let (mut trace, besides) = match test {
         Test::Agent(test) => {
-            let place = Place {
-                case: *index,
-                test: case.test,
-                model: case.model.as_deref().unwrap_or_default(),
-            };
             let trace = match stage.decks.tape(case, run) {
                 Ok(tape) => {
                     let trace = agent_run(stage, place, test, run, &tape).await;
@@ -369,7 +388,7 @@ async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
             (trace, Besides::Nothing)
         }
         Test::Tool(test) => {
-            let called = tool_call(stage, test, &crew.cancel).await?;
+            let called = tool_call(stage, place, test, ending).await?;
             (called.trace, Besides::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
@@ -378,7 +397,7 @@ async fn carry_out(crew: &Crew, run: u32) -> Option<(Trace, Besides)> {
         }
     };
     name_trace(&mut trace, stage, case, run);
-    Some((trace, besides))
+    Ok((trace, besides))
 }
 
 /// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
@@ -389,20 +408,17 @@ fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
             || judge::quality_gate(test, listed.as_ref()).verdict,
             |_| Verdict::Error,
         ),
-        (Test::Agent(test), _) => {
-            let servers = stage.suite.known_servers();
-            judge::RunOutcome::of(&bench(stage, &servers), test, &finished.trace).verdict()
-        }
-        (_, Besides::Assertions(assertions)) => judge::verdict_of(error, assertions),
+        (Test::Agent(test), _) => judge::RunOutcome::of(&bench(stage), test, &finished.trace).verdict(),
+        (_, Besides::Assertions(assertions)) => judge::tool_verdict(error, assertions),
         _ => judge::verdict_of(error, &[]),
     }
 }
 
 /// What the judging step needs to know.
-fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
+fn bench(stage: &Stage) -> Bench<'_> {
     Bench {
         suite: &stage.suite.name,
-        servers,
+        servers: &stage.servers,
         prices: &stage.suite.prices,
         no_evidence: stage.suite.options.no_evidence,
         judges: stage.judges,
@@ -412,8 +428,7 @@ fn bench<'a>(stage: &'a Stage, servers: &'a KnownServers) -> Bench<'a> {
 
 fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -> Report {
     let suite = &stage.suite;
-    let servers = suite.known_servers();
-    let bench = bench(stage, &servers);
+    let bench = bench(stage);
     let mut tests: Vec<TestReport> = Vec::new();
     let mut not_run = Vec::new();
     let mut timing = Timing::default();
@@ -456,7 +471,9 @@ fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done:
                 Besides::Assertions(assertions) => assertions,
                 Besides::Nothing | Besides::Listed(_) => Vec::new(),
             };
-            Some(judge::tool(bench, test, one.trace, assertions))
+            let mut report = judge::tool(bench, test, one.trace, assertions);
+            report.spend = stage.limits.spend(index);
+            Some(report)
         }
         Test::ToolQuality(test) => {
             let one = finished.pop()?;

@@ -28,6 +28,9 @@ pub(crate) struct Bench<'a> {
     pub threads: usize,
 }
 
+/// Why a test that expects nothing but opinions has nothing to go by.
+const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
+
 /// What the assertions of one run came to.
 pub(crate) struct RunOutcome {
     pub assertions: Vec<Assertion>,
@@ -143,7 +146,7 @@ pub(crate) fn agent(
     } else if test.gates.is_empty() && test.expect.is_empty() {
         Some("the test expects nothing".to_owned())
     } else if test.gates.is_empty() && !bench.judges && test.expect.iter().all(|one| one.judge().is_some()) {
-        Some("all that the test expects is judged, and judges are switched off".to_owned())
+        Some(JUDGES_ARE_OFF.to_owned())
     } else {
         None
     };
@@ -188,10 +191,21 @@ pub(crate) fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> 
     }
 }
 
+/// What a direct tool call's expectations came to. One of which every expectation was skipped shows nothing.
+pub(crate) fn tool_verdict(error: Option<&RunError>, assertions: &[Assertion]) -> Verdict {
+    let nothing = !assertions.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
+    match verdict_of(error, assertions) {
+        Verdict::Pass if nothing => Verdict::NoEvidence,
+        verdict => verdict,
+    }
+}
+
 /// Judges a direct tool call by what came of its expectations.
 pub(crate) fn tool(bench: &Bench<'_>, test: &ToolTest, trace: Trace, assertions: Vec<Assertion>) -> TestReport {
     let error = trace.error.clone();
-    let verdict = verdict_of(error.as_ref(), &assertions);
+    let verdict = tool_verdict(error.as_ref(), &assertions);
+    let no_evidence = (verdict == Verdict::NoEvidence).then(|| JUDGES_ARE_OFF.to_owned());
+    let verdict = bench.settle(verdict);
     TestReport {
         name: test.name.clone(),
         kind: Kind::Tool,
@@ -208,7 +222,7 @@ pub(crate) fn tool(bench: &Bench<'_>, test: &ToolTest, trace: Trace, assertions:
             error,
         }],
         gates: Vec::new(),
-        no_evidence: None,
+        no_evidence,
         saved_runs: None,
         spend: None,
     }
@@ -262,9 +276,9 @@ pub(crate) fn quality_gate(test: &ToolQualityTest, listed: Option<&Value>) -> Ga
     quality::judge(&test.expect, listed)
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
     /// What gates need besides the runs.
-    pub fn context<'a>(&'a self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
+    pub fn context(&self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
         Context {
             label,
             servers: self.servers,

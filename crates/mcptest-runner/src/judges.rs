@@ -2,14 +2,16 @@
 
 use mcptest_agent::{AssistantTurn, Message, Model, Request};
 use mcptest_cassette::Role;
-use mcptest_core::expect::Expectation;
-use mcptest_core::judged::{Judge, Judgement, judged_text, read_answer};
+use mcptest_core::expect::{Assertion, Expectation};
+use mcptest_core::judged::{self, Judge, Judgement, Unjudged, judged_text, read_answer};
 use mcptest_core::text::{one_line, shorten};
+use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::ScriptTurn;
 use serde_json::Value;
 
 use crate::cassettes::Tape;
+use crate::providers::is_live;
 use crate::stage::{Place, Stage};
 
 /// Every judge's opinion on what it is asked about in `seen`. A value that is not there needs none.
@@ -54,6 +56,52 @@ pub(crate) async fn ask(
         }
     }
     judgements
+}
+
+/// What the expectations of a direct call come to. Opinions are asked for where an expectation is judged, and kept in the trace; one that could not
+/// be had is the trace's error.
+pub(crate) async fn apply(
+    stage: &Stage,
+    place: Place<'_>,
+    expect: &[Expectation],
+    seen: &Value,
+    trace: &mut Trace,
+) -> Vec<Assertion> {
+    let jurors = || {
+        expect
+            .iter()
+            .filter_map(Expectation::judge)
+            .flat_map(|judge| &judge.jurors)
+    };
+    if stage.judges && jurors().next().is_some() {
+        // A direct call is made each time, so there is no recorded opinion on its answer.
+        match jurors().find(|juror| stage.replay_only && is_live(&juror.model)) {
+            Some(juror) => {
+                trace.error = Some(RunError {
+                    kind: ErrorKind::Protocol,
+                    message: format!(
+                        "judge `{}` was not asked: with `--replay-only` no model is asked that costs, and direct tool tests have no cassettes; \
+                         `--no-judges` leaves judged assertions out",
+                        juror.model
+                    ),
+                });
+            }
+            None => trace.judgements = ask(stage, place, &Tape::Off, expect, seen, 1).await,
+        }
+    }
+    let mut assertions = Vec::new();
+    for expectation in expect {
+        let Some(judge) = expectation.judge() else {
+            assertions.push(expectation.apply(seen, None));
+            continue;
+        };
+        let (assertion, unjudged) = judged::apply(expectation, judge, seen, &trace.judgements, !stage.judges);
+        if let Some(Unjudged::Broken(error)) = unjudged {
+            trace.error.get_or_insert(error);
+        }
+        assertions.push(assertion);
+    }
+    assertions
 }
 
 /// The suite's loader has read it before.

@@ -2,13 +2,19 @@
 //!
 //! The longest case first, each to the shard with the least work so far (LPT): no shard gets more than 4/3 of what the best
 //! assignment would give it. Ties are broken by what things are called, never by their order, so that moving a test in its file moves nothing
-//! else, and all machines that see the same suites and times cut them alike.
+//! else, and all machines that see the same suites, reports and cassettes cut them alike.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::str::FromStr;
 
 use mcptest_report::Report;
-use mcptest_report::model::CaseId;
+use mcptest_report::model::{CaseId, Kind, RunTiming};
+use mcptest_suite::Suite;
+use mcptest_suite::suite::Test;
+
+use crate::cassettes::{cassette_folder, cassette_place};
+use crate::plan::Case;
 
 /// `2/5`: the second of five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,39 +52,131 @@ pub struct Weighed {
     pub weight: u64,
 }
 
-/// Weighs cases by their number of runs, or by recorded times. A case without times takes as long per run as the others did on average.
-#[must_use]
-pub fn weigh(cases: &[(CaseId, u32)], recorded: Option<&Report>) -> Vec<Weighed> {
-    let times = recorded.map(durations).unwrap_or_default();
-    let sum: u128 = times.values().map(|(time, _)| u128::from(*time)).sum();
-    let runs: u128 = times.values().map(|(_, runs)| u128::from(*runs)).sum();
-    let usual = u64::try_from(sum.checked_div(runs).unwrap_or(1))
-        .unwrap_or(u64::MAX)
-        .max(1);
-    cases
-        .iter()
-        .map(|(id, runs)| {
-            let guess = || usual.saturating_mul(u64::from(*runs));
-            let weight = times.get(id).map_or_else(guess, |(time, _)| *time);
-            Weighed {
-                id: id.clone(),
-                weight: weight.max(1),
-            }
-        })
-        .collect()
+/// A case that may be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which case.
+    pub id: CaseId,
+    /// What is tested.
+    pub kind: Kind,
+    /// How many runs it has.
+    pub runs: u32,
 }
 
-/// The time and the number of runs of each case.
-fn durations(report: &Report) -> BTreeMap<CaseId, (u64, u64)> {
-    let times = report.timing_by_test().unwrap_or_default();
-    let mut durations = BTreeMap::new();
-    for (test, times) in report.tests.iter().zip(times) {
-        let sum = times
-            .iter()
-            .fold(0_u64, |sum, time| sum.saturating_add(time.duration_ms));
-        durations.insert(test.id(), (sum, times.len() as u64));
+impl Candidate {
+    /// A case of a suite.
+    #[must_use]
+    pub fn of(suite: &Suite, case: &Case) -> Self {
+        Self {
+            id: case.id(suite),
+            kind: match &suite.tests[case.test] {
+                Test::Agent(_) => Kind::Agent,
+                Test::Tool(_) => Kind::Tool,
+                Test::ToolQuality(_) => Kind::ToolQuality,
+            },
+            runs: case.runs,
+        }
     }
-    durations
+}
+
+/// How long a direct call is thought to take where only agents were timed, in milliseconds.
+const USUAL_CALL_MS: u64 = 10;
+
+/// How long cases took: milliseconds, and in how many runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Times(BTreeMap<CaseId, (u64, u64)>);
+
+impl Times {
+    /// What a report tells.
+    #[must_use]
+    pub fn of_report(report: &Report) -> Self {
+        let times = report.timing_by_test().unwrap_or_default();
+        let sum = |times: &[RunTiming]| {
+            times
+                .iter()
+                .fold(0_u64, |sum, time| sum.saturating_add(time.duration_ms))
+        };
+        let tests = report.tests.iter().zip(times);
+        Self(
+            tests
+                .map(|(test, times)| (test.id(), (sum(times), times.len() as u64)))
+                .collect(),
+        )
+    }
+
+    /// Adds what a case's cassette tells, if the time is not known yet. `folder` is where the cassettes are, before whatever the suite says.
+    pub fn look_at_cassette(&mut self, suite: &Suite, case: &Case, folder: Option<&Path>) {
+        let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref()) else {
+            return;
+        };
+        let id = case.id(suite);
+        if self.0.contains_key(&id) {
+            return;
+        }
+        let place = cassette_place(&cassette_folder(suite, folder), test, model);
+        let Some(durations) = mcptest_cassette::durations(&place) else {
+            return;
+        };
+        // A test that stops when it is decided will stop where it did.
+        let runs = if test.stops_when_decided {
+            durations.len() as u64
+        } else {
+            case.runs.into()
+        };
+        if let Some(time) = scaled(&durations, runs) {
+            self.0.insert(id, (time, runs));
+        }
+    }
+
+    /// The mean time of a run, over the cases that are asked for.
+    fn usual(&self, mut of: impl FnMut(&CaseId) -> bool) -> Option<u64> {
+        let known = self.0.iter().filter(|(id, _)| of(id));
+        let (time, runs) = known.fold((0_u128, 0_u128), |(time, runs), (_, known)| {
+            (time + u128::from(known.0), runs + u128::from(known.1))
+        });
+        let mean = time.checked_div(runs)?;
+        Some(u64::try_from(mean).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+/// What so many runs take, if those that were recorded took so long.
+fn scaled(durations: &[u64], runs: u64) -> Option<u64> {
+    let sum: u128 = durations.iter().map(|time| u128::from(*time)).sum();
+    let time = (sum * u128::from(runs)).checked_div(durations.len() as u128)?;
+    Some(u64::try_from(time).unwrap_or(u64::MAX))
+}
+
+/// Weighs cases by their times. One without a time takes as long per run as those of its kind do on average; without any time, the number of
+/// runs counts.
+#[must_use]
+pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
+    let kinds: BTreeMap<&CaseId, Kind> = cases.iter().map(|case| (&case.id, case.kind)).collect();
+    let all = times.usual(|_| true);
+    let usual = |kind: Kind| {
+        let alike = times.usual(|id| kinds.get(id) == Some(&kind));
+        let other = if kind == Kind::Agent {
+            all
+        } else {
+            all.map(|all| all.min(USUAL_CALL_MS))
+        };
+        alike.or(other).unwrap_or(1)
+    };
+    let usual = [Kind::Agent, Kind::Tool, Kind::ToolQuality].map(|kind| (kind, usual(kind)));
+    let guess = |case: &Candidate| {
+        let found = usual.iter().find(|(kind, _)| *kind == case.kind);
+        found.map_or(1, |(_, time)| *time).saturating_mul(case.runs.into())
+    };
+    cases
+        .iter()
+        .map(|case| Weighed {
+            id: case.id.clone(),
+            weight: times
+                .0
+                .get(&case.id)
+                .map_or_else(|| guess(case), |(time, _)| *time)
+                .max(1),
+        })
+        .collect()
 }
 
 /// The number of each case's shard, from 1.
@@ -105,7 +203,7 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use mcptest_core::verdict::Verdict;
-    use mcptest_report::model::{Kind, RunReport, RunTiming, TestReport, Timing};
+    use mcptest_report::model::{RunReport, TestReport, Timing};
     use proptest::prelude::*;
 
     use super::*;
@@ -189,12 +287,13 @@ mod tests {
             spend: None,
         };
         let mut report = Report::conclude(vec![test], false);
-        let cases = [(id("a"), 2), (id("b"), 3)];
-        let weights = |report: &Report| -> Vec<u64> {
-            let weighed = weigh(&cases, Some(report)).into_iter();
-            weighed.map(|case| case.weight).collect()
-        };
-        assert_eq!(weights(&report), [2, 3], "without times, by runs");
+        let cases = [
+            case("a", Kind::Agent, 2),
+            case("b", Kind::Agent, 3),
+            case("c", Kind::Tool, 1),
+        ];
+        let weights = |report: &Report| weights(&cases, &Times::of_report(report));
+        assert_eq!(weights(&report), [2, 3, 1], "without times, by runs");
         let time = |index, duration_ms| RunTiming {
             name: format!("a #{index}"),
             duration_ms,
@@ -203,12 +302,52 @@ mod tests {
             duration_ms: 1,
             runs: vec![time(1, 30), time(2, 50)],
         });
-        assert_eq!(weights(&report), [80, 120]);
+        assert_eq!(
+            weights(&report),
+            [80, 120, 10],
+            "a direct call is shorter than an agent"
+        );
         report.timing = Some(Timing {
             duration_ms: 1,
             runs: vec![time(1, 0), time(2, 0)],
         });
-        assert_eq!(weights(&report), [1, 3], "no time at all is still a case to start");
+        assert_eq!(weights(&report), [1, 3, 1], "no time at all is still a case to start");
+    }
+
+    fn case(name: &str, kind: Kind, runs: u32) -> Candidate {
+        Candidate {
+            id: id(name),
+            kind,
+            runs,
+        }
+    }
+
+    fn weights(cases: &[Candidate], times: &Times) -> Vec<u64> {
+        weigh(cases, times).into_iter().map(|case| case.weight).collect()
+    }
+
+    #[test]
+    fn each_kind_has_its_own_average() {
+        let times = Times([(id("agent"), (4000, 2)), (id("tool"), (7, 1))].into());
+        let cases = [
+            case("agent", Kind::Agent, 2),
+            case("tool", Kind::Tool, 1),
+            case("another agent", Kind::Agent, 3),
+            case("another tool", Kind::Tool, 1),
+            case("quality", Kind::ToolQuality, 1),
+        ];
+        assert_eq!(weights(&cases, &times), [4000, 7, 6000, 7, 10]);
+        // Of a test that is not in the suites any more nobody knows the kind.
+        assert_eq!(weights(&cases[2..], &times), [1335 * 3, 10, 10]);
+    }
+
+    #[test]
+    fn other_numbers_of_runs_take_their_share() {
+        assert_eq!(scaled(&[100, 200, 301], 3), Some(601));
+        assert_eq!(scaled(&[100, 200, 301], 1), Some(200));
+        assert_eq!(scaled(&[100], 5), Some(500));
+        assert_eq!(scaled(&[], 5), None);
+        assert_eq!(scaled(&[u64::MAX, u64::MAX], 100_000), Some(u64::MAX));
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use mcptest_agent::Model;
 use mcptest_cassette::Role;
 use mcptest_core::random::seed_of;
 use mcptest_core::redact::Redactor;
+use mcptest_core::tool_id::KnownServers;
 use mcptest_core::verdict::RunError;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{Replay, ScriptTurn};
@@ -20,11 +21,15 @@ use crate::snapshots::Snapshots;
 /// The suite, its servers, its models, and whoever wants to know.
 pub(crate) struct Stage {
     pub suite: Arc<Suite>,
+    /// The servers that its tests may talk to.
+    pub servers: KnownServers,
     pub sessions: Sessions,
     pub models: Models,
     pub limits: SuiteLimits,
     /// Whether judges are asked.
     pub judges: bool,
+    /// Whether no model is asked that costs.
+    pub replay_only: bool,
     pub decks: Decks,
     pub redactor: Arc<Redactor>,
     pub snapshots: Snapshots,

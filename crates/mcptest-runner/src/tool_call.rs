@@ -1,5 +1,7 @@
 //! Carrying out one direct tool test: what prepares it, its call, what cleans up after it.
 
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_agent::ToolReply;
@@ -10,12 +12,14 @@ use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::ToolTest;
 use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
+use crate::ending::{CALL_GRACE, End, Ending, TEARDOWN_GRACE};
 use crate::event::Event;
 use crate::fixtures::{Stage as FixtureStage, Visit};
+use crate::judges;
 use crate::sessions::{Session, reply};
-use crate::stage::Stage;
+use crate::stage::{Place, Stage};
 
 /// What a direct tool test left.
 pub(crate) struct Called {
@@ -27,29 +31,30 @@ pub(crate) struct Called {
 
 impl Called {
     fn all_hold(&self) -> bool {
-        self.trace.error.is_none() && self.assertions.iter().all(|assertion| assertion.passed)
+        self.trace.error.is_none() && !self.assertions.iter().any(Assertion::failed)
     }
 }
 
 /// Carries out a test. Nothing is left of one that is broken off, but its teardown has run.
-pub(crate) async fn tool_call(stage: &Stage, test: &ToolTest, cancel: &CancellationToken) -> Option<Called> {
+pub(crate) async fn tool_call<'a>(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    ending: Ending<'a>,
+) -> Result<Called, End<'a>> {
     let mut visit = Visit::new(&stage.sessions, test.isolation);
-    let mut called = tokio::select! {
-        biased;
-        () = cancel.cancelled() => None,
-        called = set_up_and_call(stage, test, &mut visit) => Some(called),
-    };
-    let torn_down = visit.tear_down(&test.teardown).await;
+    let mut called = call_until(stage, place, test, ending, &mut visit).await;
+    let torn_down = tear_down(test, ending, &mut visit).await;
     if let Err(error) = torn_down {
         match &mut called {
             // What is left behind may break the next test, so it cannot go unsaid.
-            Some(called) if called.all_hold() => called.trace.error = Some(error),
+            Ok(called) if called.all_hold() => called.trace.error = Some(error),
             _ => stage.tell(Event::Warning {
                 text: format!("test `{}`: {}", test.name, error.message),
             }),
         }
     }
-    if let Some(called) = &mut called {
+    if let Ok(called) = &mut called {
         let fixtures = visit.take_record();
         if !fixtures.is_empty() {
             called.trace.extra.insert("fixtures".to_owned(), fixtures.into());
@@ -59,7 +64,53 @@ pub(crate) async fn tool_call(stage: &Stage, test: &ToolTest, cancel: &Cancellat
     called
 }
 
-async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>) -> Called {
+/// The test without its teardown, unless it is broken off.
+async fn call_until<'a>(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    ending: Ending<'a>,
+    visit: &mut Visit<'_>,
+) -> Result<Called, End<'a>> {
+    let stopped = AtomicBool::new(false);
+    let mut work = pin!(set_up_and_call(stage, place, test, visit, &stopped));
+    tokio::select! {
+        biased;
+        end = ending.come() => {
+            stopped.store(true, Ordering::Relaxed);
+            // No further call begins, but the one under way may be making what teardown removes.
+            if !test.teardown.is_empty() {
+                let _ = timeout(CALL_GRACE, work).await;
+            }
+            Err(end)
+        }
+        called = &mut work => Ok(called),
+    }
+}
+
+/// Cleans up, in a moment if the test is broken off before or meanwhile.
+async fn tear_down(test: &ToolTest, ending: Ending<'_>, visit: &mut Visit<'_>) -> Result<(), RunError> {
+    let over = async {
+        ending.come().await;
+        tokio::time::sleep(TEARDOWN_GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        torn_down = visit.tear_down(&test.teardown) => torn_down,
+        () = over => Err(fixture_error(format!(
+            "teardown was not through {} seconds after the test was broken off; what it would have removed may be there still",
+            TEARDOWN_GRACE.as_secs()
+        ))),
+    }
+}
+
+async fn set_up_and_call(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    visit: &mut Visit<'_>,
+    stopped: &AtomicBool,
+) -> Called {
     let mut called = Called {
         trace: Trace {
             tool_calls: vec![ToolCall::new(Some(&test.server), &test.tool)],
@@ -67,16 +118,29 @@ async fn set_up_and_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>) 
         },
         assertions: Vec::new(),
     };
-    if let Err(error) = try_call(stage, test, visit, &mut called).await {
+    if let Err(error) = try_call(stage, place, test, visit, stopped, &mut called).await {
         called.trace.error = Some(error);
     }
     called
 }
 
-/// An error is what kept the call from being answered, or from being judged.
-async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called: &mut Called) -> Result<(), RunError> {
+/// An error is what kept the call from being answered, or from being judged. Once it is `stopped`, no further call is made.
+async fn try_call(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &ToolTest,
+    visit: &mut Visit<'_>,
+    stopped: &AtomicBool,
+    called: &mut Called,
+) -> Result<(), RunError> {
     for (index, call) in test.setup.iter().enumerate() {
+        if stopped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         visit.fixture(FixtureStage::Setup, index, call).await?;
+    }
+    if stopped.load(Ordering::Relaxed) {
+        return Ok(());
     }
     let args = visit.fill(&test.args)?;
     called.trace.tool_calls[0].args = Some(args.clone());
@@ -86,15 +150,11 @@ async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called:
     let took = began.elapsed();
     let short = reply(&outcome);
     let seen = observe(outcome, &short);
-    let mut assertions: Vec<Assertion> = test
-        .expect
-        .iter()
-        .map(|expectation| expectation.apply(&seen, None))
-        .collect();
+    let mut assertions = judges::apply(stage, place, &test.expect, &seen, &mut called.trace).await;
     assertions.extend(test.max_duration.map(|most| duration_assertion(most, took)));
     assertions.extend(test.max_response_tokens.map(|most| token_assertion(most, &short)));
     if let Some(kept) = &test.snapshot {
-        let others_hold = assertions.iter().all(|assertion| assertion.passed);
+        let others_hold = !assertions.iter().any(Assertion::failed);
         let checked = stage.snapshots.check(kept, &seen, others_hold)?;
         if let Some(text) = checked.note {
             stage.tell(Event::Note { text });
@@ -102,7 +162,7 @@ async fn try_call(stage: &Stage, test: &ToolTest, visit: &mut Visit<'_>, called:
         assertions.push(checked.assertion);
     }
     if short.is_error
-        && let Some(failed) = assertions.iter_mut().find(|assertion| !assertion.passed)
+        && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
         && let Some(hint) = unlisted(&session, &test.server, &test.tool).await
     {
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");

@@ -111,7 +111,7 @@ impl Reader<'_> {
         for (name, value) in put_in.from_env {
             self.secret(&name, value);
         }
-        let mut wrong = mcptest_yaml::check(&document, crate::schema::shared());
+        let mut wrong = crate::schema::check(&document);
         // That nothing is there has been said.
         wrong.retain(|problem| !unset.contains(&problem.span()));
         if !wrong.is_empty() || !unset.is_empty() {

@@ -13,6 +13,8 @@ mod limits;
 mod load;
 mod providers;
 mod schema;
+#[rustfmt::skip]
+mod shape_table;
 pub mod suite;
 pub mod template;
 mod tool_file;

@@ -2,9 +2,11 @@
 
 use std::sync::LazyLock;
 
+use mcptest_yaml::{Diagnostic, Document};
 use serde_json::{Value, json};
 
 use crate::file::SuiteFile;
+use crate::shape_table::SHAPES;
 
 /// The schema, generated from the types that suites are decoded into.
 #[must_use]
@@ -17,18 +19,20 @@ pub fn suite_schema() -> Value {
     schema
 }
 
-/// The schema that files are checked against: the published one, which a test holds to be [`suite_schema`]. Reading it costs a tenth of
-/// generating it, and every invocation that loads a suite needs it.
-pub(crate) fn shared() -> &'static Value {
-    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-        let published = include_str!("../../../schema/suite.schema.json");
-        serde_json::from_str(published).unwrap_or_else(|_| suite_schema())
-    });
-    &SCHEMA
+const PUBLISHED: &str = include_str!("../../../schema/suite.schema.json");
+
+/// Every difference between a document and the schema.
+pub(crate) fn check(document: &Document) -> Vec<Diagnostic> {
+    // Reading the published one, which a test holds to be the same, costs a tenth of generating it.
+    static SCHEMA: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(PUBLISHED).unwrap_or_else(|_| suite_schema()));
+    mcptest_yaml::check_with(document, &SHAPES, || &SCHEMA)
 }
 
 #[cfg(test)]
 mod tests {
+    use mcptest_yaml::fits::Shapes;
+
     use super::*;
 
     #[test]
@@ -47,7 +51,13 @@ mod tests {
 
     #[test]
     fn the_published_schema_is_up_to_date() {
-        assert_eq!(shared(), &suite_schema(), "run `cargo xtask generate`");
+        let published: Value = serde_json::from_str(PUBLISHED).unwrap();
+        assert_eq!(published, suite_schema(), "run `cargo xtask generate`");
+    }
+
+    #[test]
+    fn the_table_is_up_to_date() {
+        assert_eq!(SHAPES, Shapes::of(&suite_schema()), "run `cargo xtask generate`");
     }
 
     #[test]

@@ -1,131 +1,158 @@
 //! Whether a document fits a schema, quickly and without words.
 //!
 //! Nearly every suite that is loaded is right, and explaining what would be wrong costs far more than seeing that nothing is: [`crate::shape`] tries every
-//! branch with all its messages. So this comes first. It reads the same part of JSON Schema, each piece when it is first needed, and says yes only where
+//! branch with all its messages. So this comes first. It knows the same part of JSON Schema, as a table that can be made ahead of time, and says yes only where
 //! the other would find nothing; where it says no, the other has the word.
 
-use std::cell::{Cell, RefCell};
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
 use crate::document::{Node, NodeValue};
 use crate::shape::{ALIAS_OF, UNAVAILABLE};
 
-/// Whether the document fits.
-pub(crate) fn fits(root: &Node, schema: &Value) -> bool {
-    let fitting = Fitting {
-        root: schema,
-        shapes: RefCell::default(),
-        known: RefCell::default(),
-    };
-    fitting.node(root, &Link::new(schema))
-}
+/// A schema as a table of shapes that refer to each other by their places; the first is the whole document's. Borrowed lists, so that a table can be a
+/// constant of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shapes(pub Cow<'static, [Shape]>);
 
-/// The most references that are followed from one place, as in the other reading.
-const MOST_REFERENCES: usize = 16;
-
-/// A schema that may not have been read yet.
-struct Link<'a> {
-    schema: &'a Value,
-    /// Its place among the shapes, once it has been read.
-    shape: Cell<Option<usize>>,
-}
-
-impl<'a> Link<'a> {
-    fn new(schema: &'a Value) -> Self {
-        Self {
-            schema,
-            shape: Cell::new(None),
-        }
-    }
-}
-
-/// A schema that has been read.
-enum Shape<'a> {
+/// What a value must be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Whatever there is.
     Anything,
+    /// No value fits.
     Nothing,
-    Values(Vec<&'a Value>),
-    AnyOf(Vec<Link<'a>>),
-    Plain(Box<Plain<'a>>),
+    /// One of these.
+    Values(Cow<'static, [Literal]>),
+    /// As one of these shapes.
+    AnyOf(Cow<'static, [usize]>),
+    /// Something with these properties.
+    Plain(Plain),
 }
 
-struct Plain<'a> {
-    all_of: Vec<Link<'a>>,
+/// A value of a closed set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// A text.
+    Text(Cow<'static, str>),
+    /// Anything else, as JSON.
+    Json(Cow<'static, str>),
+}
+
+/// What the keywords of one schema ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plain {
+    /// Shapes that must fit too.
+    pub all_of: Cow<'static, [usize]>,
     /// The types that fit, one bit each; all of them if the schema does not say.
-    types: u8,
-    properties: Vec<(&'a str, Property<'a>)>,
-    additional: Additional<'a>,
-    required: Vec<&'a str>,
-    properties_from: u64,
-    properties_to: u64,
-    items: Option<Link<'a>>,
-    items_from: u64,
-    minimum: Option<f64>,
-    maximum: Option<f64>,
-    length_from: u64,
+    pub types: u8,
+    /// The keys that are known.
+    pub properties: Cow<'static, [Property]>,
+    /// What other keys may hold.
+    pub additional: Additional,
+    /// The keys that must be there.
+    pub required: Cow<'static, [Cow<'static, str>]>,
+    /// The least and the most keys.
+    pub keys: (u64, u64),
+    /// The shape of every item.
+    pub items: Option<usize>,
+    /// The least items.
+    pub items_from: u64,
+    /// The least number.
+    pub minimum: Option<f64>,
+    /// The greatest number.
+    pub maximum: Option<f64>,
+    /// The least characters.
+    pub length_from: u64,
 }
 
-struct Property<'a> {
-    available: bool,
-    alias_of: Option<&'a str>,
-    link: Link<'a>,
+/// A key that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Property {
+    /// The key.
+    pub name: Cow<'static, str>,
+    /// Whether it may be used.
+    pub available: bool,
+    /// The key that it is another spelling of.
+    pub alias_of: Option<Cow<'static, str>>,
+    /// The shape of its value.
+    pub shape: usize,
 }
 
-enum Additional<'a> {
+/// What keys that are not known may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Additional {
+    /// Anything.
     Any,
+    /// There may be none.
     No,
-    Like(Link<'a>),
+    /// What has this shape.
+    Like(usize),
 }
 
-struct Fitting<'a> {
-    root: &'a Value,
-    shapes: RefCell<Vec<Rc<Shape<'a>>>>,
-    /// Shapes by the address of their schema: many references lead to one definition.
-    known: RefCell<HashMap<*const Map<String, Value>, usize>>,
+impl Plain {
+    /// What a schema without keywords asks for: nothing.
+    pub const FREE: Self = Self {
+        all_of: Cow::Borrowed(&[]),
+        types: u8::MAX,
+        properties: Cow::Borrowed(&[]),
+        additional: Additional::Any,
+        required: Cow::Borrowed(&[]),
+        keys: (0, u64::MAX),
+        items: None,
+        items_from: 0,
+        minimum: None,
+        maximum: None,
+        length_from: 0,
+    };
 }
 
-impl<'a> Fitting<'a> {
-    fn node(&self, node: &Node, link: &Link<'a>) -> bool {
-        match &*self.shape(link) {
-            Shape::Anything => true,
-            Shape::Nothing => false,
-            Shape::Values(values) => values.iter().any(|value| is(node, value)),
-            Shape::AnyOf(branches) => branches.iter().any(|branch| self.node(node, branch)),
-            Shape::Plain(plain) => self.plain(node, plain),
+impl Shapes {
+    /// Whether a document fits.
+    #[must_use]
+    pub fn fit(&self, root: &Node) -> bool {
+        self.node(root, 0)
+    }
+
+    fn node(&self, node: &Node, place: usize) -> bool {
+        match self.0.get(place) {
+            None | Some(Shape::Nothing) => false,
+            Some(Shape::Anything) => true,
+            Some(Shape::Values(values)) => values.iter().any(|value| is(node, value)),
+            Some(Shape::AnyOf(branches)) => branches.iter().any(|branch| self.node(node, *branch)),
+            Some(Shape::Plain(plain)) => self.plain(node, plain),
         }
     }
 
-    fn plain(&self, node: &Node, shape: &Plain<'a>) -> bool {
-        if types_of(node) & shape.types == 0 || !shape.all_of.iter().all(|part| self.node(node, part)) {
+    fn plain(&self, node: &Node, shape: &Plain) -> bool {
+        if types_of(node) & shape.types == 0 || !shape.all_of.iter().all(|part| self.node(node, *part)) {
             return false;
         }
         match &node.value {
             NodeValue::Mapping(entries) => {
-                let count = entries.len() as u64;
                 let has = |key: &str| entries.iter().any(|entry| entry.key == key);
-                (shape.properties_from..=shape.properties_to).contains(&count)
+                (shape.keys.0..=shape.keys.1).contains(&(entries.len() as u64))
                     && shape.required.iter().all(|key| has(key))
                     && entries
                         .iter()
-                        .all(|entry| match (find(&shape.properties, &entry.key), &shape.additional) {
+                        .all(|entry| match (shape.property(&entry.key), shape.additional) {
                             (Some(property), _) => {
-                                let canonical = property.alias_of.and_then(|name| find(&shape.properties, name));
+                                let canonical = property.alias_of.as_deref().and_then(|name| shape.property(name));
                                 property.available
-                                    && property.alias_of.is_none_or(|name| !has(name))
-                                    && self.node(&entry.value, &canonical.unwrap_or(property).link)
+                                    && property.alias_of.as_deref().is_none_or(|name| !has(name))
+                                    && self.node(&entry.value, canonical.unwrap_or(property).shape)
                             }
                             (None, Additional::Any) => true,
                             (None, Additional::No) => false,
-                            (None, Additional::Like(link)) => self.node(&entry.value, link),
+                            (None, Additional::Like(shape)) => self.node(&entry.value, shape),
                         })
             }
             NodeValue::Sequence(items) => {
                 items.len() as u64 >= shape.items_from
                     && shape
                         .items
-                        .as_ref()
                         .is_none_or(|each| items.iter().all(|item| self.node(item, each)))
             }
             NodeValue::Number(number) => {
@@ -138,84 +165,101 @@ impl<'a> Fitting<'a> {
             NodeValue::Null | NodeValue::Bool(_) => true,
         }
     }
+}
 
-    fn shape(&self, link: &Link<'a>) -> Rc<Shape<'a>> {
-        let place = link.shape.get().unwrap_or_else(|| {
-            let place = self.read(link.schema);
-            link.shape.set(Some(place));
-            place
-        });
-        Rc::clone(&self.shapes.borrow()[place])
+impl Plain {
+    fn property(&self, name: &str) -> Option<&Property> {
+        self.properties.iter().find(|known| known.name == name)
     }
+}
 
-    /// Reads a schema, unless it is known, and says where it is.
-    fn read(&self, schema: &'a Value) -> usize {
-        let resolved = self.resolve(schema);
-        if let Some(place) = resolved.and_then(|map| self.known.borrow().get(&std::ptr::from_ref(map)).copied()) {
-            return place;
-        }
-        let shape = match resolved {
-            None if *schema == Value::Bool(false) => Shape::Nothing,
-            None => Shape::Anything,
-            Some(map) => self.read_map(map),
+fn is(node: &Node, value: &Literal) -> bool {
+    match (&node.value, value) {
+        (NodeValue::String(text), Literal::Text(wanted)) => text == wanted,
+        (NodeValue::String(_), _) | (_, Literal::Text(_)) => false,
+        (_, Literal::Json(wanted)) => node.to_json().to_string() == *wanted,
+    }
+}
+
+impl Shapes {
+    /// Makes the table of a schema.
+    #[must_use]
+    pub fn of(schema: &Value) -> Self {
+        let mut making = Making {
+            root: schema,
+            shapes: Vec::new(),
+            known: HashMap::new(),
         };
-        let mut shapes = self.shapes.borrow_mut();
-        shapes.push(Rc::new(shape));
-        let place = shapes.len() - 1;
-        if let Some(map) = resolved {
-            self.known.borrow_mut().insert(std::ptr::from_ref(map), place);
+        making.place_of(schema);
+        Self(making.shapes.into())
+    }
+}
+
+/// The most references that are followed from one place, as in the other reading.
+const MOST_REFERENCES: usize = 16;
+
+struct Making<'a> {
+    root: &'a Value,
+    shapes: Vec<Shape>,
+    /// Places by the address of the schema: many references lead to one definition, and some lead back to where they stand.
+    known: HashMap<*const Map<String, Value>, usize>,
+}
+
+impl<'a> Making<'a> {
+    fn place_of(&mut self, schema: &'a Value) -> usize {
+        let resolved = self.resolve(schema);
+        if let Some(place) = resolved.and_then(|map| self.known.get(&std::ptr::from_ref(map))) {
+            return *place;
         }
+        let place = self.shapes.len();
+        let Some(map) = resolved else {
+            let nothing = *schema == Value::Bool(false);
+            self.shapes.push(if nothing { Shape::Nothing } else { Shape::Anything });
+            return place;
+        };
+        // Taken before it is known what it is, so that what is inside can refer to it.
+        self.shapes.push(Shape::Anything);
+        self.known.insert(std::ptr::from_ref(map), place);
+        self.shapes[place] = self.read(map);
         place
     }
 
-    fn read_map(&self, map: &'a Map<String, Value>) -> Shape<'a> {
+    fn places_of(&mut self, schemas: &'a [Value]) -> Cow<'static, [usize]> {
+        schemas.iter().map(|schema| self.place_of(schema)).collect()
+    }
+
+    fn read(&mut self, map: &'a Map<String, Value>) -> Shape {
         let mut values = Vec::new();
         if self.values(map, &mut values) {
-            return Shape::Values(values);
+            return Shape::Values(values.into());
         }
         if let Some(branches) = branches(map) {
-            return Shape::AnyOf(branches.iter().map(Link::new).collect());
+            return Shape::AnyOf(self.places_of(branches));
         }
-        let mut plain = Plain {
-            all_of: Vec::new(),
-            types: u8::MAX,
-            properties: Vec::new(),
-            additional: Additional::Any,
-            required: Vec::new(),
-            properties_from: 0,
-            properties_to: u64::MAX,
-            items: None,
-            items_from: 0,
-            minimum: None,
-            maximum: None,
-            length_from: 0,
-        };
+        let list = |value: &'a Value| value.as_array().map_or(&[][..], Vec::as_slice);
+        let mut plain = Plain::FREE;
         for (key, value) in map {
             match key.as_str() {
-                "allOf" => plain.all_of = value.as_array().into_iter().flatten().map(Link::new).collect(),
+                "allOf" => plain.all_of = self.places_of(list(value)),
                 "type" => plain.types = types_named(value),
                 "properties" => {
-                    plain.properties = value
-                        .as_object()
-                        .into_iter()
-                        .flatten()
-                        .map(|(name, property)| (name.as_str(), read_property(property)))
-                        .collect();
+                    let properties = value.as_object().into_iter().flatten();
+                    plain.properties = properties.map(|(name, schema)| self.property(name, schema)).collect();
                 }
                 "additionalProperties" => {
                     plain.additional = match value {
                         Value::Bool(false) => Additional::No,
-                        Value::Object(_) => Additional::Like(Link::new(value)),
+                        Value::Object(_) => Additional::Like(self.place_of(value)),
                         _ => Additional::Any,
                     }
                 }
                 "required" => {
-                    let names = value.as_array().into_iter().flatten();
-                    plain.required = names.filter_map(Value::as_str).collect();
+                    let names = list(value).iter().filter_map(Value::as_str);
+                    plain.required = names.map(|name| Cow::Owned(name.to_owned())).collect();
                 }
-                "minProperties" => plain.properties_from = value.as_u64().unwrap_or(0),
-                "maxProperties" => plain.properties_to = value.as_u64().unwrap_or(u64::MAX),
-                "items" => plain.items = Some(Link::new(value)),
+                "minProperties" => plain.keys.0 = value.as_u64().unwrap_or(0),
+                "maxProperties" => plain.keys.1 = value.as_u64().unwrap_or(u64::MAX),
+                "items" => plain.items = Some(self.place_of(value)),
                 "minItems" => plain.items_from = value.as_u64().unwrap_or(0),
                 "minimum" => plain.minimum = value.as_f64(),
                 "maximum" => plain.maximum = value.as_f64(),
@@ -223,18 +267,31 @@ impl<'a> Fitting<'a> {
                 _ => {}
             }
         }
-        Shape::Plain(Box::new(plain))
+        if plain == Plain::FREE {
+            Shape::Anything
+        } else {
+            Shape::Plain(plain)
+        }
+    }
+
+    fn property(&mut self, name: &str, schema: &'a Value) -> Property {
+        let alias_of = schema.get(ALIAS_OF).and_then(Value::as_str);
+        Property {
+            name: Cow::Owned(name.to_owned()),
+            available: schema.get(UNAVAILABLE).is_none(),
+            alias_of: alias_of.map(|name| Cow::Owned(name.to_owned())),
+            shape: self.place_of(schema),
+        }
     }
 
     /// The values of a closed set; false if it is none.
-    fn values(&self, map: &'a Map<String, Value>, found: &mut Vec<&'a Value>) -> bool {
-        const NULL: &Value = &Value::Null;
+    fn values(&self, map: &Map<String, Value>, found: &mut Vec<Literal>) -> bool {
         if let Some(only) = map.get("const") {
-            found.push(only);
+            found.push(literal(only));
             return true;
         }
         if let Some(several) = map.get("enum").and_then(Value::as_array) {
-            found.extend(several);
+            found.extend(several.iter().map(literal));
             return true;
         }
         let Some(branches) = branches(map) else {
@@ -242,7 +299,7 @@ impl<'a> Fitting<'a> {
         };
         branches.iter().all(|branch| match self.resolve(branch) {
             Some(branch) if branch.get("type").and_then(Value::as_str) == Some("null") => {
-                found.push(NULL);
+                found.push(literal(&Value::Null));
                 true
             }
             Some(branch) => self.values(branch, found),
@@ -250,7 +307,10 @@ impl<'a> Fitting<'a> {
         })
     }
 
-    fn resolve(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+    fn resolve<'s>(&self, schema: &'s Value) -> Option<&'s Map<String, Value>>
+    where
+        'a: 's,
+    {
         let mut schema = schema;
         for _ in 0..MOST_REFERENCES {
             let map = schema.as_object()?;
@@ -263,31 +323,15 @@ impl<'a> Fitting<'a> {
     }
 }
 
-fn read_property(schema: &Value) -> Property<'_> {
-    Property {
-        available: schema.get(UNAVAILABLE).is_none(),
-        alias_of: schema.get(ALIAS_OF).and_then(Value::as_str),
-        link: Link::new(schema),
+fn literal(value: &Value) -> Literal {
+    match value {
+        Value::String(text) => Literal::Text(text.clone().into()),
+        other => Literal::Json(other.to_string().into()),
     }
-}
-
-fn find<'s, 'a>(properties: &'s [(&'a str, Property<'a>)], name: &str) -> Option<&'s Property<'a>> {
-    properties
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, property)| property)
 }
 
 fn branches(map: &Map<String, Value>) -> Option<&Vec<Value>> {
     map.get("anyOf").or_else(|| map.get("oneOf")).and_then(Value::as_array)
-}
-
-fn is(node: &Node, value: &Value) -> bool {
-    match (&node.value, value) {
-        (NodeValue::String(text), Value::String(wanted)) => text == wanted,
-        (NodeValue::String(_), _) | (_, Value::String(_)) => false,
-        _ => node.to_json() == *value,
-    }
 }
 
 const INTEGER: u8 = 1;
@@ -402,7 +446,7 @@ mod tests {
             }
             for text in texts {
                 let document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
-                let fit = fits(document.root(), &schema);
+                let fit = Shapes::of(&schema).fit(document.root());
                 assert_eq!(fit, check_in_words(&document, &schema).is_empty(), "{text} {schema}");
                 *(if fit { &mut yes } else { &mut no }) += 1;
             }

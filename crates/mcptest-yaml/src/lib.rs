@@ -15,8 +15,9 @@
 mod decode;
 mod diagnostic;
 mod document;
-mod fits;
+pub mod fits;
 mod parse;
+mod quick;
 mod scalar;
 mod shape;
 mod source;
@@ -24,7 +25,7 @@ mod source;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use document::{Document, Entry, Node, NodeValue};
 pub use parse::Limits;
-pub use shape::{ALIAS_OF, EXPECTED, UNAVAILABLE, check, suggest};
+pub use shape::{ALIAS_OF, EXPECTED, UNAVAILABLE, check, check_with, suggest};
 pub use source::{Source, Span};
 
 use schemars::JsonSchema;

@@ -7,6 +7,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::document::{Document, Entry, Node, NodeValue};
+use crate::quick;
 use crate::scalar;
 use crate::source::{Source, Span};
 
@@ -37,6 +38,20 @@ impl Document {
     /// # Errors
     /// Not UTF-8, over a limit, not YAML, more than one document, duplicate keys (all of them), unknown tags.
     pub fn parse(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self, Diagnostics> {
+        let quick = std::str::from_utf8(bytes)
+            .ok()
+            .filter(|text| text.len() <= limits.bytes);
+        if let Some(text) = quick
+            && let Some(root) = quick::read(text, limits)
+        {
+            let source = Arc::new(Source::new(name, text.to_owned()));
+            return Ok(Self { source, root });
+        }
+        Self::parse_in_full(name, bytes, limits)
+    }
+
+    /// The reading that knows all of YAML, and says what is wrong.
+    pub(crate) fn parse_in_full(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self, Diagnostics> {
         if bytes.len() > limits.bytes {
             return Err(Diagnostic::new(
                 Severity::Error,

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry, Node, NodeValue};
+use crate::fits::Shapes;
 
 /// On a property: it is another spelling of the named one; giving both is an error.
 pub const ALIAS_OF: &str = "x-mcptest-alias-of";
@@ -21,10 +22,16 @@ pub const UNAVAILABLE: &str = "x-mcptest-unavailable";
 /// Reports every difference between the document and the schema.
 #[must_use]
 pub fn check(document: &Document, schema: &Value) -> Vec<Diagnostic> {
-    if crate::fits::fits(document.root(), schema) {
+    check_with(document, &Shapes::of(schema), || schema)
+}
+
+/// The same with the schema's shapes made ahead of time; the schema itself is needed only when something is wrong.
+#[must_use]
+pub fn check_with<'s>(document: &Document, shapes: &Shapes, schema: impl FnOnce() -> &'s Value) -> Vec<Diagnostic> {
+    if shapes.fit(document.root()) {
         return Vec::new();
     }
-    check_in_words(document, schema)
+    check_in_words(document, schema())
 }
 
 /// The reading that can explain itself.

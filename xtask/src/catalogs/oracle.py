@@ -3,8 +3,9 @@
     python oracle.py RANKS FILE...
 
 RANKS is what cl100k.py makes. Each FILE is a saved answer to
-`tools/list`. Prints one JSON object per file and line: the tokens of each tool (name, description, compact input schema), and the findings of those rules
-that the documents define exactly, each with the tool's place in the list and the place in the tool.
+`tools/list`. Prints one JSON object per file and line: the tokens of each tool (name, description, compact input schema), the findings of those rules
+that the documents define exactly, each with the tool's place in the list, the place in the tool and the severity, and two bounds for the four rules that are
+defined by example: what `must` be found, because it is the documents' own case, and what `may` be found, because nothing in the documents forbids it.
 """
 
 import json
@@ -15,6 +16,12 @@ import cl100k
 
 HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
 COMBINATORS = ["anyOf", "oneOf", "allOf"]
+CRITICAL = ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"]
+# Verbs that nobody calls uncommon, and that are hardly ever nouns. A description with one of them has a verb.
+VERBS = """get create delete update return retrieve fetch find send add remove execute generate provide allow convert
+    extract analyze calculate manage insert modify rename install uninstall enable disable fill append""".split()
+# Without any of these, nothing in a text points to a place around it.
+DIRECTIONS = r"above|below|previous|next|earlier|later|preceding|following|last|first|former|latter|prior|before|after|aforementioned|here|top|bottom"
 
 
 def text_of(value):
@@ -74,6 +81,17 @@ def is_described(schema, root):
             return True
         schema = referred(schema, root)
     return False
+
+
+def allowed(schema, root, depth=0):
+    """The values of an enum, also of one that is referred to or an alternative. What has no letters cannot be mentioned."""
+    values = schema.get("enum")
+    values = list(values) if isinstance(values, list) else [schema["const"]] if depth and "const" in schema else []
+    inner = [one for key in COMBINATORS if isinstance(schema.get(key), list) for one in schema[key]]
+    for one in [*inner, referred(schema, root)]:
+        if isinstance(one, dict) and depth < 8:
+            values += allowed(one, root, depth + 1)
+    return [value for value in values if value is not None and value != ""]
 
 
 def findings(tool):
@@ -139,7 +157,40 @@ def findings(tool):
         if is_of(inner, "string") and not any(key in inner for key in bounds):
             yield "SCH-004", path
         elif is_of(inner, "array") and "maxItems" not in inner:
+            # Once for each place.
             yield "SCH-004", path
+
+
+def bounds(tool):
+    """Of the rules that the documents define by example: what must be found, and what may be (with `must` false)."""
+    description = text_of(tool.get("description"))
+    low = description.lower()
+    words = re.findall(r"[a-z]+", low)
+    # "Description contains no common verb". Of an empty one DESC-001 speaks already.
+    forms = {form for verb in VERBS for form in (verb, verb + "s", verb + "es", re.sub("y$", "ies", verb))}
+    if description and not forms.intersection(words):
+        yield "DESC-004", "/description", False
+    # "Positional phrases", of which two are named.
+    if re.search(DIRECTIONS, low):
+        yield "DESC-005", "/description", bool(re.search(r"\bsee above\b|\bprevious tool\b", low))
+    schema = tool.get("inputSchema")
+    for argument, inner in objects(schema.get("properties") if isinstance(schema, dict) else None):
+        place = f"/inputSchema/properties/{escaped(argument)}"
+        told = text_of(inner.get("description") or (referred(inner, schema) or {}).get("description")).lower()
+        values = allowed(inner, schema)
+        if values and told:
+            # "Has a description but does not mention the enum values": sure if none is in it in any way, and ruled out if all are words of it.
+            spelled = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+            spelled = [value.strip().lower() for value in spelled]
+            if not all(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", told) for value in spelled):
+                yield "DESC-007", place, "enum" in inner and not any(value in told for value in spelled)
+        # "A string (or untyped) argument whose schema declares no enum but whose description spells out a fixed set of allowed values".
+        stringy = "type" not in inner or is_of(inner, "string")
+        listed = re.search(r"[,/|;:\n]|\bor\b|\band\b", told)
+        if not values and stringy and listed:
+            typed = inner.get("type") == "string" and "const" not in inner
+            # The documents' example: "the new status, one of open, closed, or pending".
+            yield "DESC-013", place, typed and bool(re.search(r"^[\w ]+, one of \w+, \w+, or \w+\.?$", told))
 
 
 def main():
@@ -148,18 +199,24 @@ def main():
     for path in sys.argv[2:]:
         catalog = json.load(open(path, encoding="utf-8"))
         tools = catalog["tools"] if isinstance(catalog, dict) else catalog
-        out = {"tokens": [], "findings": []}
+        out = {"tokens": [], "findings": [], "must": [], "may": []}
         for index, tool in enumerate(tools):
             if not isinstance(tool, dict):
-                out["tokens"].append(0)
-                out["findings"].append([index, "TOOL-001", None])
+                out["tokens"].append([0, 0, 0])
+                out["findings"].append([index, "TOOL-001", None, "critical"])
                 continue
-            parts = [tool.get("name"), tool.get("description")]
+            parts = [tool.get("name"), tool.get("description"), None]
             if "inputSchema" in tool:
-                parts.append(json.dumps(tool["inputSchema"], ensure_ascii=False, separators=(",", ":")))
-            out["tokens"].append(sum(count(part) for part in parts if isinstance(part, str)))
+                parts[2] = json.dumps(tool["inputSchema"], ensure_ascii=False, separators=(",", ":"))
+            out["tokens"].append([count(part) if isinstance(part, str) else 0 for part in parts])
+            severity = lambda rule: "critical" if rule in CRITICAL else "warning"
             for rule, place in findings(tool):
-                out["findings"].append([index, rule, place])
+                out["findings"].append([index, rule, place, severity(rule)])
+            for rule, place, certain in bounds(tool):
+                finding = [index, rule, place, severity(rule)]
+                out["may"].append(finding)
+                if certain:
+                    out["must"].append(finding)
         print(json.dumps(out))
 
 

@@ -73,7 +73,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -277,6 +277,14 @@ impl Pool {
     }
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    pool: Pool,
+    /// Whether a run was offered a distractor.
+    met: bool,
+}
+
 impl Gate for Distractors {
     const BLOCK: &'static str = "distractors";
     const SUMMARY: &'static str =
@@ -435,19 +443,20 @@ impl Gate for Distractors {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let mut pool = Pool::default();
-        let mut met = false;
-        for run in so_far.runs {
-            let injected = run.trace.distractors.as_deref().unwrap_or_default();
-            met |= !injected.is_empty();
-            pool.add(&score_distractors(
-                &self.correct,
-                injected,
-                &run.trace.tool_calls,
-                so_far.context.servers,
-            ));
-        }
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let injected = run.trace.distractors.as_deref().unwrap_or_default();
+        tally.met |= !injected.is_empty();
+        tally.pool.add(&score_distractors(
+            &self.correct,
+            injected,
+            &run.trace.tool_calls,
+            context.servers,
+        ));
+    }
+
+    fn outlook(&self, Tally { pool, met }: &Tally, remaining: u64) -> Outlook {
         let fell = pool.counts.chose_distractor;
         // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of reach.
         let best = match (fell, self.correct.is_empty()) {

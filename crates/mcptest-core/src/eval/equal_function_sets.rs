@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::outlook::{Ahead, Outlook, Reach, Reaches, SoFar, Steady};
+use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -167,11 +167,19 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
-/// The counts of all runs.
-pub(super) fn count_runs(classes: &[Class], context: &Context<'_>, runs: &[Run<'_>]) -> SelectionCounts {
-    runs.iter()
-        .map(|run| score_selection(classes, &run.trace.tool_calls, context.servers).counts)
-        .fold(SelectionCounts::default(), SelectionCounts::plus)
+/// The counts of the runs so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SelectionTally {
+    pub(super) counts: SelectionCounts,
+    pub(super) runs: u64,
+}
+
+impl SelectionTally {
+    pub(super) fn count(&mut self, classes: &[Class], context: &Context<'_>, run: &Run<'_>) {
+        let selection = score_selection(classes, &run.trace.tool_calls, context.servers);
+        self.counts = self.counts.plus(selection.counts);
+        self.runs += 1;
+    }
 }
 
 /// What the three figures can still become.
@@ -183,8 +191,9 @@ pub(super) struct SelectionReach {
 
 impl SelectionReach {
     /// A run reaches every class at most, and can make any number of calls that belong to none.
-    pub fn new(counts: SelectionCounts, classes: u64, runs: u64, remaining: u64) -> Self {
-        let Some(recall) = Steady::recall(counts, classes, runs) else {
+    pub fn new(tally: &SelectionTally, classes: u64, remaining: u64) -> Self {
+        let counts = tally.counts;
+        let Some(recall) = Steady::recall(tally, classes) else {
             // Without classes all three are 100 until a call is made, and 0 from then on.
             let high = if counts.is_vacuous() { 100 } else { 0 };
             return Self {
@@ -208,10 +217,10 @@ impl SelectionReach {
 
 impl Steady {
     /// Classes reached; nothing without classes, where a first call changes the figure.
-    pub(super) fn recall(counts: SelectionCounts, classes: u64, runs: u64) -> Option<Self> {
+    pub(super) fn recall(tally: &SelectionTally, classes: u64) -> Option<Self> {
         (classes > 0).then_some(Self {
-            part: counts.true_positives,
-            whole: classes * runs,
+            part: tally.counts.true_positives,
+            whole: classes * tally.runs,
             per_run: classes,
         })
     }
@@ -333,22 +342,27 @@ impl Gate for EqualFunctionSets {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
-        let reach = SelectionReach::new(counts, self.classes.len() as u64, so_far.runs.len() as u64, remaining);
+    type Tally = SelectionTally;
+
+    fn count(&self, tally: &mut SelectionTally, context: &Context<'_>, run: &Run<'_>) {
+        tally.count(&self.classes, context, run);
+    }
+
+    fn outlook(&self, tally: &SelectionTally, remaining: u64) -> Outlook {
+        let reach = SelectionReach::new(tally, self.classes.len() as u64, remaining);
         Outlook {
             reach: vec![
                 ("tool_selection.f1", reach.f1),
                 ("tool_selection.precision", reach.precision),
                 ("tool_selection.recall", reach.recall),
             ],
-            may_lack_evidence: counts.is_vacuous() && self.classes.is_empty(),
+            may_lack_evidence: tally.counts.is_vacuous() && self.classes.is_empty(),
         }
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        let recall = ahead.recall(&self.classes)?;
-        Some(vec![("tool_selection.recall", ahead.reach(recall))])
+    fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Reaches> {
+        let recall = Steady::recall(tally, self.classes.len() as u64)?;
+        Some(vec![("tool_selection.recall", recall.after(next).reach(remaining))])
     }
 }
 

@@ -47,7 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -174,6 +174,17 @@ pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathR
         backtracks_at,
         repeats_at,
     }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    extra_steps: u64,
+    backtracks: u64,
+    repeated_tools: u64,
+    /// The waste of the worst run.
+    worst: u64,
+    called: bool,
 }
 
 impl Gate for GoldenPath {
@@ -324,25 +335,35 @@ impl Gate for GoldenPath {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, _: &Context<'_>, run: &Run<'_>) {
+        let report = score_golden_path(self, &run.trace.tool_calls);
+        tally.extra_steps += report.extra_steps;
+        tally.backtracks += report.backtracks;
+        tally.repeated_tools += report.repeated_tools;
+        tally.worst = tally.worst.max(report.waste);
+        tally.called |= !run.trace.tool_calls.is_empty();
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
         let penalized = self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
         let lowest_flag = u64::from(!penalized);
-        let penalty = so_far.figure("golden_path.penalty").and_then(serde_json::Value::as_f64);
         Outlook {
             reach: vec![
                 (
                     "golden_path.penalty",
-                    Reach::fraction(if penalized { 0.0 } else { 1.0 }, penalty.unwrap_or(1.0)),
+                    Reach::fraction(if penalized { 0.0 } else { 1.0 }, penalty(tally.worst)),
                 ),
                 (
                     "golden_path.passed",
-                    Reach::between(lowest_flag, so_far.count("golden_path.passed")),
+                    Reach::between(lowest_flag, u64::from(tally.worst == 0)),
                 ),
-                so_far.grows("golden_path.extra_steps"),
-                so_far.grows("golden_path.backtracks"),
-                so_far.grows("golden_path.repeated_tools"),
+                ("golden_path.extra_steps", Reach::at_least(tally.extra_steps)),
+                ("golden_path.backtracks", Reach::at_least(tally.backtracks)),
+                ("golden_path.repeated_tools", Reach::at_least(tally.repeated_tools)),
             ],
-            may_lack_evidence: so_far.nothing_called() && !self.asks_for_no_calls(),
+            may_lack_evidence: !tally.called && !self.asks_for_no_calls(),
         }
     }
 }

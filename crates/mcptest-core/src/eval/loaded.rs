@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::outlook::{Ahead, Outlook, Reaches, SoFar};
+use super::outlook::{Imagined, Lookout, Outlook, Reaches};
 use super::{Context, Gate, GateInfo, LoadContext, Run, Score};
 use crate::expect::{Assertion, Expectation};
 use crate::matcher::Problem;
@@ -13,8 +13,7 @@ use crate::verdict::Verdict;
 pub(super) trait Scorer: Send + Sync {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
     fn expectations(&self) -> &[Expectation];
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook;
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches>;
+    fn lookout(&self) -> Box<dyn Lookout + '_>;
 }
 
 pub(super) struct Loaded<G> {
@@ -31,12 +30,35 @@ impl<G: Gate> Scorer for Loaded<G> {
         &self.expectations
     }
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        self.block.outlook(so_far, remaining)
+    fn lookout(&self) -> Box<dyn Lookout + '_> {
+        Box::new(Watched {
+            gate: self,
+            tally: G::Tally::default(),
+        })
+    }
+}
+
+/// A block that counts runs.
+struct Watched<'a, G: Gate> {
+    gate: &'a Loaded<G>,
+    tally: G::Tally,
+}
+
+impl<G: Gate> Lookout for Watched<'_, G> {
+    fn count(&mut self, context: &Context<'_>, run: &Run<'_>) {
+        self.gate.block.count(&mut self.tally, context, run);
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        self.block.imagine(ahead)
+    fn expectations(&self) -> &[Expectation] {
+        &self.gate.expectations
+    }
+
+    fn outlook(&self, remaining: u64) -> Outlook {
+        self.gate.block.outlook(&self.tally, remaining)
+    }
+
+    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Reaches> {
+        self.gate.block.imagine(&self.tally, next, remaining)
     }
 }
 

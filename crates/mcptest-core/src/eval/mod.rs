@@ -43,7 +43,7 @@ use crate::trace::Trace;
 
 pub use loaded::{GateOutcome, LoadedGate};
 use loaded::{Loaded, Scorer};
-use outlook::{Ahead, Outlook, Reaches, SoFar};
+use outlook::{Imagined, Outlook, Reaches};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -194,16 +194,24 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is judged at the end.
     const DECIDES_EARLY: bool = false;
 
-    /// What the figures can be after up to `remaining` further runs, whatever those do.
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let _ = (so_far, remaining);
+    /// What the outlook needs to know of the runs so far; `()` for a gate that does not tell it.
+    type Tally: Default + Send + Sync + 'static;
+
+    /// Counts one more run.
+    fn count(&self, tally: &mut Self::Tally, context: &Context<'_>, run: &Run<'_>) {
+        let _ = (tally, context, run);
+    }
+
+    /// What the figures can be after up to `remaining` further runs, whatever those do. At least one run was counted.
+    fn outlook(&self, tally: &Self::Tally, remaining: u64) -> Outlook {
+        let _ = (tally, remaining);
         Outlook::default()
     }
 
     /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
     /// for other gates, of which a single run may decide.
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        let _ = ahead;
+    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
+        let _ = (tally, next, remaining);
         None
     }
 }

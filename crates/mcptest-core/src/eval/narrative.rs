@@ -81,7 +81,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::compare::{ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score, score_narrative};
 use self::match_calls::{Listed, is_mutating_name};
-use super::outlook::{Outlook, Reach, Reaches, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -135,6 +135,18 @@ impl Narrative {
             Listed::Nowhere
         }
     }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    claimed_but_absent: u64,
+    present_but_unclaimed: u64,
+    arg_mismatch: u64,
+    claimed_after_error: u64,
+    failed: bool,
+    /// Whether a run said or did anything.
+    something: bool,
 }
 
 impl Gate for Narrative {
@@ -291,23 +303,39 @@ impl Gate for Narrative {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
-        let counts = [
-            "narrative.claimed_but_absent",
-            "narrative.present_but_unclaimed",
-            "narrative.arg_mismatch",
-            "narrative.claimed_after_error",
-        ];
-        let mut reach: Reaches = counts.into_iter().map(|target| so_far.grows(target)).collect();
-        reach.push(so_far.may_be_lost("narrative.gate_passed"));
-        // Pooled over calls and claims, of which a run can have any number.
-        reach.push(("narrative.divergence_score", Reach::fraction(0.0, 1.0)));
-        let something = |run: &Run<'_>| {
-            !run.trace.tool_calls.is_empty() || run.trace.final_text().is_some_and(|text| !text.trim().is_empty())
-        };
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let divergence = score_narrative(run.trace, self, context.servers);
+        tally.claimed_but_absent += divergence.claimed_but_absent.len() as u64;
+        tally.present_but_unclaimed += divergence.present_but_unclaimed.len() as u64;
+        tally.arg_mismatch += divergence.arg_mismatch.len() as u64;
+        tally.claimed_after_error += divergence.claimed_after_error.len() as u64;
+        tally.failed |= !divergence.passes(self.max_divergence_score);
+        tally.something |= divergence.has_text || divergence.recorded_calls > 0;
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
         Outlook {
-            reach,
-            may_lack_evidence: !so_far.runs.iter().any(something),
+            reach: vec![
+                (
+                    "narrative.claimed_but_absent",
+                    Reach::at_least(tally.claimed_but_absent),
+                ),
+                (
+                    "narrative.present_but_unclaimed",
+                    Reach::at_least(tally.present_but_unclaimed),
+                ),
+                ("narrative.arg_mismatch", Reach::at_least(tally.arg_mismatch)),
+                (
+                    "narrative.claimed_after_error",
+                    Reach::at_least(tally.claimed_after_error),
+                ),
+                ("narrative.gate_passed", Reach::between(0, (!tally.failed).into())),
+                // Pooled over calls and claims, of which a run can have any number.
+                ("narrative.divergence_score", Reach::fraction(0.0, 1.0)),
+            ],
+            may_lack_evidence: !tally.something,
         }
     }
 }

@@ -62,9 +62,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, EqualFunctionSets, SelectionCounts, SelectionReach, count_runs, push_once, score_selection,
+    Class, EqualFunctionSets, SelectionCounts, SelectionReach, SelectionTally, push_once, score_selection,
 };
-use super::outlook::{Ahead, Outlook, Reaches, SoFar};
+use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::catalog::Tool;
 use crate::expect::{Expectation, WrittenExpectation};
@@ -334,6 +334,13 @@ impl Diagnosis {
     }
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    selection: SelectionTally,
+    called: bool,
+}
+
 impl Gate for Orchestration {
     const BLOCK: &'static str = "orchestration";
     const SUMMARY: &'static str =
@@ -454,20 +461,28 @@ impl Gate for Orchestration {
     }
     const DECIDES_EARLY: bool = true;
 
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        tally.selection.count(&self.classes, context, run);
+        tally.called |= !run.trace.tool_calls.is_empty();
+    }
+
     /// Pooled over calls, of which a run can make any number, a percent can still go anywhere; discovery is pooled over classes.
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
-        let discovery =
-            SelectionReach::new(counts, self.classes.len() as u64, so_far.runs.len() as u64, remaining).recall;
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
+        let discovery = SelectionReach::new(&tally.selection, self.classes.len() as u64, remaining).recall;
         Outlook {
             reach: vec![("orchestration.discovery", discovery)],
-            may_lack_evidence: so_far.nothing_called(),
+            may_lack_evidence: !tally.called,
         }
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        let discovery = ahead.recall(&self.classes)?;
-        Some(vec![("orchestration.discovery", ahead.reach(discovery))])
+    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
+        let discovery = Steady::recall(&tally.selection, self.classes.len() as u64)?;
+        Some(vec![(
+            "orchestration.discovery",
+            discovery.after(next).reach(remaining),
+        )])
     }
 }
 

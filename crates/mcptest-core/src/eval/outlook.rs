@@ -6,10 +6,11 @@
 //! chance is estimated, and the verdict is the one that all runs would have given, whatever the outstanding ones do. Outstanding runs that
 //! break are no evidence, so the bounds also hold if only some of them, or none, can be judged.
 
+use std::sync::Arc;
+
 use serde_json::{Number, Value};
 
-use super::equal_function_sets::{Class, count_runs};
-use super::{Context, LoadedGate, Run, Score};
+use super::{Context, LoadedGate, Run};
 use crate::expect::Expectation;
 use crate::percent;
 use crate::verdict::Verdict;
@@ -29,7 +30,7 @@ pub enum Reach {
     /// Undefined, whatever comes.
     Absent,
     /// A list that only grows at its end: these items stay.
-    Grows(Vec<Value>),
+    Grows(Arc<Vec<Value>>),
 }
 
 impl Reach {
@@ -113,77 +114,6 @@ impl Default for Outlook {
     }
 }
 
-/// The runs that were judged so far, and what they amount to.
-#[derive(Debug, Clone, Copy)]
-pub struct SoFar<'a> {
-    /// What scoring needs besides the runs.
-    pub context: &'a Context<'a>,
-    /// At least one.
-    pub runs: &'a [Run<'a>],
-    /// Their score.
-    pub score: &'a Score,
-}
-
-impl SoFar<'_> {
-    /// The reach of a count over all runs: further ones only add to it.
-    #[must_use]
-    pub fn grows(&self, target: &'static str) -> (&'static str, Reach) {
-        (target, Reach::at_least(self.count(target)))
-    }
-
-    /// The reach of a flag that every run must earn: once lost, it stays lost.
-    #[must_use]
-    pub fn may_be_lost(&self, target: &'static str) -> (&'static str, Reach) {
-        (target, Reach::between(0, self.count(target)))
-    }
-
-    /// Whether no run made a call.
-    #[must_use]
-    pub fn nothing_called(&self) -> bool {
-        self.runs.iter().all(|run| run.trace.tool_calls.is_empty())
-    }
-
-    /// A whole figure of the score; 0 if it is none.
-    #[must_use]
-    pub fn count(&self, target: &str) -> u64 {
-        self.figure(target).and_then(Value::as_u64).unwrap_or(0)
-    }
-
-    /// A figure of the score, if it is defined.
-    #[must_use]
-    pub fn figure(&self, target: &str) -> Option<&Value> {
-        let found = self.score.values.iter().find(|(name, _)| *name == target);
-        found.map(|(_, value)| value).filter(|value| !value.is_null())
-    }
-}
-
-/// The runs that were judged so far, certain runs to come, and how many may come after them.
-#[derive(Debug, Clone, Copy)]
-pub struct Ahead<'a> {
-    /// What scoring needs besides the runs.
-    pub context: &'a Context<'a>,
-    /// Those that were judged.
-    pub runs: &'a [Run<'a>],
-    /// Those that are certain to come.
-    pub next: Imagined,
-    /// How many may come after them.
-    pub remaining: u64,
-}
-
-impl Ahead<'_> {
-    /// Where a pooled percent can be in the end.
-    #[must_use]
-    pub fn reach(&self, so_far: Steady) -> Reach {
-        so_far.after(self.next).reach(self.remaining)
-    }
-
-    /// The recall so far, if it is one that runs move steadily.
-    pub(super) fn recall(&self, classes: &[Class]) -> Option<Steady> {
-        let counts = count_runs(classes, self.context, self.runs);
-        Steady::recall(counts, classes.len() as u64, self.runs.len() as u64)
-    }
-}
-
 /// Runs to come that are all alike, as good as a run can be or as bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Imagined {
@@ -201,6 +131,17 @@ fn find<'a>(expectation: &'a Expectation, reach: &'a [(&'static str, Reach)]) ->
     })
 }
 
+impl Default for Steady {
+    /// No run so far, and each counts once.
+    fn default() -> Self {
+        Self {
+            part: 0,
+            whole: 0,
+            per_run: 1,
+        }
+    }
+}
+
 /// A pooled percent, rounded down, of which every run adds the same number below the line and up to that many above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steady {
@@ -213,14 +154,10 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// The share of runs of which something holds.
-    #[must_use]
-    pub fn of_runs<T>(runs: &[T], holds: impl Fn(&T) -> bool) -> Self {
-        Self {
-            part: runs.iter().filter(|run| holds(run)).count() as u64,
-            whole: runs.len() as u64,
-            per_run: 1,
-        }
+    /// The share of runs of which something holds, one more.
+    pub fn count_run(&mut self, holds: bool) {
+        self.part += u64::from(holds);
+        self.whole += 1;
     }
 
     /// Where it can be after up to `remaining` more runs.
@@ -277,48 +214,75 @@ fn decide(expectations: &[Expectation], outlook: &Outlook) -> Option<Verdict> {
     certain.then_some(Verdict::Pass)
 }
 
+/// A gate that looks on while the runs of a test are made. It counts each run once, so a run costs the same however many came before.
+pub struct Watch<'a> {
+    decides_early: bool,
+    lookout: Box<dyn Lookout + 'a>,
+    runs: u64,
+    /// Once the gate is decided it stays so, whatever comes.
+    decided: Option<Verdict>,
+}
+
+/// A block together with what it counted.
+pub(super) trait Lookout: Send + Sync {
+    fn count(&mut self, context: &Context<'_>, run: &Run<'_>);
+    fn expectations(&self) -> &[Expectation];
+    fn outlook(&self, remaining: u64) -> Outlook;
+    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Reaches>;
+}
+
 impl LoadedGate {
+    /// Begins to look on.
+    #[must_use]
+    pub fn watch(&self) -> Watch<'_> {
+        Watch {
+            decides_early: self.info.decides_early,
+            lookout: self.scorer.lookout(),
+            runs: 0,
+            decided: None,
+        }
+    }
+}
+
+impl Watch<'_> {
+    /// Takes note of the next run that was carried through, in the order of the runs' numbers.
+    pub fn count(&mut self, context: &Context<'_>, run: &Run<'_>) {
+        self.runs += 1;
+        if self.decides_early && self.decided.is_none() {
+            self.lookout.count(context, run);
+        }
+    }
+
     /// The verdict that the gate comes to whatever the outstanding runs do; nothing as long as it depends on them. Runs that break are
     /// not judged, so fewer than `remaining` may come.
-    #[must_use]
-    pub fn decided(&self, context: &Context<'_>, runs: &[Run<'_>], remaining: u64) -> Option<Verdict> {
-        if runs.is_empty() || !self.info.decides_early {
-            return None;
+    pub fn decided(&mut self, remaining: u64) -> Option<Verdict> {
+        if self.decided.is_none() && self.decides_early && self.runs > 0 {
+            self.decided = decide(self.lookout.expectations(), &self.lookout.outlook(remaining));
         }
-        let score = self.scorer.score(context, runs);
-        let so_far = SoFar {
-            context,
-            runs,
-            score: &score,
-        };
-        decide(self.scorer.expectations(), &self.scorer.outlook(&so_far, remaining))
+        self.decided
     }
 
     /// A number of further runs that is needed at least before the gate can be decided: from 1 to `remaining`, and never more than really
     /// needed. So this many can be started at once and none is made in vain.
     #[must_use]
-    pub fn least_further_runs(&self, context: &Context<'_>, runs: &[Run<'_>], remaining: u64) -> u64 {
-        if !self.info.decides_early {
+    pub fn least_further_runs(&self, remaining: u64) -> u64 {
+        if !self.decides_early {
             return remaining;
         }
         // One failed assertion decides, and for a pass all must hold.
         let (mut to_fail, mut to_pass) = (u64::MAX, 1);
-        for expectation in self.scorer.expectations() {
+        for expectation in self.lookout.expectations() {
             if !expectation.matcher.is_bound() {
                 return 1.min(remaining);
             }
             let mut passes = u64::MAX;
             for good in [true, false] {
                 let foreseen = |runs_to_come: u64| {
-                    let reach = self.scorer.imagine(&Ahead {
-                        context,
-                        runs,
-                        next: Imagined {
-                            runs: runs_to_come,
-                            good,
-                        },
-                        remaining: remaining - runs_to_come,
-                    })?;
+                    let imagined = Imagined {
+                        runs: runs_to_come,
+                        good,
+                    };
+                    let reach = self.lookout.imagine(imagined, remaining - runs_to_come)?;
                     find(expectation, &reach)?;
                     Some(foresee(expectation, &reach))
                 };
@@ -338,17 +302,11 @@ impl LoadedGate {
 
     /// The bounds of every figure, for tests that hold them against what really comes.
     #[must_use]
-    pub fn outlook(&self, context: &Context<'_>, runs: &[Run<'_>], remaining: u64) -> Outlook {
-        if runs.is_empty() {
+    pub fn outlook(&self, remaining: u64) -> Outlook {
+        if self.runs == 0 {
             return Outlook::default();
         }
-        let score = self.scorer.score(context, runs);
-        let so_far = SoFar {
-            context,
-            runs,
-            score: &score,
-        };
-        self.scorer.outlook(&so_far, remaining)
+        self.lookout.outlook(remaining)
     }
 }
 
@@ -384,7 +342,7 @@ mod tests {
             ("a.rate", Reach::between(60, 80)),
             ("a.cost", Reach::at_least(5).or_absent()),
             ("a.time", Reach::Absent),
-            ("a.list", Reach::Grows(vec![json!(100), json!(50)])),
+            ("a.list", Reach::Grows(Arc::new(vec![json!(100), json!(50)]))),
         ];
         for (written, foreseen) in [
             (json!({"a.rate": {">=": 60}}), Some(true)),

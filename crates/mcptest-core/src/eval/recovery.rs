@@ -53,7 +53,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, Reaches, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::Matcher;
@@ -426,23 +426,44 @@ impl Gate for Recovery {
     }
     const DECIDES_EARLY: bool = true;
 
-    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays spoiled.
-    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
-        let passed = "recovery.passed";
-        if so_far.figure(passed).is_none() {
-            return Outlook::default();
-        }
-        let flags = ["recovery.recovered", "recovery.clean_timeout", passed];
-        let times = ["recovery.time_to_detection_ms", "recovery.time_to_recovery_ms"];
-        let hang = "recovery.user_visible_hang_ms";
-        let mut reach: Reaches = flags.into_iter().map(|flag| so_far.may_be_lost(flag)).collect();
-        reach.extend(times.into_iter().map(|time| match so_far.figure(time) {
-            Some(_) => (time, Reach::at_least(so_far.count(time)).or_absent()),
-            None => (time, Reach::Absent),
+    /// The worst of everything, in the runs that met the fault.
+    type Tally = Option<RecoveryReport>;
+
+    fn count(&self, tally: &mut Option<RecoveryReport>, _: &Context<'_>, run: &Run<'_>) {
+        let Some(marks) = read(run.trace, self.max_detection_ms, self.accept).marks else {
+            return;
+        };
+        let report = score_recovery(&marks, &self.limits());
+        let worse = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        *tally = Some(tally.map_or(report, |worst| RecoveryReport {
+            recovered: worst.recovered && report.recovered,
+            clean_timeout: worst.clean_timeout && report.clean_timeout,
+            passed: worst.passed && report.passed,
+            time_to_detection_ms: worse(worst.time_to_detection_ms, report.time_to_detection_ms),
+            time_to_recovery_ms: worse(worst.time_to_recovery_ms, report.time_to_recovery_ms),
+            user_visible_hang_ms: worst.user_visible_hang_ms.max(report.user_visible_hang_ms),
         }));
-        reach.push(so_far.grows(hang));
+    }
+
+    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays spoiled.
+    fn outlook(&self, tally: &Option<RecoveryReport>, _: u64) -> Outlook {
+        let Some(worst) = tally else {
+            return Outlook::default();
+        };
+        let flag = |flag: bool| Reach::between(0, flag.into());
+        let time = |time: Option<u64>| time.map_or(Reach::Absent, |time| Reach::at_least(time).or_absent());
         Outlook {
-            reach,
+            reach: vec![
+                ("recovery.recovered", flag(worst.recovered)),
+                ("recovery.clean_timeout", flag(worst.clean_timeout)),
+                ("recovery.passed", flag(worst.passed)),
+                ("recovery.time_to_detection_ms", time(worst.time_to_detection_ms)),
+                ("recovery.time_to_recovery_ms", time(worst.time_to_recovery_ms)),
+                (
+                    "recovery.user_visible_hang_ms",
+                    Reach::at_least(worst.user_visible_hang_ms),
+                ),
+            ],
             may_lack_evidence: true,
         }
     }

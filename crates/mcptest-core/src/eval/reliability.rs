@@ -62,12 +62,14 @@ use reach::Tally;
 
 pub use plan::{PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs};
 
+use std::sync::Arc;
+
 use num_bigint::BigUint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Ahead, Outlook, Reach, Reaches, SoFar};
+use super::outlook::{Imagined, Outlook, Reach, Reaches};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -195,6 +197,13 @@ fn outcome(run: &Run<'_>) -> (bool, &'static str) {
         None if run.trace.tool_calls.is_empty() => (false, "made no call"),
         None => (true, "made a call and ended without error"),
     }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Watched {
+    tally: Tally,
+    decay: Arc<Vec<Value>>,
 }
 
 impl Gate for Reliability {
@@ -333,21 +342,28 @@ impl Gate for Reliability {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let tally = Tally::of(so_far.runs);
-        let mut reach = self.monotone_reach(tally, remaining);
+    type Tally = Watched;
+
+    fn count(&self, watched: &mut Watched, _: &Context<'_>, run: &Run<'_>) {
+        let good = outcome(run).0;
+        watched.tally = watched.tally.after(Imagined { runs: 1, good });
+        let entry = decay_entry(watched.tally.passes, watched.tally.runs);
+        Arc::make_mut(&mut watched.decay).push(entry.into());
+    }
+
+    fn outlook(&self, Watched { tally, decay }: &Watched, remaining: u64) -> Outlook {
+        let mut reach = self.monotone_reach(*tally, remaining);
         reach.push(("reliability.runs", Reach::between(tally.runs, tally.runs + remaining)));
         reach.push(("reliability.variance_amplification", tally.swing(remaining)));
-        let decay = so_far.figure("reliability.decay").and_then(Value::as_array);
-        reach.push(("reliability.decay", Reach::Grows(decay.cloned().unwrap_or_default())));
+        reach.push(("reliability.decay", Reach::Grows(Arc::clone(decay))));
         Outlook {
             reach,
             may_lack_evidence: false,
         }
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        Some(self.monotone_reach(Tally::of(ahead.runs).after(ahead.next), ahead.remaining))
+    fn imagine(&self, watched: &Watched, next: Imagined, remaining: u64) -> Option<Reaches> {
+        Some(self.monotone_reach(watched.tally.after(next), remaining))
     }
 }
 

@@ -176,6 +176,8 @@ impl Gate for Stability {
         problems
     }
 
+    type Tally = ();
+
     fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
         let sessions: Vec<SessionScores> = runs.iter().map(|run| score_session(run.trace)).collect();
         let weakest: Vec<Ratio> = sessions.iter().map(|session| session.weakest().clone()).collect();

@@ -43,9 +43,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, SelectionCounts, SelectionReach, check_classes, count_runs, push_once, score_selection,
+    Class, SelectionCounts, SelectionReach, SelectionTally, check_classes, push_once, score_selection,
 };
-use super::outlook::{Outlook, Reach, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::catalog::Tool;
 use crate::expect::{Expectation, WrittenExpectation};
@@ -202,6 +202,19 @@ fn cost(context: &Context<'_>, runs: &[Run<'_>]) -> Result<Usd, String> {
     Ok(total.into_iter().sum())
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    selection: SelectionTally,
+    /// The different catalogs: runs of one test are mostly offered the same tools.
+    catalogs: Vec<Vec<Tool>>,
+    /// The largest, in tokens.
+    surface: Option<u64>,
+    cost: Usd,
+    /// Whether the cost of some run is not known.
+    unpriced: bool,
+}
+
 impl Gate for TokenEfficiency {
     const BLOCK: &'static str = "token_efficiency";
     const SUMMARY: &'static str = "Selection F1 with the price of each correct selection in tokens and dollars.";
@@ -314,16 +327,31 @@ impl Gate for TokenEfficiency {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let counts = count_runs(&self.classes, so_far.context, so_far.runs);
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        tally.selection.count(&self.classes, context, run);
+        if let Some(catalog) = &run.trace.catalog
+            && !tally.catalogs.contains(catalog)
+        {
+            tally.surface = tally.surface.max(Some(tokens::of_catalog(catalog)));
+            tally.catalogs.push(catalog.clone());
+        }
+        match cost(context, std::slice::from_ref(run)) {
+            Ok(cost) => tally.cost = [tally.cost, cost].into_iter().sum(),
+            Err(_) => tally.unpriced = true,
+        }
+    }
+
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
         let classes = self.classes.len() as u64;
-        let correct = counts.true_positives;
+        let correct = tally.selection.counts.true_positives;
         let most_correct = correct.saturating_add(classes.saturating_mul(remaining));
         let per_correct = |figure: f64| figure / most_correct.max(1) as f64;
         let mut reach = vec![
             (
                 "token_efficiency.f1",
-                SelectionReach::new(counts, classes, so_far.runs.len() as u64, remaining).f1,
+                SelectionReach::new(&tally.selection, classes, remaining).f1,
             ),
             (
                 "token_efficiency.correct_selections",
@@ -331,21 +359,26 @@ impl Gate for TokenEfficiency {
             ),
         ];
         let surface = "token_efficiency.tool_surface_tokens";
-        if so_far.figure(surface).is_some() {
+        if let Some(tokens) = tally.surface {
             // A run may be offered more tools, and so make the largest surface larger.
-            let tokens = so_far.count(surface);
             let each = Reach::fraction_at_least(per_correct(tokens as f64));
             reach.push((surface, Reach::at_least(tokens)));
             // With nothing selected correctly there is nothing to divide by.
             let each = if correct == 0 { each.or_absent() } else { each };
             reach.push(("token_efficiency.tokens_per_correct", each));
         }
-        if let Some(cost) = so_far.figure("token_efficiency.cost").and_then(Value::as_f64) {
+        let (cost, each) = if tally.unpriced {
+            (Reach::Absent, Reach::Absent)
+        } else {
             // A later run may not tell its tokens, and then nothing is known of the sum.
-            reach.push(("token_efficiency.cost", Reach::fraction_at_least(cost).or_absent()));
-            let each = Reach::fraction_at_least(per_correct(cost)).or_absent();
-            reach.push(("token_efficiency.cost_per_correct", each));
-        }
+            let cost = tally.cost.to_f64();
+            (
+                Reach::fraction_at_least(cost).or_absent(),
+                Reach::fraction_at_least(per_correct(cost)).or_absent(),
+            )
+        };
+        reach.push(("token_efficiency.cost", cost));
+        reach.push(("token_efficiency.cost_per_correct", each));
         Outlook {
             reach,
             may_lack_evidence: false,

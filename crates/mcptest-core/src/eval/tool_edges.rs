@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, SoFar, Steady};
+use super::outlook::{Outlook, Reach, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -138,6 +138,19 @@ impl ToolEdges {
         let asks_for_no_calls = self.allowed.as_ref().is_some_and(Vec::is_empty);
         (calls == 0 && !asks_for_no_calls).then(|| "no tool was called, so no rule could be broken".to_owned())
     }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    runs: u64,
+    calls: u64,
+    /// Calls of restricted tools.
+    attempts: u64,
+    /// Whether a call was not allowed.
+    stray: bool,
+    /// Delegations that were followed.
+    followed: u64,
 }
 
 impl Gate for ToolEdges {
@@ -285,29 +298,31 @@ impl Gate for ToolEdges {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let mut calls = 0;
-        let mut stray = false;
-        let mut followed = 0;
-        for run in so_far.runs {
-            let report = score_tool_edges(self, &run.trace.tool_calls, so_far.context.servers);
-            calls += report.calls;
-            stray |= !report.not_allowed.is_empty();
-            followed += report.delegated.iter().filter(|held| **held).count() as u64;
-        }
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let report = score_tool_edges(self, &run.trace.tool_calls, context.servers);
+        tally.runs += 1;
+        tally.calls += report.calls;
+        tally.attempts += report.restricted.len() as u64;
+        tally.stray |= !report.not_allowed.is_empty();
+        tally.followed += report.delegated.iter().filter(|held| **held).count() as u64;
+    }
+
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
         let pairs = self.delegation.len() as u64;
         let delegation = Steady {
-            part: followed,
-            whole: pairs * so_far.runs.len() as u64,
+            part: tally.followed,
+            whole: pairs * tally.runs,
             per_run: pairs,
         };
-        let allowed = match (&self.allowed, stray) {
+        let allowed = match (&self.allowed, tally.stray) {
             (None, _) => Reach::between(100, 100),
             (Some(_), false) => Reach::between(0, 100),
             (Some(list), true) if list.is_empty() => Reach::between(0, 0),
             (Some(_), true) => Reach::between(0, 99),
         };
-        let attempts = so_far.count("edges.restricted_attempts");
+        let attempts = tally.attempts;
         let (attempts, passed) = if self.restricted.is_empty() {
             (Reach::between(0, 0), Reach::between(1, 1))
         } else {
@@ -320,7 +335,7 @@ impl Gate for ToolEdges {
                 ("edges.delegation_pct", delegation.reach(remaining)),
                 ("edges.gate_passed", passed),
             ],
-            may_lack_evidence: self.no_evidence(calls).is_some(),
+            may_lack_evidence: self.no_evidence(tally.calls).is_some(),
         }
     }
 }

@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
-use super::outlook::{Ahead, Outlook, Reach, Reaches, SoFar, Steady};
+use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -83,10 +83,6 @@ struct RunFigures {
 }
 
 impl ToolSelection {
-    fn all_figures(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Vec<RunFigures> {
-        runs.iter().map(|run| self.figures(context, run)).collect()
-    }
-
     fn figures(&self, context: &Context<'_>, run: &Run<'_>) -> RunFigures {
         let calls = &run.trace.tool_calls;
         let tokens = run.trace.total_tokens();
@@ -171,6 +167,17 @@ impl ToolSelection {
     }
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    selected: Steady,
+    over_budget: bool,
+    /// The most tokens that a run told.
+    largest: u64,
+    /// Whether a run did not tell its tokens.
+    untold: bool,
+}
+
 impl Gate for ToolSelection {
     const BLOCK: &'static str = "tool_selection";
     const SUMMARY: &'static str =
@@ -212,7 +219,7 @@ impl Gate for ToolSelection {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let figures = self.all_figures(context, runs);
+        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
         let total = figures.len() as u64;
         let count = |fits: &dyn Fn(&RunFigures) -> bool| figures.iter().filter(|run| fits(run)).count() as u64;
         let selected = count(&|run| run.selected);
@@ -318,14 +325,26 @@ impl Gate for ToolSelection {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let figures = self.all_figures(so_far.context, so_far.runs);
-        let over_budget = figures.iter().any(|run| run.within_budget == Some(false));
-        let mut reach = self.rate_reach(Steady::of_runs(&figures, |run| run.selected), remaining, over_budget);
-        if so_far.figure("floor.tokens_max").is_some() {
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let figures = self.figures(context, run);
+        tally.selected.count_run(figures.selected);
+        tally.over_budget |= figures.within_budget == Some(false);
+        match figures.tokens {
+            Some(tokens) => tally.largest = tally.largest.max(tokens),
+            None => tally.untold = true,
+        }
+    }
+
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
+        let mut reach = self.rate_reach(tally.selected, remaining, tally.over_budget);
+        if tally.untold {
+            reach.push(("floor.tokens_median", Reach::Absent));
+            reach.push(("floor.tokens_max", Reach::Absent));
+        } else {
             // A later run may not tell its tokens, and then no figure is given for all.
-            let largest = so_far.count("floor.tokens_max");
-            reach.push(("floor.tokens_max", Reach::at_least(largest).or_absent()));
+            reach.push(("floor.tokens_max", Reach::at_least(tally.largest).or_absent()));
         }
         Outlook {
             reach,
@@ -333,14 +352,12 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
+    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
         // Under a cap, one run can break the floor.
         if self.max_total_tokens.is_some() {
             return None;
         }
-        let figures = self.all_figures(ahead.context, ahead.runs);
-        let selected = Steady::of_runs(&figures, |run| run.selected).after(ahead.next);
-        Some(self.rate_reach(selected, ahead.remaining, false))
+        Some(self.rate_reach(tally.selected.after(next), remaining, false))
     }
 }
 

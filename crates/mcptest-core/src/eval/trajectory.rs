@@ -91,7 +91,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, SoFar};
+use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -199,6 +199,14 @@ impl JsonSchema for Mode {
 }
 
 impl Trajectory {
+    /// The block as it is checked against runs; made when the suite was loaded, if it was.
+    fn plan(&self) -> Result<Cow<'_, Plan>, Vec<Problem>> {
+        match &self.plan {
+            Some(plan) => Ok(Cow::Borrowed(plan)),
+            None => Plan::compile(self).map(Cow::Owned),
+        }
+    }
+
     /// An expectation without options.
     #[must_use]
     pub fn new(mode: Mode, calls: Vec<ExpectedCall>) -> Self {
@@ -249,6 +257,15 @@ pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    mismatches: u64,
+    called: bool,
+    /// The block cannot be compiled.
+    broken: bool,
+}
+
 impl Gate for Trajectory {
     const BLOCK: &'static str = "trajectory";
     const SUMMARY: &'static str = "The expected calls with their arguments, lined up against the recorded ones.";
@@ -296,11 +313,7 @@ impl Gate for Trajectory {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let compiled = match &self.plan {
-            Some(plan) => Ok(Cow::Borrowed(plan)),
-            None => Plan::compile(self).map(Cow::Owned),
-        };
-        let plan = match compiled {
+        let plan = match self.plan() {
             Ok(plan) => plan,
             Err(problems) => return broken(&problems),
         };
@@ -365,16 +378,26 @@ impl Gate for Trajectory {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, _: u64) -> Outlook {
-        if so_far.figure("trajectory.passed").is_none() {
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        match self.plan() {
+            Ok(plan) => tally.mismatches += plan.validate(run.trace, context.servers).mismatches.len() as u64,
+            Err(_) => tally.broken = true,
+        }
+        tally.called |= !run.trace.tool_calls.is_empty();
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
+        if tally.broken {
             return Outlook::default();
         }
         Outlook {
             reach: vec![
-                so_far.may_be_lost("trajectory.passed"),
-                so_far.grows("trajectory.mismatch_count"),
+                ("trajectory.passed", Reach::between(0, u64::from(tally.mismatches == 0))),
+                ("trajectory.mismatch_count", Reach::at_least(tally.mismatches)),
             ],
-            may_lack_evidence: so_far.nothing_called() && !self.calls.is_empty(),
+            may_lack_evidence: !tally.called && !self.calls.is_empty(),
         }
     }
 }

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Ahead, Outlook, Reaches, SoFar, Steady};
+use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -140,8 +140,9 @@ pub fn score_trajectory_axes(axes: &TrajectoryAxes, calls: &[ToolCall], servers:
     }
 }
 
+/// The edges of one kind, over the runs so far.
 #[derive(Default)]
-struct Axis {
+pub struct Axis {
     held: u64,
     declared: u64,
 }
@@ -159,13 +160,7 @@ impl Axis {
 
 impl TrajectoryAxes {
     /// Both axes as figures to which every run adds the same number of edges.
-    fn steady(&self, context: &Context<'_>, runs: &[Run<'_>]) -> [Steady; 2] {
-        let (mut dependencies, mut order) = (Axis::default(), Axis::default());
-        for run in runs {
-            let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
-            dependencies.count(&report.dependencies);
-            order.count(&report.order);
-        }
+    fn steady(&self, [dependencies, order]: &[Axis; 2]) -> [Steady; 2] {
         [(dependencies, self.dependencies.len()), (order, self.order.len())].map(|(axis, edges)| Steady {
             part: axis.held,
             whole: axis.declared,
@@ -275,8 +270,17 @@ impl Gate for TrajectoryAxes {
     }
     const DECIDES_EARLY: bool = true;
 
-    fn outlook(&self, so_far: &SoFar<'_>, remaining: u64) -> Outlook {
-        let [dependencies, order] = self.steady(so_far.context, so_far.runs);
+    /// Dependencies and order.
+    type Tally = [Axis; 2];
+
+    fn count(&self, [dependencies, order]: &mut [Axis; 2], context: &Context<'_>, run: &Run<'_>) {
+        let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
+        dependencies.count(&report.dependencies);
+        order.count(&report.order);
+    }
+
+    fn outlook(&self, tally: &[Axis; 2], remaining: u64) -> Outlook {
+        let [dependencies, order] = self.steady(tally);
         Outlook {
             reach: vec![
                 ("trajectory.dependency_satisfaction", dependencies.reach(remaining)),
@@ -286,11 +290,14 @@ impl Gate for TrajectoryAxes {
         }
     }
 
-    fn imagine(&self, ahead: &Ahead<'_>) -> Option<Reaches> {
-        let [dependencies, order] = self.steady(ahead.context, ahead.runs);
+    fn imagine(&self, tally: &[Axis; 2], next: Imagined, remaining: u64) -> Option<Reaches> {
+        let [dependencies, order] = self.steady(tally);
         Some(vec![
-            ("trajectory.dependency_satisfaction", ahead.reach(dependencies)),
-            ("trajectory.order_satisfaction", ahead.reach(order)),
+            (
+                "trajectory.dependency_satisfaction",
+                dependencies.after(next).reach(remaining),
+            ),
+            ("trajectory.order_satisfaction", order.after(next).reach(remaining)),
         ])
     }
 }

@@ -22,24 +22,21 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let mut hits = Vec::new();
     schema::walk(tool.input_schema().unwrap_or(&Value::Null), &mut |path, inner| {
         let open_text = schema::is_type(inner, "string") && !BOUNDS.iter().any(|key| inner.get(key).is_some());
-        if open_text {
-            hits.push(
-                Hit::new(
-                    format!("{} is a string of any length", schema::place(path)),
-                    "add `maxLength`, `enum`, `format` or `pattern`",
-                )
-                .at(path),
-            );
-        }
-        if schema::is_type(inner, "array") && inner.get("maxItems").is_none() {
-            hits.push(
-                Hit::new(
-                    format!("{} is an array of any length", schema::place(path)),
-                    "add `maxItems`",
-                )
-                .at(path),
-            );
-        }
+        let open_list = schema::is_type(inner, "array") && inner.get("maxItems").is_none();
+        // A place is one finding, whatever is open about it.
+        let (what, cure) = match (open_text, open_list) {
+            (true, true) => (
+                "a string or an array of any length",
+                "add `maxItems`, and `maxLength`, `enum`, `format` or `pattern`",
+            ),
+            (true, false) => (
+                "a string of any length",
+                "add `maxLength`, `enum`, `format` or `pattern`",
+            ),
+            (false, true) => ("an array of any length", "add `maxItems`"),
+            (false, false) => return,
+        };
+        hits.push(Hit::new(format!("{} is {what}", schema::place(path)), cure).at(path));
     });
     hits
 }
@@ -66,5 +63,14 @@ mod tests {
             );
         }
         assert_eq!(count(json!({"properties": {"a": {"type": "array", "maxItems": 3}}})), 0);
+        // A place is told once, and half a bound is none.
+        let either = json!(["string", "array"]);
+        assert_eq!(count(json!({"properties": {"a": {"type": either}}})), 1);
+        assert_eq!(count(json!({"properties": {"a": {"type": either, "maxItems": 3}}})), 1);
+        assert_eq!(count(json!({"properties": {"a": {"type": either, "maxLength": 3}}})), 1);
+        assert_eq!(
+            count(json!({"properties": {"a": {"type": either, "maxItems": 3, "maxLength": 3}}})),
+            0
+        );
     }
 }

@@ -110,7 +110,8 @@ pub(super) fn mask(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::new();
     let (mut done, mut at) = (0, 0);
-    while at < bytes.len() {
+    while let Some(skipped) = next_that_may_show(&bytes[at..]) {
+        at += skipped;
         match found_at(text, at) {
             Some((start, end)) => {
                 out.push_str(&text[done..start]);
@@ -125,6 +126,47 @@ pub(super) fn mask(text: &str) -> Option<String> {
     }
     out.push_str(&text[done..]);
     Some(out)
+}
+
+/// For each byte, one bit for every shape that has it first, and for every shape that has it second.
+struct Starts {
+    first: [u32; 256],
+    second: [u32; 256],
+}
+
+static STARTS: Starts = starts();
+
+const fn starts() -> Starts {
+    /// Of the shapes that are not in the table.
+    const OTHERS: [&[u8; 2]; 5] = [b"be", b"ba", b"ey", b"--", b":/"];
+    let mut starts = Starts {
+        first: [0; 256],
+        second: [0; 256],
+    };
+    let mut shape = 0;
+    while shape < PREFIXED.len() + OTHERS.len() {
+        let (first, second) = if shape < PREFIXED.len() {
+            let prefix = PREFIXED[shape].prefix.as_bytes();
+            (prefix[0], prefix[1])
+        } else {
+            let [first, second] = *OTHERS[shape - PREFIXED.len()];
+            // `Bearer` is written in any case. For the others that lets a little too much through.
+            starts.first[first.to_ascii_uppercase() as usize] |= 1 << shape;
+            starts.second[second.to_ascii_uppercase() as usize] |= 1 << shape;
+            (first, second)
+        };
+        starts.first[first as usize] |= 1 << shape;
+        starts.second[second as usize] |= 1 << shape;
+        shape += 1;
+    }
+    starts
+}
+
+/// How far it is to the next place where a secret may show itself. Whole reports come through here, and hardly any place in them is one.
+fn next_that_may_show(bytes: &[u8]) -> Option<usize> {
+    bytes
+        .windows(2)
+        .position(|pair| STARTS.first[usize::from(pair[0])] & STARTS.second[usize::from(pair[1])] != 0)
 }
 
 /// Where the secret is that shows itself at this place.
@@ -258,4 +300,26 @@ fn password(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let (user, end) = (&bytes[start..start + length], start + length);
     let colon = user.iter().position(|byte| *byte == b':')?;
     (colon + 1 < user.len() && bytes.get(end) == Some(&b'@')).then_some((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// No place is passed over where a shape is.
+        #[test]
+        fn every_place_that_shows_a_secret_is_looked_at(
+            text in "(sk-|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abopr]-|npm_|hf_|A[KS]IA|AIza|eyJa\\.|[bB][eEaA]arer |basic |-----BEGIN |PRIVATE KEY-----|://u:p@|[A-Za-z0-9]{8,40}|[ :\\-]){0,8}"
+        ) {
+            let shown = (0..text.len()).find(|at| found_at(&text, *at).is_some());
+            prop_assert_eq!(mask(&text).is_some(), shown.is_some());
+            if let Some(at) = shown {
+                let passed = (0..=at).filter(|at| next_that_may_show(&text.as_bytes()[*at..]) == Some(0));
+                prop_assert!(passed.last() == Some(at));
+            }
+        }
+    }
 }

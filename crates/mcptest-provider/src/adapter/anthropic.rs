@@ -4,7 +4,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, Usage};
+use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
 use super::conversation::{self, Said};
@@ -96,6 +96,7 @@ impl Adapter for Anthropic {
             text: said.into_text(),
             calls,
             usage: answer.get("usage").and_then(usage),
+            end: end(answer),
             stop_reason: conversation::own_id(answer, "stop_reason"),
             native: Some(native.into()),
         })
@@ -107,6 +108,15 @@ impl Adapter for Anthropic {
 
     fn failure(&self, status: u16, body: &[u8]) -> Failure {
         failure::from_status(status, body)
+    }
+}
+
+fn end(answer: &Value) -> TurnEnd {
+    match answer.get("stop_reason").and_then(Value::as_str) {
+        Some("pause_turn") => TurnEnd::Paused,
+        Some("max_tokens" | "model_context_window_exceeded") => TurnEnd::OutOfTokens,
+        Some("refusal") => TurnEnd::Withheld,
+        _ => TurnEnd::Finished,
     }
 }
 

@@ -28,6 +28,14 @@ impl Failure {
         Self::new(FailureKind::Malformed, message)
     }
 
+    /// An answer that the provider itself gave up: asked again, it may well come through.
+    pub(super) fn broken_off(key: &str, reason: &str) -> Self {
+        Self::new(
+            FailureKind::Transient,
+            format!("the provider broke the answer off ({key} `{reason}`)"),
+        )
+    }
+
     /// A stream that ended too early: sent again, it may well go through.
     pub(super) fn cut_short(missing: &str) -> Self {
         Self::new(FailureKind::Transient, format!("the stream ended before {missing}"))

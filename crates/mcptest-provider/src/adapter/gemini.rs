@@ -6,7 +6,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, ToolReply, Usage};
+use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
 use super::conversation::{self, Said, count};
@@ -70,6 +70,8 @@ impl Adapter for Gemini {
         let Some(candidate) = answer.get("candidates").and_then(|candidates| candidates.get(0)) else {
             return Err(no_candidate(answer));
         };
+        let reason = conversation::own_id(candidate, "finishReason");
+        let end = end(reason.as_deref())?;
         let names = Names::new(NAMES, ask.request.tools);
         let content = candidate.get("content");
         let mut said = Said::default();
@@ -90,7 +92,8 @@ impl Adapter for Gemini {
             text: said.into_text(),
             calls,
             usage: answer.get("usageMetadata").and_then(usage),
-            stop_reason: conversation::own_id(candidate, "finishReason"),
+            end,
+            stop_reason: reason,
             native: content.cloned(),
         })
     }
@@ -101,6 +104,26 @@ impl Adapter for Gemini {
 
     fn failure(&self, status: u16, body: &[u8]) -> Failure {
         failure::from_status(status, body)
+    }
+}
+
+/// Of what the provider does not explain nobody knows whether it is the model's doing, so it is not taken for an answer.
+fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
+    match reason {
+        Some("MAX_TOKENS") => Ok(TurnEnd::OutOfTokens),
+        Some("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS") => {
+            Ok(TurnEnd::MalformedCall)
+        }
+        Some("SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => {
+            Ok(TurnEnd::Withheld)
+        }
+        Some(reason) if reason.starts_with("IMAGE_") => Ok(TurnEnd::Withheld),
+        Some(reason @ ("OTHER" | "FINISH_REASON_UNSPECIFIED")) => Err(Failure::broken_off("finishReason", reason)),
+        Some("MISSING_THOUGHT_SIGNATURE") => Err(Failure::new(
+            FailureKind::Refused,
+            "the request lacks a signature of hidden reasoning (finishReason `MISSING_THOUGHT_SIGNATURE`)",
+        )),
+        _ => Ok(TurnEnd::Finished),
     }
 }
 

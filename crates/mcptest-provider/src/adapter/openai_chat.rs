@@ -4,12 +4,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Usage};
+use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
 use super::conversation::{self, count};
 use super::names::{NameRule, Names};
-use super::{Adapter, Ask, Assembler, Failure, failure, results};
+use super::{Adapter, Ask, Assembler, Failure, FailureKind, failure, results};
 
 pub(super) const NAMES: NameRule = NameRule {
     most: 64,
@@ -88,6 +88,8 @@ impl Adapter for OpenAiChat {
                 "an answer without `choices[0].message`: {answer}"
             )));
         };
+        let reason = choice.and_then(|choice| conversation::own_id(choice, "finish_reason"));
+        let end = end(reason.as_deref())?;
         let names = Names::new(NAMES, ask.request.tools);
         let calls = message
             .get("tool_calls")
@@ -98,7 +100,8 @@ impl Adapter for OpenAiChat {
             text: said(message),
             calls: calls.map(|call| called(call, &names)).collect::<Result<_, _>>()?,
             usage: answer.get("usage").and_then(usage),
-            stop_reason: choice.and_then(|choice| conversation::own_id(choice, "finish_reason")),
+            end,
+            stop_reason: reason,
             native: Some(message.clone().into()),
         })
     }
@@ -109,6 +112,20 @@ impl Adapter for OpenAiChat {
 
     fn failure(&self, status: u16, body: &[u8]) -> Failure {
         failure::from_status(status, body)
+    }
+}
+
+/// Compatible servers have words of their own; what they do not say here is an end like any other.
+fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
+    match reason {
+        Some("length" | "model_length") => Ok(TurnEnd::OutOfTokens),
+        Some("content_filter") => Ok(TurnEnd::Withheld),
+        Some("error") => Err(Failure::broken_off("finish_reason", "error")),
+        Some("insufficient_system_resource") => Err(Failure {
+            kind: FailureKind::Overloaded,
+            ..Failure::broken_off("finish_reason", "insufficient_system_resource")
+        }),
+        _ => Ok(TurnEnd::Finished),
     }
 }
 

@@ -4,7 +4,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Usage};
+use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Value, json};
 
 use super::conversation::{self, Said, count};
@@ -59,6 +59,7 @@ impl Adapter for OpenAiResponses {
         let Some(items) = answer.get("output").and_then(Value::as_array) else {
             return Err(Failure::malformed(format!("an answer without `output`: {answer}")));
         };
+        let end = end(answer)?;
         let names = Names::new(NAMES, ask.request.tools);
         let mut said = Said::default();
         let mut calls = Vec::new();
@@ -79,6 +80,7 @@ impl Adapter for OpenAiResponses {
             text: said.into_text(),
             calls,
             usage: answer.get("usage").and_then(usage),
+            end,
             stop_reason: stop_reason(answer),
             native: Some(answer["output"].clone()),
         })
@@ -141,6 +143,22 @@ fn usage(usage: &Value) -> Option<Usage> {
         cached_input: count(usage, &["input_tokens_details", "cached_tokens"]),
         reasoning: count(usage, &["output_tokens_details", "reasoning_tokens"]),
     })
+}
+
+/// An answer that is not finished, or that the provider gave up, holds no turn.
+fn end(answer: &Value) -> Result<TurnEnd, Failure> {
+    let status = answer.get("status").and_then(Value::as_str);
+    match (status, stop_reason(answer).as_deref()) {
+        (Some(status @ ("queued" | "in_progress")), _) => Err(Failure::malformed(format!(
+            "the answer is not there yet (status `{status}`): `background` in the body of requests is not supported"
+        ))),
+        (Some(status @ ("failed" | "cancelled")), _) => Err(Failure::broken_off("status", status)),
+        (_, Some("max_output_tokens")) => Ok(TurnEnd::OutOfTokens),
+        (_, Some("content_filter")) => Ok(TurnEnd::Withheld),
+        // Why is not said: whatever is there is not the whole.
+        (Some("incomplete"), _) => Ok(TurnEnd::OutOfTokens),
+        _ => Ok(TurnEnd::Finished),
+    }
 }
 
 /// Why an answer is incomplete, or else its status.

@@ -1,5 +1,6 @@
 //! What holds for every adapter, and what their own tests share.
 
+mod ends;
 mod properties;
 
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Request, ToolReply};

@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_core::eval::GateOutcome;
 use mcptest_core::expect::Assertion;
+use mcptest_core::judged;
 use mcptest_core::matcher::Difference;
 use mcptest_core::prices::Usd;
 use mcptest_core::text::{lines, one_line, shorten};
+use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
@@ -187,13 +189,24 @@ fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
         Kind::Agent => {
             let calls = run.trace.tool_calls.len();
             let plural = if calls == 1 { "" } else { "s" };
-            match run.trace.total_tokens() {
-                Some(tokens) => format!("{calls} call{plural}, {tokens} tokens"),
-                None => format!("{calls} call{plural}"),
-            }
+            let mut facts = vec![format!("{calls} call{plural}")];
+            facts.extend(run.trace.total_tokens().map(|tokens| format!("{tokens} tokens")));
+            facts.extend(early_end(&run.trace).map(str::to_owned));
+            facts.join(", ")
         }
     };
     format!("  {}", paint(style, Paint::new().dimmed(), &format!("({text})")))
+}
+
+/// Why a run ended without an answer, where the agent did not end it by itself. An error is told below its row.
+fn early_end(trace: &Trace) -> Option<&'static str> {
+    match trace.extra.get("stop_reason")?.as_str()? {
+        "max_turns" => Some("out of turns"),
+        "max_tokens" => Some("cut off: out of tokens"),
+        "withheld" => Some("the answer was withheld"),
+        "malformed_call" => Some("ended with a call that cannot be read"),
+        _ => None,
+    }
 }
 
 fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: Style) {
@@ -287,12 +300,34 @@ fn matcher(written: &Value) -> String {
         Value::Object(map) => {
             let rules: Vec<String> = map
                 .iter()
-                .map(|(key, rule)| format!("{} {}", one_line(key), value(rule)))
+                .map(|(key, rule)| {
+                    let shown = if judged::KEYS.contains(&key.as_str()) {
+                        value(&without_scripts(rule))
+                    } else {
+                        value(rule)
+                    };
+                    format!("{} {shown}", one_line(key))
+                })
                 .collect();
             rules.join(" and ")
         }
         other => value(other),
     }
+}
+
+/// A judged matcher without what its built-in judges answer: a person wants the rubric and the bar.
+fn without_scripts(rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    let short = |judge: &mut Value| {
+        if let Some(script) = judge.get_mut("script") {
+            *script = "…".into();
+        }
+    };
+    short(&mut rule);
+    if let Some(Value::Array(models)) = rule.get_mut("models") {
+        models.iter_mut().for_each(short);
+    }
+    rule
 }
 
 fn value(value: &Value) -> String {

@@ -26,17 +26,6 @@ impl Checker<'_> {
         }
     }
 
-    /// A direct call has no model of its own, and none is asked about it.
-    pub(super) fn refuse_judges(&mut self, part: &Part, at: &str, list: &[WrittenExpectation]) {
-        for (index, written) in list.iter().enumerate() {
-            let at = format!("{at}/{index}");
-            if let Ok(expectation) = Expectation::compile(written, &at) {
-                let problem = expectation.refuse_judge(written, &at, "a direct tool call");
-                self.add(part, "", problem.as_slice());
-            }
-        }
-    }
-
     fn juror_script(&mut self, part: &Part, model_at: &str, juror: &Juror) {
         let script_at = format!("{}/script", model_at.strip_suffix("/model").unwrap_or(model_at));
         match &juror.script {

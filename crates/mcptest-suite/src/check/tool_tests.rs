@@ -54,7 +54,8 @@ impl Checker<'_> {
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
         let mut expect = self.expectations(part, &place, &file.expect.assertions, &TOOL_ROOTS);
-        self.refuse_judges(part, &place, &file.expect.assertions);
+        let in_dollars = self.suite.budget.usd.is_some();
+        self.judges(part, &place, &file.expect.assertions, in_dollars);
         if file.expect.assertions.is_empty() {
             expect = vec![
                 Expectation::default_of("error", Matcher::exact(Value::Null)),

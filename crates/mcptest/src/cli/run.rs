@@ -24,7 +24,7 @@ Examples:
   mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
   mcptest run suite.yml --reporter pretty --reporter junit=report.xml
   mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
-  mcptest run suite.yml --rerun-failed           only what failed the last time
+  mcptest run suite.yml --rerun-failed           only what did not pass the last time
   mcptest run suite.yml --watch                  again whenever a file changes
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
   mcptest run suite.yml --no-judges              evidence only")]

@@ -102,7 +102,7 @@ impl<'a> Job<'a> {
         if planned.iter().all(|planned| planned.cases.is_empty()) {
             return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
         }
-        let selected = select::select(planned, &args.many, &redactor, output)?;
+        let selected = select::select(planned, args, &redactor, output)?;
         let mut report = self.runtime.block_on(async {
             self.listen()?;
             let progress = Progress::new(output);
@@ -136,7 +136,12 @@ impl<'a> Job<'a> {
             write_traces(&file.display().to_string(), &report, &redactor)?;
         }
         last_run::remember(&report, &redactor, args.many.rerun_failed.is_some(), output);
-        Ok(report.exit_code)
+        let exit_code = report.exit_code;
+        if !args.many.watch {
+            // The process is about to end, and takes everything with it at once.
+            std::mem::forget((report, selected));
+        }
+        Ok(exit_code)
     }
 }
 

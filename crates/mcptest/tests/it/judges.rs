@@ -279,3 +279,85 @@ agents:
         (2, &json!("auth"))
     );
 }
+
+/// A direct call whose answer a judge has an opinion on.
+fn call(judge: &str, more: &str) -> String {
+    format!(
+        "
+servers: {{ s: {{ command: [mcptest, mock, --tools-from, m.yml] }} }}
+{more}
+tools:
+  - name: t
+    server: s
+    tool: explain
+    expect:
+      - result.text: {{ llm-judge: {{ rubric: clear, threshold: 0.7, {judge} }} }}
+"
+    )
+}
+
+fn json_of_call(suite: &str, args: &[&str]) -> Ran {
+    let manifest = "mock_server: {name: s, tools: [{name: explain, response: It rains.}]}";
+    let dir = folder(&[("suite.yml", suite), ("m.yml", manifest)]);
+    run(
+        dir.path(),
+        &[&["run", "suite.yml", "--reporter", "json"], args].concat(),
+    )
+}
+
+#[test]
+fn the_text_of_a_tool_can_be_judged() {
+    let scripted = |answers: &str| call(&format!("model: builtin/scripted, script: [{answers}]"), "");
+    let good = json_of_call(&scripted(GOOD), &[]);
+    assert_eq!(good.code, 0, "{}", good.stderr);
+    let run = good.json()["tests"][0]["runs"][0].clone();
+    assert_eq!(
+        (&run["assertions"][0]["judged"], &run["trace"]["judgements"][0]["score"]),
+        (&json!(true), &json!(0.7))
+    );
+    let bad = json_of_call(&scripted(BAD), &[]);
+    assert_eq!(bad.code, 1);
+    assert_eq!(
+        bad.json()["tests"][0]["runs"][0]["assertions"][0]["reason"],
+        "`builtin/scripted` gives 0.69: murky (threshold 0.7)"
+    );
+    // Switched off, it shows nothing, unless something else is expected.
+    let off = json_of_call(&scripted(BAD), &["--no-judges"]);
+    assert_eq!(off.code, 3);
+    assert_eq!(
+        off.json()["tests"][0]["no_evidence"],
+        "all that the test expects is judged, and judges are switched off"
+    );
+    let more = format!("{}      - result.is_error: false\n", scripted(BAD));
+    assert_eq!(json_of_call(&more, &["--no-judges"]).code, 0);
+    // A judge that makes no sense is no failure of the tool.
+    let nonsense = json_of_call(&scripted("[{say: well}, {say: well}]"), &[]);
+    assert_eq!(nonsense.code, 2);
+    let error = nonsense.json()["tests"][0]["runs"][0]["error"].clone();
+    assert_eq!(error["kind"], "provider");
+}
+
+#[test]
+fn judges_of_tools_are_paid_for_and_never_asked_behind_one_s_back() {
+    let stand_in = StandIn::start(|_, _| {
+        Answer::ok(json!({
+            "id": "x", "object": "chat.completion", "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "{\"score\": 1, \"reason\": \"clear\"}"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 100, "total_tokens": 200},
+        }))
+    });
+    let suite = call(
+        "model: mine/m",
+        &format!(
+            "providers: {{ mine: {{ base_url: '{}' }} }}\nprices: {{ mine/m: {{ input_per_mtok: 0, output_per_mtok: 10 }} }}",
+            stand_in.url("/v1")
+        ),
+    );
+    let ran = json_of_call(&suite, &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["tests"][0]["spend"]["usd"], json!(0.001));
+    let refused = json_of_call(&suite, &["--replay-only"]);
+    assert_eq!((refused.code, stand_in.seen().len()), (2, 1));
+    let words = refused.json()["tests"][0]["runs"][0]["error"]["message"].to_string();
+    assert!(words.contains("judge `mine/m` was not asked"), "{words}");
+}

@@ -51,6 +51,8 @@ mod scoring;
 mod servers;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
+mod stops;
 mod suites;
 mod support;
+mod teardown;
 mod tools;

@@ -1,6 +1,7 @@
 //! Running many: shards, the end after a failure, what failed before, watching.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -170,6 +171,57 @@ fn the_last_run_is_remembered() {
     let broken = without_ci(&["run", "s.yml", "--rerun-failed"]);
     assert_eq!(broken.code, 2);
     assert!(broken.stderr.contains("remove it"), "{}", broken.stderr);
+}
+
+/// The names of the tests of a shard.
+fn shard_of(dir: &Path, shard: &str, more: &[&str]) -> Vec<String> {
+    let args = [&["run", "s.yml", "--shard", shard, "--reporter", "json"], more].concat();
+    let ran = run(dir, &args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    names(&ran.json()).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn shards_are_balanced_by_what_cassettes_recorded() {
+    let test = |name: &str| {
+        format!(
+            "  - {{name: {name}, model: builtin/scripted, servers: [s], prompt: p, script: [[{{say: ok}}]], expect: [{{final_response: ok}}]}}\n"
+        )
+    };
+    let suite = format!(
+        "servers: {{s: {{command: [mcptest, mock, --tools-from, m.yml]}}}}\nagents:\n{}tools:\n  - {{name: t, server: s, tool: fetch}}\n",
+        ["a", "b", "c", "d"].map(test).concat()
+    );
+    let dir = folder(&[("s.yml", &suite), ("m.yml", MANIFEST)]);
+    assert_eq!(run(dir.path(), &["run", "s.yml", "--record"]).code, 0);
+    for (name, took) in [("a", 100), ("b", 200), ("c", 900), ("d", 700)] {
+        let file = dir.path().join(format!("cassettes/s.yml/{name}.json"));
+        let mut cassette: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        cassette["volatile"][0]["duration_ms"] = took.into();
+        std::fs::write(&file, cassette.to_string()).unwrap();
+    }
+    // 900 + 100 against 700 + 200 + 10 for the direct call.
+    for more in [&[][..], &["--replay-only"], &["--live"]] {
+        assert_eq!(shard_of(dir.path(), "1/2", more), ["a", "c"]);
+        assert_eq!(shard_of(dir.path(), "2/2", more), ["b", "d", "t"]);
+    }
+    // A report comes first.
+    let all = run(dir.path(), &["run", "s.yml", "--reporter", "json=t.json"]);
+    assert_eq!(all.code, 0);
+    let mut report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("t.json")).unwrap()).unwrap();
+    for (at, took) in [1000, 10, 10, 10, 10].into_iter().enumerate() {
+        report["timing"]["runs"][at]["duration_ms"] = took.into();
+    }
+    std::fs::write(dir.path().join("t.json"), report.to_string()).unwrap();
+    assert_eq!(shard_of(dir.path(), "1/2", &["--timings", "t.json"]), ["a"]);
+    // What is being recorded does not move the cut: all count alike, and the names decide.
+    let before = shard_of(dir.path(), "1/2", &["--record"]);
+    assert_eq!(before, ["a", "c", "t"]);
+    assert_eq!(shard_of(dir.path(), "2/2", &["--record"]), ["b", "d"]);
+    // A cassette that cannot be read has no times, on every machine.
+    std::fs::write(dir.path().join("cassettes/s.yml/a.json"), "{").unwrap();
+    let broken = run(dir.path(), &["run", "s.yml", "--shard", "1/2"]);
+    assert_ne!(broken.code, 101, "{}", broken.stderr);
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! What the figures can still become.
 
-use super::{
-    Reliability, decay_entry, outcome, pass_at_k_unbiased, pass_hat_k_unbiased, percent, variance_amplification,
-};
-use crate::eval::Run;
+use super::{Reliability, decay_entry, pass_at_k_unbiased, pass_hat_k_unbiased, percent, variance_amplification};
 use crate::eval::outlook::{Imagined, Reach, Reaches};
 
 /// A row of outcomes, as far as the figures need it.
@@ -16,15 +13,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub fn of(runs: &[Run<'_>]) -> Self {
-        runs.iter().fold(Self::default(), |tally, run| {
-            tally.after(Imagined {
-                runs: 1,
-                good: outcome(run).0,
-            })
-        })
-    }
-
     /// As if these runs had been made.
     pub fn after(self, next: Imagined) -> Self {
         let runs = self.runs + next.runs;

@@ -38,12 +38,9 @@ pub fn failed(report: Option<&Path>) -> Result<BTreeSet<CaseId>, String> {
     }
 }
 
-/// Failed, broke, or never got its turn.
+/// Failed, broke, had no evidence, or never got its turn.
 fn failed_in(report: &Report) -> BTreeSet<CaseId> {
-    let failed = report
-        .tests
-        .iter()
-        .filter(|test| matches!(test.verdict, Verdict::Fail | Verdict::Error));
+    let failed = report.tests.iter().filter(|test| test.verdict != Verdict::Pass);
     failed
         .map(TestReport::id)
         .chain(report.not_run.iter().cloned())
@@ -162,6 +159,9 @@ mod tests {
         );
         report.not_run = vec![test("waiting", Verdict::Pass).id()];
         let after = updated(before, &report, &Redactor::new(["s3cret".to_owned()]));
-        assert_eq!(names(&after), ["elsewhere", "new [redacted]", "waiting"]);
+        assert_eq!(
+            names(&after),
+            ["elsewhere", "new [redacted]", "nothing to judge", "waiting"]
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use mcptest_report::Redactor;
 use mcptest_report::model::{CaseId, Report, Shard};
-use mcptest_runner::{Case, ShardOf, assign, weigh};
+use mcptest_runner::{Candidate, Case, ShardOf, Times, assign, weigh};
 use mcptest_suite::Suite;
 
 use super::last_run;
-use crate::cli::ManyArgs;
+use crate::cli::RunArgs;
 use crate::command::report::read;
 use crate::output::Output;
 
@@ -38,10 +38,11 @@ struct Part {
 /// A report that cannot be read.
 pub fn select(
     mut planned: Vec<Planned>,
-    args: &ManyArgs,
+    run: &RunArgs,
     redactor: &Redactor,
     output: &Output,
 ) -> Result<Selected, String> {
+    let args = &run.many;
     if let Some(wanted) = &args.rerun_failed {
         let failed = last_run::failed(wanted.as_deref())?;
         only_failed(&mut planned, &failed, redactor);
@@ -58,17 +59,8 @@ pub fn select(
     let Some(shard) = args.shard else {
         return Ok(Selected { planned, shard: None });
     };
-    let recorded = args.timings.as_deref().map(|path| {
-        let report = read(path)?;
-        if report.timing_by_test().is_none() {
-            return Err(format!(
-                "`{}` has no times; write it without --no-timing",
-                path.display()
-            ));
-        }
-        Ok(report)
-    });
-    let part = take_shard(&mut planned, shard, recorded.transpose()?.as_ref());
+    let times = times(&planned, run)?;
+    let part = take_shard(&mut planned, shard, &times);
     if part.positions.is_empty() {
         output.talk(&format!("shard {}/{} has nothing to run", shard.number, shard.of));
     }
@@ -89,12 +81,36 @@ fn only_failed(planned: &mut [Planned], failed: &BTreeSet<CaseId>, redactor: &Re
     }
 }
 
-fn take_shard(planned: &mut [Planned], shard: ShardOf, recorded: Option<&Report>) -> Part {
-    let all: Vec<(CaseId, u32)> = planned
+/// How long cases took: as the report of `--timings` says, else as their cassettes do. What is being recorded is not looked at: the shards would
+/// see what the first of them wrote, and cut differently.
+fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
+    let mut times = Times::default();
+    if let Some(path) = run.many.timings.as_deref() {
+        let report = read(path)?;
+        if report.timing_by_test().is_none() {
+            return Err(format!(
+                "`{}` has no times; write it without --no-timing",
+                path.display()
+            ));
+        }
+        times = Times::of_report(&report);
+    }
+    if !run.recording.record {
+        for Planned { suite, cases } in planned {
+            for case in cases {
+                times.look_at_cassette(suite, case, run.recording.cassettes.as_deref());
+            }
+        }
+    }
+    Ok(times)
+}
+
+fn take_shard(planned: &mut [Planned], shard: ShardOf, times: &Times) -> Part {
+    let all: Vec<Candidate> = planned
         .iter()
-        .flat_map(|planned| planned.cases.iter().map(|case| (case.id(&planned.suite), case.runs())))
+        .flat_map(|planned| planned.cases.iter().map(|case| Candidate::of(&planned.suite, case)))
         .collect();
-    let mut numbers = assign(&weigh(&all, recorded), shard.of).into_iter();
+    let mut numbers = assign(&weigh(&all, times), shard.of).into_iter();
     let mut positions = Vec::new();
     let mut position = 0;
     for Planned { cases, .. } in planned {

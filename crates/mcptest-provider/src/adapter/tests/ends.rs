@@ -1,0 +1,103 @@
+//! How turns end, in every dialect: what is the model's doing is a turn that says so, what is the provider's is a failure.
+
+use mcptest_agent::{Message, TurnEnd};
+use serde_json::{Value, json};
+
+use super::super::{Adapter, Anthropic, FailureKind, Gemini, OpenAiChat, OpenAiResponses};
+use super::weather;
+
+fn end_of(adapter: &dyn Adapter, answer: &Value) -> Result<TurnEnd, FailureKind> {
+    let turn = weather().turn_of(adapter, answer);
+    turn.map(|turn| turn.end).map_err(|failure| failure.kind)
+}
+
+#[test]
+fn anthropic_stop_reasons() {
+    for (reason, end) in [
+        ("end_turn", TurnEnd::Finished),
+        ("stop_sequence", TurnEnd::Finished),
+        ("tool_use", TurnEnd::Finished),
+        ("pause_turn", TurnEnd::Paused),
+        ("max_tokens", TurnEnd::OutOfTokens),
+        ("model_context_window_exceeded", TurnEnd::OutOfTokens),
+        ("refusal", TurnEnd::Withheld),
+        ("something_new", TurnEnd::Finished),
+    ] {
+        let answer = json!({"content": [{"type": "text", "text": "x"}], "stop_reason": reason});
+        assert_eq!(end_of(&Anthropic, &answer), Ok(end), "{reason}");
+    }
+}
+
+#[test]
+fn chat_finish_reasons() {
+    for (reason, end) in [
+        ("stop", Ok(TurnEnd::Finished)),
+        ("tool_calls", Ok(TurnEnd::Finished)),
+        ("eos", Ok(TurnEnd::Finished)),
+        ("length", Ok(TurnEnd::OutOfTokens)),
+        ("model_length", Ok(TurnEnd::OutOfTokens)),
+        ("content_filter", Ok(TurnEnd::Withheld)),
+        ("error", Err(FailureKind::Transient)),
+        ("insufficient_system_resource", Err(FailureKind::Overloaded)),
+    ] {
+        let answer = json!({"choices": [{"message": {"content": "x"}, "finish_reason": reason}]});
+        assert_eq!(end_of(&OpenAiChat::openai(), &answer), end, "{reason}");
+    }
+}
+
+#[test]
+fn responses_status() {
+    for (status, reason, end) in [
+        ("completed", None, Ok(TurnEnd::Finished)),
+        ("incomplete", Some("max_output_tokens"), Ok(TurnEnd::OutOfTokens)),
+        ("incomplete", Some("content_filter"), Ok(TurnEnd::Withheld)),
+        ("incomplete", None, Ok(TurnEnd::OutOfTokens)),
+        ("failed", None, Err(FailureKind::Transient)),
+        ("cancelled", None, Err(FailureKind::Transient)),
+        ("queued", None, Err(FailureKind::Malformed)),
+        ("in_progress", None, Err(FailureKind::Malformed)),
+    ] {
+        let details = reason.map(|reason| json!({"reason": reason}));
+        let answer = json!({"output": [], "status": status, "incomplete_details": details});
+        assert_eq!(end_of(&OpenAiResponses, &answer), end, "{status} {reason:?}");
+    }
+    // Compatible servers may leave it out.
+    assert_eq!(end_of(&OpenAiResponses, &json!({"output": []})), Ok(TurnEnd::Finished));
+}
+
+#[test]
+fn gemini_finish_reasons() {
+    for (reason, end) in [
+        ("STOP", Ok(TurnEnd::Finished)),
+        ("MAX_TOKENS", Ok(TurnEnd::OutOfTokens)),
+        ("SAFETY", Ok(TurnEnd::Withheld)),
+        ("RECITATION", Ok(TurnEnd::Withheld)),
+        ("IMAGE_SAFETY", Ok(TurnEnd::Withheld)),
+        ("MALFORMED_FUNCTION_CALL", Ok(TurnEnd::MalformedCall)),
+        ("UNEXPECTED_TOOL_CALL", Ok(TurnEnd::MalformedCall)),
+        ("TOO_MANY_TOOL_CALLS", Ok(TurnEnd::MalformedCall)),
+        ("OTHER", Err(FailureKind::Transient)),
+        ("FINISH_REASON_UNSPECIFIED", Err(FailureKind::Transient)),
+        ("MISSING_THOUGHT_SIGNATURE", Err(FailureKind::Refused)),
+    ] {
+        let answer = json!({"candidates": [{"finishReason": reason}]});
+        assert_eq!(end_of(&Gemini, &answer), end, "{reason}");
+    }
+}
+
+/// A paused turn goes back as it came, and the next turn's calls and results stand behind it.
+#[test]
+fn a_paused_turn_is_sent_back_as_it_is() {
+    let mut case = weather();
+    let search = json!([
+        {"type": "text", "text": "Looking."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    ]);
+    let paused = json!({"content": search, "stop_reason": "pause_turn", "container": {"id": "c1"}});
+    let turn = case.turn_of(&Anthropic, &paused).unwrap();
+    case.messages.push(Message::Assistant(turn));
+    let body = case.body_of(&Anthropic);
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(messages.last(), Some(&json!({"role": "assistant", "content": search})));
+    assert_eq!(body["container"], "c1");
+}

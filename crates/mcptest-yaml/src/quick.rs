@@ -1,0 +1,547 @@
+//! Files in plain style, read quickly.
+//!
+//! Suites are block mappings and lists with short values, in nearly every line. The full parser, which knows all of YAML, spends several times as long on them as
+//! on everything that comes after it. So this comes first: it knows the plain style only, and at the least doubt it gives up and leaves the whole file to the
+//! full parser, whose word counts. Where it does not give up, both read the same tree with the same places; a property test holds them to it.
+//!
+//! Plain style is: spaces and line feeds only; block mappings with keys of one line; block lists; values of one line, which are plain, quoted without escapes, or
+//! flow collections of such; comments. Not in it are anchors, aliases, tags, merge keys, block scalars, explicit keys, values that are left out, documents with
+//! markers, and whatever is wrong.
+
+use crate::document::{Entry, Node, NodeValue};
+use crate::parse::Limits;
+use crate::scalar;
+use crate::source::Span;
+
+/// The tree of a text in plain style; nothing if it is in another, or if there is anything to say about it.
+pub(crate) fn read(text: &str, limits: &Limits) -> Option<Node> {
+    let odd = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}');
+    let is_odd = if text.is_ascii() {
+        text.bytes().any(|byte| (byte < b' ' && byte != b'\n') || byte == 0x7f)
+    } else {
+        text.chars().any(odd)
+    };
+    if is_odd {
+        return None;
+    }
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        line_start: 0,
+        nodes: 0,
+        limits,
+    };
+    let indent = reader.next_line()??;
+    let root = reader.block(indent, 0)?;
+    // Whatever is left would have to be read as something else.
+    reader.at_end().then_some(root)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    line_start: usize,
+    nodes: usize,
+    limits: &'a Limits,
+}
+
+/// Nothing: not in plain style.
+type Doubt<T> = Option<T>;
+
+/// How wide the line is indented that follows; nothing at the end of the text.
+type Indent = Option<usize>;
+
+impl Reader<'_> {
+    fn peek(&self) -> u8 {
+        // No text in plain style has a zero byte.
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    fn after(&self, bytes: usize) -> u8 {
+        self.bytes.get(self.at + bytes).copied().unwrap_or(0)
+    }
+
+    fn at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    fn column(&self) -> usize {
+        self.at - self.line_start
+    }
+
+    fn skip_spaces(&mut self) {
+        while self.peek() == b' ' {
+            self.at += 1;
+        }
+    }
+
+    /// Goes to the first character of the next line that has more than a comment. To be called at the end of a line, or at the start of the text.
+    fn next_line(&mut self) -> Doubt<Indent> {
+        loop {
+            match self.peek() {
+                b'\n' => {
+                    self.at += 1;
+                    self.line_start = self.at;
+                }
+                _ if self.at_end() => return Some(None),
+                _ if self.at == self.line_start => {}
+                _ => return None,
+            }
+            self.skip_spaces();
+            match self.peek() {
+                b'\n' => {}
+                b'#' => self.skip_line(),
+                _ if self.at_end() => return Some(None),
+                first => {
+                    let marks = matches!(first, b'-' | b'.') && self.after(1) == first && self.after(2) == first;
+                    if self.column() == 0 && (marks || first == b'%') {
+                        return None;
+                    }
+                    return Some(Some(self.column()));
+                }
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while !matches!(self.peek(), b'\n' | 0) {
+            self.at += 1;
+        }
+    }
+
+    /// Past spaces and a comment, to the end of the line; a doubt if there is more.
+    fn end_line(&mut self) -> Doubt<()> {
+        let before = self.at;
+        self.skip_spaces();
+        if self.peek() == b'#' && self.at > before {
+            self.skip_line();
+        }
+        (self.at_end() || self.peek() == b'\n').then_some(())
+    }
+
+    /// Whether a list item begins here.
+    fn at_item(&self) -> bool {
+        self.peek() == b'-' && matches!(self.after(1), b' ' | b'\n' | 0)
+    }
+
+    fn node(&mut self, span: Span, value: NodeValue) -> Doubt<Node> {
+        self.nodes += 1;
+        (self.nodes <= self.limits.nodes).then_some(Node { span, value })
+    }
+
+    /// A block collection whose first line begins here.
+    fn block(&mut self, column: usize, depth: usize) -> Doubt<Node> {
+        if self.at_item() {
+            let start = self.at;
+            self.list(column, start, depth)
+        } else {
+            self.mapping(column, depth)
+        }
+    }
+
+    /// A block mapping whose first key begins here.
+    fn mapping(&mut self, column: usize, depth: usize) -> Doubt<Node> {
+        if depth >= self.limits.depth {
+            return None;
+        }
+        let place = empty(self.at);
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            let (key, key_span) = self.key(false)?;
+            self.nodes += 1;
+            if key == "<<" || entries.iter().any(|known| known.key == key) {
+                return None;
+            }
+            let value = self.value_of_key(column, depth)?;
+            entries.push(Entry { key, key_span, value });
+            match self.next_line()? {
+                Some(indent) if indent == column && !self.at_item() => {}
+                Some(indent) if indent > column => return None,
+                // The list item of an outer list, or a key of an outer mapping.
+                _ => {
+                    return self
+                        .node(place, NodeValue::Mapping(entries))
+                        .inspect(|_| self.to_line_start());
+                }
+            }
+        }
+    }
+
+    /// Back to the start of a line that belongs to somebody else, for [`Self::next_line`].
+    fn to_line_start(&mut self) {
+        if !self.at_end() {
+            self.at = self.line_start;
+        }
+    }
+
+    /// What stands behind the colon of a key in a block mapping.
+    fn value_of_key(&mut self, column: usize, depth: usize) -> Doubt<Node> {
+        self.skip_spaces();
+        if !matches!(self.peek(), b'\n' | b'#' | 0) {
+            return self.short_value(depth + 1);
+        }
+        self.end_line()?;
+        let indent = self.next_line()??;
+        if indent > column {
+            return self.block(indent, depth + 1);
+        }
+        if indent == column && self.at_item() {
+            // A list that is no deeper than its key is placed where its first item is.
+            let list = self.at;
+            self.at += 1;
+            self.skip_spaces();
+            let start = if self.peek() == b'\n' { return None } else { self.at };
+            self.at = list;
+            return self.list(column, start, depth + 1);
+        }
+        None
+    }
+
+    /// A block list whose first item begins here.
+    fn list(&mut self, column: usize, start: usize, depth: usize) -> Doubt<Node> {
+        if depth >= self.limits.depth {
+            return None;
+        }
+        let mut items = Vec::new();
+        loop {
+            // Past the dash.
+            self.at += 1;
+            self.skip_spaces();
+            let item = if matches!(self.peek(), b'\n' | b'#' | 0) {
+                self.end_line()?;
+                let indent = self.next_line()??;
+                if indent <= column {
+                    return None;
+                }
+                self.block(indent, depth + 1)?
+            } else if self.at_item() || self.is_key() {
+                self.block(self.column(), depth + 1)?
+            } else {
+                self.short_value(depth + 1)?
+            };
+            items.push(item);
+            match self.next_line()? {
+                Some(indent) if indent == column && self.at_item() => {}
+                Some(indent) if indent > column => return None,
+                _ => {
+                    return self
+                        .node(empty(start), NodeValue::Sequence(items))
+                        .inspect(|_| self.to_line_start());
+                }
+            }
+        }
+    }
+
+    /// Whether a key begins here, and not a value.
+    fn is_key(&mut self) -> bool {
+        let start = self.at;
+        let found = self.key(false).is_some();
+        self.at = start;
+        found
+    }
+
+    /// A value of one line, to the end of the line.
+    fn short_value(&mut self, depth: usize) -> Doubt<Node> {
+        let node = match self.peek() {
+            b'{' | b'[' => self.flow(depth)?,
+            quote @ (b'"' | b'\'') => self.quoted_node(quote)?,
+            _ => self.plain_to_line_end()?,
+        };
+        self.end_line()?;
+        Some(node)
+    }
+
+    fn plain_to_line_end(&mut self) -> Doubt<Node> {
+        let start = self.at;
+        self.plain_start(false)?;
+        let mut end = start;
+        loop {
+            match self.peek() {
+                b'\n' | 0 => break,
+                b' ' if self.after(1) == b'#' => break,
+                b':' if matches!(self.after(1), b' ' | b'\n' | 0) => return None,
+                b' ' => self.at += 1,
+                _ => {
+                    self.at += 1;
+                    end = self.at;
+                }
+            }
+        }
+        self.plain_node(start, end)
+    }
+
+    fn plain_node(&mut self, start: usize, end: usize) -> Doubt<Node> {
+        let value = scalar::resolve_plain(&self.text[start..end]);
+        self.node(Span { start, end }, value)
+    }
+
+    /// Whether a plain value can begin here.
+    fn plain_start(&self, in_flow: bool) -> Doubt<()> {
+        let next = self.after(1);
+        match self.peek() {
+            b'-' if !in_flow => next.is_ascii_alphanumeric().then_some(()),
+            b'-' => next.is_ascii_digit().then_some(()),
+            b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
+            | b'%' | b'@' | b'`' | b' ' | b'\n' | 0 => None,
+            _ => Some(()),
+        }
+    }
+
+    /// A key and its colon.
+    fn key(&mut self, in_flow: bool) -> Doubt<(String, Span)> {
+        /// What the full parser takes for a key is bounded.
+        const LONGEST: usize = 1000;
+        let start = self.at;
+        if let quote @ (b'"' | b'\'') = self.peek() {
+            let (text, span) = self.quoted(quote)?;
+            let key = text.to_owned();
+            return (self.colon()? && self.at - start <= LONGEST).then_some((key, span));
+        }
+        self.plain_start(in_flow)?;
+        loop {
+            match self.peek() {
+                b'\n' | 0 => return None,
+                b',' | b'[' | b']' | b'{' | b'}' if in_flow => return None,
+                // Also a space before the colon, which is rare.
+                b' ' if matches!(self.after(1), b'#' | b':') => return None,
+                b':' if matches!(self.after(1), b' ' | b'\n' | 0) => break,
+                b':' if in_flow => return None,
+                _ => self.at += 1,
+            }
+        }
+        let span = Span { start, end: self.at };
+        let key = self.text[start..self.at].to_owned();
+        (self.colon()? && self.at - start <= LONGEST).then_some((key, span))
+    }
+
+    /// Past a colon that ends a key.
+    fn colon(&mut self) -> Doubt<bool> {
+        if self.peek() != b':' || !matches!(self.after(1), b' ' | b'\n' | 0) {
+            return None;
+        }
+        self.at += 1;
+        Some(true)
+    }
+
+    fn quoted_node(&mut self, quote: u8) -> Doubt<Node> {
+        let (text, span) = self.quoted(quote)?;
+        let value = NodeValue::String(text.to_owned());
+        self.node(span, value)
+    }
+
+    /// A quoted text of one line without escapes.
+    fn quoted(&mut self, quote: u8) -> Doubt<(&str, Span)> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                byte if byte == quote => break,
+                b'\n' | b'\\' | 0 => return None,
+                _ => self.at += 1,
+            }
+        }
+        let end = self.at + 1;
+        // Two single quotes are one in the text. Blanks that follow belong to the place of the text, for the full parser.
+        if matches!(self.bytes.get(end), Some(b'"' | b'\'' | b' ')) {
+            return None;
+        }
+        self.at = end;
+        Some((&self.text[start + 1..end - 1], Span { start, end }))
+    }
+
+    /// A flow collection on one line.
+    fn flow(&mut self, depth: usize) -> Doubt<Node> {
+        if depth >= self.limits.depth {
+            return None;
+        }
+        let start = self.at;
+        let is_mapping = self.peek() == b'{';
+        let close = if is_mapping { b'}' } else { b']' };
+        self.at += 1;
+        self.skip_spaces();
+        let span = Span { start, end: self.at };
+        let (mut items, mut entries) = (Vec::new(), Vec::<Entry>::new());
+        let mut is_first = true;
+        while !(is_first && self.peek() == close) {
+            is_first = false;
+            if is_mapping {
+                let (key, key_span) = self.key(true)?;
+                self.nodes += 1;
+                if key == "<<" || entries.iter().any(|known| known.key == key) {
+                    return None;
+                }
+                self.skip_spaces();
+                let value = self.flow_value(depth)?;
+                entries.push(Entry { key, key_span, value });
+            } else {
+                items.push(self.flow_value(depth)?);
+            }
+            self.skip_spaces();
+            match self.peek() {
+                b',' => {
+                    self.at += 1;
+                    self.skip_spaces();
+                }
+                byte if byte == close => break,
+                _ => return None,
+            }
+        }
+        self.at += 1;
+        let value = if is_mapping {
+            NodeValue::Mapping(entries)
+        } else {
+            NodeValue::Sequence(items)
+        };
+        self.node(span, value)
+    }
+
+    fn flow_value(&mut self, depth: usize) -> Doubt<Node> {
+        match self.peek() {
+            b'{' | b'[' => self.flow(depth + 1),
+            quote @ (b'"' | b'\'') => self.quoted_node(quote),
+            _ => self.plain_in_flow(),
+        }
+    }
+
+    fn plain_in_flow(&mut self) -> Doubt<Node> {
+        let start = self.at;
+        self.plain_start(true)?;
+        let mut end = start;
+        loop {
+            match self.peek() {
+                b',' | b']' | b'}' => break,
+                b'\n' | 0 | b'[' | b'{' => return None,
+                b' ' if self.after(1) == b'#' => return None,
+                b':' if matches!(self.after(1), b' ' | b',' | b'[' | b']' | b'{' | b'}' | b'\n' | 0) => return None,
+                b' ' => self.at += 1,
+                _ => {
+                    self.at += 1;
+                    end = self.at;
+                }
+            }
+        }
+        self.plain_node(start, end)
+    }
+}
+
+fn empty(at: usize) -> Span {
+    Span { start: at, end: at }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Document;
+
+    fn full(text: &str) -> Option<Node> {
+        Document::parse_in_full("t.yml", text.as_bytes(), &Limits::default())
+            .ok()
+            .map(|document| document.root)
+    }
+
+    #[test]
+    fn plain_style_is_read() {
+        for text in [
+            "a: 1\n",
+            "a: 1",
+            "# c\n\na: x y  # c\nb: 'q'\n",
+            "name: two hundred\nservers:\n  s:\n    command: [\"a b\", -1, {}]\ntools:\n  - name: echo 1\n    args: { message: hello 1, x: [1, 2] }\n    expect:\n      - result.text: \"Echo: hello\"\n  - name: b\n",
+            "a:\n- 1\n-   b: x  # c\n    c: y\n- - 1\n  - 2\nz: ~\n",
+            "- a\n- b: c\n-\n  d: e\n",
+            "\n\n  # c\n  a: {}\n  b: []\n",
+            "tool_calls[0].name: é ü\n\"k\": 'it is'\n",
+        ] {
+            let quick = read(text, &Limits::default());
+            assert!(quick.is_some(), "{text:?}");
+            assert_eq!(quick, full(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_left_to_the_full_parser() {
+        for text in [
+            "",
+            "# c\n",
+            "x\n",
+            "a: b: c\n",
+            "a:\n",
+            "a:\nb: 1\n",
+            "a: |\n  x\n",
+            "a: &x 1\n",
+            "a: *x\n",
+            "a: !t 1\n",
+            "? a\n: b\n",
+            "---\na: 1\n",
+            "a: 1\n...\n",
+            "%YAML 1.2\n",
+            "a: 1\na: 2\n",
+            "<<: {a: 1}\n",
+            "a: x\n  y\n",
+            "a: \"x\n  y\"\n",
+            "a: \"\\n\"\n",
+            "a: 'it''s'\n",
+            "a: [1,\n 2]\n",
+            "a: {b}\n",
+            "a: [b: c]\n",
+            "a: [1,]\n",
+            "a: {b: }\n",
+            "a:\tb\n",
+            "a: 1\r\n",
+            "a: b #c: d\n  e: f\n",
+            "a: [x] y\n",
+            "a: 'x' y\n",
+            " a: 1\nb: 2\n",
+            "a: 1\n b: 2\n",
+            "- a\nb: 1\n",
+            "a: 1\n- b\n",
+            "a: @b\n",
+            "a: -\n",
+            "a: - b\n",
+            "a : b\n",
+            "a:b\n",
+            "a: \u{feff}b\n",
+        ] {
+            assert_eq!(read(text, &Limits::default()), None, "{text:?}");
+        }
+        let limits = Limits {
+            depth: 2,
+            nodes: 5,
+            ..Limits::default()
+        };
+        assert_eq!(read("a: [[[]]]\n", &limits), None);
+        assert_eq!(read("a: [1, 2, 3, 4]\n", &limits), None);
+    }
+
+    fn both_agree(text: &str) -> Result<bool, TestCaseError> {
+        let quick = read(text, &Limits::default());
+        if quick.is_some() {
+            prop_assert!(quick == full(text), "{:?}", text);
+        }
+        Ok(quick.is_some())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_read_is_what_the_full_parser_reads(text in "(  |a|b1|: |:|- |-|\n|\n  |\n    |\"|'|\\{|\\}|\\[|\\]|, |,|#| #|ü|1|\\.5|~|null|\\?|&|!|\\||>|%|@|\\\\|<<|---){0,24}") {
+            both_agree(&text)?;
+        }
+
+        #[test]
+        fn and_so_it_is_of_suites_with_something_changed(
+            at in 0usize..400,
+            length in 0usize..6,
+            put in "(a|: |:|- |\n|\n  |\n      |\"|'|\\{|\\}|\\[|, |#| #| ){0,4}",
+        ) {
+            let text = "# A suite.\nname: two\nservers:\n  s:\n    command: [\"a b\", 'c', -1]\n\ntools:\n  - name: echo 1  # first\n    server: s\n    args: { message: hello 1, x: [1, 2.5], e: {}, f: [] }\n    expect:\n      - result.text: \"Echo: hello 1\"\n      - result.content[0].type: text\n  -\n    name: second\n    tags:\n    - a\n    - b\ntests:\n- name: t\n  runs: 3\n  models:\n    - x/y\n";
+            let from = at.min(text.len());
+            let to = (from + length).min(text.len());
+            both_agree(&format!("{}{put}{}", &text[..from], &text[to..]))?;
+        }
+    }
+}
