@@ -92,27 +92,27 @@ impl Expectation {
         };
         let mut problems = Vec::new();
         let long_form = map.contains_key("target");
-        let (path, path_at, matcher) = if let Some(path) = map.get("target") {
-            let place = pointer_join(at, "matcher");
+        // Places are put together only where they are needed: most expectations have nothing wrong with them.
+        let (path, path_key, matcher) = if let Some(path) = map.get("target") {
             let matcher = match map.get("matcher") {
-                Some(matcher) => Matcher::compile_for_test(matcher, &place),
+                Some(matcher) => Matcher::compile_for_test(matcher, &pointer_join(at, "matcher")),
                 None => Err(vec![Problem::new(at, "missing key `matcher`")]),
             };
-            (path.as_str().unwrap_or(""), pointer_join(at, "target"), matcher)
+            (path.as_str().unwrap_or(""), "target", matcher)
         } else {
             let Some((path, value)) = map.iter().next().filter(|_| map.len() == 1) else {
                 return Err(vec![Problem::new(at, "expected one `<target>: <matcher>` pair")]);
             };
-            let place = pointer_join(at, path);
             let matcher = if value.is_object() {
-                Matcher::compile_for_test(value, &place)
+                Matcher::compile_for_test(value, &pointer_join(at, path))
             } else {
                 Ok(Matcher::exact(value.clone()))
             };
-            (path.as_str(), place, matcher)
+            (path.as_str(), path.as_str(), matcher)
         };
         let target = Target::parse(path).map_err(|error| {
-            let problem = Problem::new(path_at, format!("`{path}` is not a target: {error}"))
+            let place = pointer_join(at, path_key);
+            let problem = Problem::new(place, format!("`{path}` is not a target: {error}"))
                 .help("targets look like `tool_calls[0].args.city`, `tool_names`, `tool_calls[*].name`, `tool[\"name\"].score`");
             if long_form { problem } else { problem.on_key() }
         });

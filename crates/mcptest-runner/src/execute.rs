@@ -156,6 +156,10 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, can
             let _stop = StopOnPanic(crew.cancel.clone());
             (index, run_case(&Arc::new(crew)).await)
         });
+        if index == 0 {
+            // Its server can start while the others are made ready.
+            tokio::task::yield_now().await;
+        }
     }
     // A case that fell over has left nothing.
     let mut all = vec![Done::default(); cases.len()];
@@ -231,13 +235,15 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             }
             joined(tasks).await
         };
-        let mut results: Vec<Finished> = results.into_iter().flatten().collect();
-        let whole = results.len() == wave as usize;
-        results.sort_by_key(|one| one.run);
+        // To the point: a vector that grows by itself has room for four, and there may be thousands of cases.
+        finished.reserve_exact(results.len());
+        finished.extend(results.into_iter().flatten());
+        let new = &mut finished[made as usize..];
+        let whole = new.len() == wave as usize;
+        new.sort_by_key(|one| one.run);
         if let Some(waves) = &mut waves {
-            results.iter().for_each(|one| waves.made(&one.trace));
+            new.iter().for_each(|one| waves.made(&one.trace));
         }
-        finished.extend(results);
         if !whole {
             return Done {
                 finished,

@@ -168,7 +168,7 @@ async fn try_call(
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");
         failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
     }
-    called.trace.tool_results.push(result(short));
+    called.trace.tool_results = vec![result(short)];
     called.assertions = assertions;
     let saved = visit.save(&test.save, &seen);
     // What a wrong answer does not have is no news.

@@ -16,6 +16,8 @@ use mcptest_core::trace::{self, Trace, TraceSyntaxError};
 
 /// The least that a block has, but for the last.
 const BLOCK: usize = 1 << 20;
+/// How much larger traces may be than their text.
+const GROWTH: usize = 8;
 /// A cassette says in one of its first lines that it is one.
 const HEAD: usize = 3;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -84,6 +86,8 @@ fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec
     }
     let mut traces = Vec::new();
     let mut lines_before = 0;
+    // Pieces as large as this are taken from the system one by one, until one was given back.
+    make_room(2 * GROWTH * size);
     // What is left when a block is no sequence of whole traces.
     let mut left = None;
     thread::scope(|scope| -> io::Result<()> {
@@ -92,6 +96,7 @@ fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec
         loop {
             while let Some(block) = next.take_if(|_| under_way.len() < threads.max(1)) {
                 under_way.push_back(scope.spawn(move || {
+                    make_room(GROWTH * size);
                     let parsed = parse(&block);
                     (block, parsed)
                 }));
@@ -104,6 +109,7 @@ fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec
                 (block, Some(parsed)) => {
                     traces.extend(parsed);
                     lines_before += line_ends(&block);
+                    blocks.spare.push(block);
                 }
                 (mut text, None) => {
                     for later in under_way {
@@ -128,6 +134,11 @@ fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec
         traces.extend(more);
     }
     Ok(traces)
+}
+
+/// Has the allocator get so much room at once. A thread that is new has none, and would else ask the system for every page of what it parses.
+fn make_room(bytes: usize) {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
 
 /// Whether a text that begins so is traces one after the other: no array, and no cassette.
@@ -187,6 +198,8 @@ struct Blocks<R> {
     over: Vec<u8>,
     /// Nothing more is to be read.
     ended: bool,
+    /// Blocks that are done with, to be filled again.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<R: Read> Blocks<R> {
@@ -196,12 +209,15 @@ impl<R: Read> Blocks<R> {
             size,
             over: Vec::new(),
             ended: false,
+            spare: Vec::new(),
         }
     }
 
     /// The next block: so many lines at least, if there are. Empty at the end.
     fn next(&mut self, lines: usize) -> io::Result<Vec<u8>> {
-        let mut block = std::mem::take(&mut self.over);
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.clear();
+        block.append(&mut self.over);
         let mut ends = line_ends(&block);
         while !self.ended {
             let before = block.len();
@@ -222,7 +238,8 @@ impl<R: Read> Blocks<R> {
                 .map(|cut| new + cut + 1)
                 .filter(|cut| line_ends(&block[..*cut]) >= lines)
             {
-                self.over = block.split_off(cut);
+                self.over.extend_from_slice(&block[cut..]);
+                block.truncate(cut);
                 return Ok(block);
             }
         }

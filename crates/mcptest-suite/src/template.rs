@@ -27,14 +27,16 @@ pub struct Args {
 impl Args {
     pub(crate) fn new(written: Option<&Map<String, Value>>) -> Self {
         let value = Value::Object(written.cloned().unwrap_or_default());
-        let mut plain = true;
-        each_text(&value, "", &mut |text, _| plain &= !text.contains("${"));
+        let plain = is_plain(&value);
         Self { value, plain }
     }
 
     /// The names of the saved values that are used, each with the JSON pointer of the text that uses it.
     pub(crate) fn uses(&self) -> Vec<(String, String)> {
         let mut uses = Vec::new();
+        if self.plain {
+            return uses;
+        }
         each_text(&self.value, "", &mut |text, at| {
             for piece in pieces(text) {
                 if let Piece::Reference(reference) = piece {
@@ -80,6 +82,16 @@ fn fill(value: &Value, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>)
                 .collect(),
         ),
         other => other.clone(),
+    }
+}
+
+/// Whether no text of a value has anything that could be a reference or an escaped one.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.contains("${"),
+        Value::Array(items) => items.iter().all(is_plain),
+        Value::Object(map) => map.values().all(is_plain),
+        _ => true,
     }
 }
 

@@ -163,14 +163,14 @@ impl Reader<'_> {
                 _ => {
                     return self
                         .node(place, NodeValue::Mapping(entries))
-                        .inspect(|_| self.to_line_start());
+                        .inspect(|_| self.back_to_line_start());
                 }
             }
         }
     }
 
     /// Back to the start of a line that belongs to somebody else, for [`Self::next_line`].
-    fn to_line_start(&mut self) {
+    fn back_to_line_start(&mut self) {
         if !self.at_end() {
             self.at = self.line_start;
         }
@@ -228,7 +228,7 @@ impl Reader<'_> {
                 _ => {
                     return self
                         .node(empty(start), NodeValue::Sequence(items))
-                        .inspect(|_| self.to_line_start());
+                        .inspect(|_| self.back_to_line_start());
                 }
             }
         }

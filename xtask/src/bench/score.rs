@@ -34,9 +34,9 @@ tests:
         - tool_selection.f1: { ">=": 50 }
     trajectory:
       mode: superset
-      reference:
-        - { tool: search, args: any }
-        - { tool: book, args: any }
+      calls:
+        - { name: search, args: any }
+        - { name: book, args: any }
       expect:
         - trajectory.mismatch_count: { ">=": 0 }
 "#;

@@ -18,7 +18,7 @@ use crate::workspace::{self, Profile};
 
 const CALLS: usize = 200;
 /// Calls under way at once: what `mcptest run` does by default.
-const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 16;
 const EVERYTHING: [&str; 1] = ["@modelcontextprotocol/server-everything@2026.8.31"];
 const MOST_MIB: f64 = 15.0;
 

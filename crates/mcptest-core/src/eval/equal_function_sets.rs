@@ -167,6 +167,19 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
+impl Selection {
+    /// Pools another run's.
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        for name in other.missed {
+            push_once(&mut self.missed, name);
+        }
+        for name in other.unexpected {
+            push_once(&mut self.unexpected, name);
+        }
+    }
+}
+
 /// The counts of the runs so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SelectionTally {
@@ -281,13 +294,10 @@ impl Gate for EqualFunctionSets {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut counts = SelectionCounts::default();
-        let mut missed = Vec::new();
-        let mut unexpected = Vec::new();
+        let mut all = Selection::default();
         let mut per_run = Vec::new();
         for run in runs {
             let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            counts = counts.plus(selection.counts);
             per_run.push(json!({
                 "index": run.index,
                 "true_positives": selection.counts.true_positives,
@@ -296,13 +306,13 @@ impl Gate for EqualFunctionSets {
                 "missed": selection.missed,
                 "unexpected": selection.unexpected,
             }));
-            for name in selection.missed {
-                push_once(&mut missed, name);
-            }
-            for name in selection.unexpected {
-                push_once(&mut unexpected, name);
-            }
+            all.add(selection);
         }
+        let Selection {
+            counts,
+            missed,
+            unexpected,
+        } = all;
         let mut summary = format!(
             "f1 {} · precision {} · recall {}",
             counts.f1(),

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, SelectionCounts, SelectionReach, SelectionTally, check_classes, push_once, score_selection,
+    Class, Selection, SelectionCounts, SelectionReach, SelectionTally, check_classes, score_selection,
 };
 use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
@@ -259,13 +259,10 @@ impl Gate for TokenEfficiency {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut counts = SelectionCounts::default();
-        let mut missed = Vec::new();
-        let mut unexpected = Vec::new();
+        let mut all = Selection::default();
         let mut per_run = Vec::new();
         for run in runs {
             let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            counts = counts.plus(selection.counts);
             per_run.push(json!({
                 "index": run.index,
                 "f1": selection.counts.f1(),
@@ -274,13 +271,13 @@ impl Gate for TokenEfficiency {
                 "missed": selection.missed,
                 "unexpected": selection.unexpected,
             }));
-            for name in selection.missed {
-                push_once(&mut missed, name);
-            }
-            for name in selection.unexpected {
-                push_once(&mut unexpected, name);
-            }
+            all.add(selection);
         }
+        let Selection {
+            counts,
+            missed,
+            unexpected,
+        } = all;
         let surface = surface(runs);
         let cost = cost(context, runs);
         let report = score_token_efficiency(counts, surface.tokens, cost.as_ref().ok().map(|usd| usd.to_f64()));

@@ -1,8 +1,10 @@
 //! Secrets leave no trace in output.
 
 mod encoded;
+mod look;
 mod shapes;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use self::encoded::Secret;
@@ -63,6 +65,12 @@ impl Redactor {
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
         self.cleaned(text).is_none()
+    }
+
+    /// Whether no text of a value, keys included, has a secret in it.
+    #[must_use]
+    pub fn is_clean_in(&self, value: &impl Serialize) -> bool {
+        look::is_clean(self, value)
     }
 
     /// The text without secrets, if it has any.

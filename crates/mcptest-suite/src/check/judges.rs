@@ -1,7 +1,7 @@
 //! The judges of judged assertions.
 
 use mcptest_core::expect::{Expectation, WrittenExpectation};
-use mcptest_core::judged::Juror;
+use mcptest_core::judged::{self, Juror};
 
 use super::words::escape;
 use super::{Checker, SCRIPTED};
@@ -63,7 +63,14 @@ impl Checker<'_> {
 /// Every juror of a list of expectations, with the place of its matcher.
 fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
     let mut found = Vec::new();
-    for (index, written) in list.iter().enumerate() {
+    let asks = |written: &&WrittenExpectation| {
+        let matchers = written.0.as_object().into_iter().flat_map(|map| map.values());
+        let mut keys = matchers
+            .filter_map(serde_json::Value::as_object)
+            .flat_map(|map| map.keys());
+        keys.any(|key| judged::KEYS.contains(&key.as_str()))
+    };
+    for (index, written) in list.iter().enumerate().filter(|(_, written)| asks(written)) {
         let Ok(expectation) = Expectation::compile(written, "") else {
             continue;
         };
