@@ -137,7 +137,7 @@ async fn try_call(
         if stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        visit.fixture(FixtureStage::Setup, index, call).await?;
+        Box::pin(visit.fixture(FixtureStage::Setup, index, call)).await?;
     }
     if stopped.load(Ordering::Relaxed) {
         return Ok(());
@@ -163,7 +163,7 @@ async fn try_call(
     }
     if short.is_error
         && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
-        && let Some(hint) = unlisted(&session, &test.server, &test.tool).await
+        && let Some(hint) = Box::pin(unlisted(&session, &test.server, &test.tool)).await
     {
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");
         failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
@@ -185,7 +185,10 @@ pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
             };
             result.insert("is_error".to_owned(), short.is_error.into());
             result.insert("text".to_owned(), short.text().into());
-            json!({"result": result, "error": null})
+            Value::Object(Map::from_iter([
+                ("result".to_owned(), Value::Object(result)),
+                ("error".to_owned(), Value::Null),
+            ]))
         }
         CallOutcome::Error(error) => json!({"result": null, "error": error}),
     }
