@@ -4,13 +4,16 @@
 //! or a tool answered. What it was stands in one table at the end of the file. So two recordings of the same behaviour differ in that table
 //! alone, and a replay still gives every gate what the live run saw.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// How volatile values are found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +25,11 @@ pub struct Rule {
     pub pattern: String,
 }
 
+/// The rule that also finds JSON numbers: it is asked about `"key":number`.
+const EPOCH: &str = "epoch";
+
 /// The rules that always apply, with what they are for.
-pub const BUILTIN: [(&str, &str, &str); 4] = [
+pub const BUILTIN: [(&str, &str, &str); 5] = [
     (
         "uuid",
         r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
@@ -43,6 +49,11 @@ pub const BUILTIN: [(&str, &str, &str); 4] = [
         "id",
         r"\b(?:req|call|toolu|srvtoolu|msg|resp|chatcmpl|fc|rs|gen)[_-][A-Za-z]{0,40}[0-9][A-Za-z0-9]{7,}\b",
         "ids that providers give to requests, answers and calls",
+    ),
+    (
+        EPOCH,
+        r#""(?:\w*(?:[Tt]ime|[Tt]imestamp|[Dd]ate|_at|_ts|[a-z]At)|created|updated|modified|expires|iat|exp|nbf|ts|now)\\?"\s*:\s*([12]\d{9}(?:\d{3}){0,3}(?:\.\d+)?)\b"#,
+        "seconds since 1970 (or milli-, micro-, nanoseconds) in JSON, under a key that tells a time; also where they are numbers",
     ),
 ];
 
@@ -140,6 +151,17 @@ impl Rules {
         self.rules.iter().map(|(rule, _)| rule.clone()).collect()
     }
 
+    /// Whether a number under a key is volatile. A number alone could be anything: only its key tells.
+    fn is_epoch(&self, key: &str, number: &Number) -> bool {
+        let Some((_, regex)) = self.rules.iter().find(|(rule, _)| rule.name == EPOCH) else {
+            return false;
+        };
+        let text = format!("\"{key}\":{number}");
+        let found = regex.captures(&text);
+        let value = found.and_then(|groups| groups.get(1).or_else(|| groups.get(0)));
+        value.is_some_and(|value| value.end() == text.len() && value.as_str() == number.to_string())
+    }
+
     /// The volatile values of a text: where they are, and the name of the rule. The earliest wins, then the first rule.
     fn find(&self, text: &str) -> Vec<(std::ops::Range<usize>, &str)> {
         let mut found = Vec::new();
@@ -175,11 +197,48 @@ fn placeholder() -> Regex {
         .clone()
 }
 
+/// A volatile value as it was found. The number 1 and the text `1` have placeholders of their own, so that each comes back as it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Text(String),
+    /// In digits.
+    Number(String),
+}
+
+impl Found {
+    fn number(number: &Number) -> Self {
+        Self::Number(number.to_string())
+    }
+
+    /// As the table of a cassette has it.
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::Text(text.clone())),
+            Value::Number(number) => Some(Self::number(number)),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Number(text) => text,
+        }
+    }
+
+    /// A number has been one, so it is one again.
+    fn value(&self) -> Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Number(digits) => serde_json::from_str(digits).unwrap_or_else(|_| digits.as_str().into()),
+        }
+    }
+}
+
 /// Replaces volatile values by placeholders while a run is recorded.
 #[derive(Debug)]
 pub struct Normaliser {
     rules: Arc<Rules>,
-    by_value: BTreeMap<(String, String), String>,
+    by_value: BTreeMap<(String, Found), String>,
     counts: BTreeMap<String, u32>,
     values: Map<String, Value>,
 }
@@ -196,25 +255,29 @@ impl Normaliser {
         }
     }
 
-    fn text(&mut self, text: &str) -> String {
-        let rules = Arc::clone(&self.rules);
-        replaced(&rules, text, &mut |rule, value| {
-            let key = (rule.to_owned(), value.to_owned());
-            if let Some(known) = self.by_value.get(&key) {
-                return known.clone();
-            }
-            let count = self.counts.entry(rule.to_owned()).or_default();
-            *count += 1;
-            let name = format!("<{rule}:{count}>");
-            self.by_value.insert(key, name.clone());
-            self.values.insert(name.clone(), value.into());
-            name
-        })
+    fn name(&mut self, rule: &str, found: Found) -> String {
+        let key = (rule.to_owned(), found);
+        if let Some(known) = self.by_value.get(&key) {
+            return known.clone();
+        }
+        let count = self.counts.entry(rule.to_owned()).or_default();
+        *count += 1;
+        let name = format!("<{rule}:{count}>");
+        self.values.insert(name.clone(), key.1.value());
+        self.by_value.insert(key, name.clone());
+        name
     }
 
     /// Puts placeholders into a value.
     pub fn value(&mut self, value: &mut Value) {
-        each_text(value, &mut |text| self.text(text));
+        let rules = Arc::clone(&self.rules);
+        each_text(value, &mut |text| {
+            replaced(&rules, text, &mut |rule, value| {
+                self.name(rule, Found::Text(value.to_owned()))
+            })
+        });
+        // After the texts, which would take a placeholder for one that was there before.
+        each_epoch(&rules, value, &mut |number| self.name(EPOCH, Found::number(number)));
     }
 
     /// What the placeholders stand for, in the order in which they came up.
@@ -255,14 +318,30 @@ fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
     }
 }
 
+/// All numbers of a value that are volatile, in place of which a placeholder stands.
+fn each_epoch(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) -> String) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each_epoch(rules, item, name)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::Number(number) if rules.is_epoch(key, number) => *value = name(number).into(),
+                    other => each_epoch(rules, other, name),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What placeholders stand for while a run is replayed: the recorded values, or those of the live side where there is one.
 #[derive(Debug, Clone)]
 pub struct Bindings {
     rules: Arc<Rules>,
     recorded: Map<String, Value>,
-    by_name: BTreeMap<String, String>,
+    by_name: BTreeMap<String, Found>,
     /// By rule and value.
-    by_value: BTreeMap<(String, String), String>,
+    by_value: BTreeMap<(String, Found), String>,
 }
 
 impl Bindings {
@@ -279,32 +358,52 @@ impl Bindings {
 
     /// Puts values in for placeholders. From then on they are what the placeholders stand for.
     pub fn restore(&mut self, value: &mut Value) {
+        self.restore_numbers(value);
         let regex = placeholder();
         each_text(value, &mut |text| {
-            let put_in = |found: &regex::Captures<'_>| {
-                let name = &found[0];
-                if let Some(bound) = self.by_name.get(name) {
-                    return bound.clone();
-                }
-                let Some(value) = self.recorded.get(name).and_then(Value::as_str) else {
-                    return name.to_owned();
-                };
-                let value = value.to_owned();
-                bind(&mut self.by_name, &mut self.by_value, name, &value);
-                value
+            let put_in = |found: &regex::Captures<'_>| match self.stands_for(&found[0]) {
+                Some(value) => value.text().to_owned(),
+                None => found[0].to_owned(),
             };
             regex.replace_all(text, put_in).into_owned()
         });
     }
 
+    /// A placeholder of a number stands alone.
+    fn restore_numbers(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) if rule_of(text) == EPOCH => {
+                if let Some(number @ Found::Number(_)) = self.stands_for(text) {
+                    *value = number.value();
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.restore_numbers(item)),
+            Value::Object(map) => map.values_mut().for_each(|value| self.restore_numbers(value)),
+            _ => {}
+        }
+    }
+
+    fn stands_for(&mut self, name: &str) -> Option<Found> {
+        if let Some(bound) = self.by_name.get(name) {
+            return Some(bound.clone());
+        }
+        let value = Found::read(self.recorded.get(name)?)?;
+        bind(&mut self.by_name, &mut self.by_value, name, &value);
+        Some(value)
+    }
+
     /// Puts placeholders in for known values, and marks those that are not known.
     pub fn denote(&self, value: &mut Value) {
+        let name = |rule: &str, found: Found| {
+            let known = self.by_value.get(&(rule.to_owned(), found)).cloned();
+            known.unwrap_or_else(|| format!("<{rule}:?>"))
+        };
         each_text(value, &mut |text| {
             replaced(&self.rules, text, &mut |rule, value| {
-                let known = self.by_value.get(&(rule.to_owned(), value.to_owned())).cloned();
-                known.unwrap_or_else(|| format!("<{rule}:?>"))
+                name(rule, Found::Text(value.to_owned()))
             })
         });
+        each_epoch(&self.rules, value, &mut |number| name(EPOCH, Found::number(number)));
     }
 
     /// Whether a live value is the recorded one up to volatile values. If so, its values are what the placeholders stand for from now
@@ -320,7 +419,7 @@ impl Bindings {
         true
     }
 
-    fn same(&self, recorded: &Value, live: &Value, fresh: &mut Vec<(String, String)>) -> bool {
+    fn same(&self, recorded: &Value, live: &Value, fresh: &mut Vec<(String, Found)>) -> bool {
         match (recorded, live) {
             (Value::String(recorded), Value::String(live)) => self.same_text(recorded, live, fresh),
             (Value::Array(recorded), Value::Array(live)) => {
@@ -329,6 +428,12 @@ impl Bindings {
             (Value::Object(recorded), Value::Object(live)) => {
                 recorded.len() == live.len()
                     && recorded.iter().all(|(key, value)| match live.get(key) {
+                        Some(Value::Number(number)) if value.is_string() => {
+                            let name = value.as_str().unwrap_or_default();
+                            rule_of(name) == EPOCH
+                                && self.rules.is_epoch(key, number)
+                                && self.may_stand_for(name, &Found::number(number), fresh)
+                        }
                         Some(other) => self.same(value, other, fresh),
                         None => live.iter().any(|(other_key, other)| {
                             !recorded.contains_key(other_key)
@@ -341,7 +446,7 @@ impl Bindings {
         }
     }
 
-    fn same_text(&self, recorded: &str, live: &str, fresh: &mut Vec<(String, String)>) -> bool {
+    fn same_text(&self, recorded: &str, live: &str, fresh: &mut Vec<(String, Found)>) -> bool {
         let regex = placeholder();
         let mut names = regex.find_iter(recorded);
         let mut values = self.rules.find(live).into_iter();
@@ -353,8 +458,8 @@ impl Bindings {
                     if recorded[at_recorded..name.start()] != live[at_live..range.start] {
                         return false;
                     }
-                    let (value, name_text) = (&live[range.clone()], name.as_str());
-                    if rule_of(name_text) != rule || !self.may_stand_for(name_text, value, fresh) {
+                    let (value, name_text) = (Found::Text(live[range.clone()].to_owned()), name.as_str());
+                    if rule_of(name_text) != rule || !self.may_stand_for(name_text, &value, fresh) {
                         return false;
                     }
                     (at_recorded, at_live) = (name.end(), range.end);
@@ -364,20 +469,20 @@ impl Bindings {
         }
     }
 
-    fn may_stand_for(&self, name: &str, value: &str, fresh: &mut Vec<(String, String)>) -> bool {
+    fn may_stand_for(&self, name: &str, value: &Found, fresh: &mut Vec<(String, Found)>) -> bool {
         let rule = rule_of(name);
-        let just_now = |(a, b): &&(String, String)| a == name || (b == value && rule_of(a) == rule);
+        let just_now = |(a, b): &&(String, Found)| a == name || (b == value && rule_of(a) == rule);
         if let Some((known_name, known_value)) = fresh.iter().find(just_now) {
             return known_name == name && known_value == value;
         }
         match (
             self.by_name.get(name),
-            self.by_value.get(&(rule.to_owned(), value.to_owned())),
+            self.by_value.get(&(rule.to_owned(), value.clone())),
         ) {
             (Some(bound), _) => bound == value,
             (None, Some(_)) => false,
             (None, None) => {
-                fresh.push((name.to_owned(), value.to_owned()));
+                fresh.push((name.to_owned(), value.clone()));
                 true
             }
         }
@@ -390,13 +495,13 @@ fn rule_of(name: &str) -> &str {
 }
 
 fn bind(
-    by_name: &mut BTreeMap<String, String>,
-    by_value: &mut BTreeMap<(String, String), String>,
+    by_name: &mut BTreeMap<String, Found>,
+    by_value: &mut BTreeMap<(String, Found), String>,
     name: &str,
-    value: &str,
+    value: &Found,
 ) {
-    by_value.insert((rule_of(name).to_owned(), value.to_owned()), name.to_owned());
-    by_name.insert(name.to_owned(), value.to_owned());
+    by_value.insert((rule_of(name).to_owned(), value.clone()), name.to_owned());
+    by_name.insert(name.to_owned(), value.clone());
 }
 
 /// The placeholders in a value that the table does not explain.
@@ -414,147 +519,4 @@ pub fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
         text.to_owned()
     });
     missing
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    const A: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
-    const B: &str = "11111111-2222-3333-4444-555555555555";
-
-    fn rules() -> Arc<Rules> {
-        // Compiling takes longer than everything that is tried with them.
-        static COMPILED: std::sync::OnceLock<Arc<Rules>> = std::sync::OnceLock::new();
-        COMPILED.get_or_init(|| Arc::new(Rules::new(&[]).unwrap())).clone()
-    }
-
-    #[test]
-    fn equal_values_stay_equal_and_the_table_tells_what_they_were() {
-        let rules = rules();
-        let mut normaliser = Normaliser::new(rules.clone());
-        let mut value =
-            json!({"id": A, "text": format!("{B} after {A} at 2026-07-28T10:00:00Z"), A: "<uuid:1>", "n": 3});
-        normaliser.value(&mut value);
-        assert_eq!(
-            value,
-            json!({"id": "<uuid:1>", "text": "<uuid:2> after <uuid:1> at <timestamp:1>", "<uuid:1>": "<literal:1>", "n": 3})
-        );
-        let table = Value::Object(normaliser.take_values());
-        assert_eq!(
-            table,
-            json!({"<uuid:1>": A, "<uuid:2>": B, "<timestamp:1>": "2026-07-28T10:00:00Z", "<literal:1>": "<uuid:1>"})
-        );
-    }
-
-    #[test]
-    fn rules_find_what_they_are_for_and_no_more() {
-        let rules = Rules::new(&[Rule {
-            name: "order".into(),
-            pattern: "order ([0-9]+)".into(),
-        }])
-        .unwrap();
-        for (text, names) in [
-            ("order 17 of 12", "order"),
-            ("call_abc123def456ghi", "id"),
-            ("toolu_01A09q90qw90lq917835lq9", "id"),
-            ("call_weather_service", ""),
-            ("call_supercalifragilistic", ""),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", "date"),
-            ("on 2026-07-28", ""),
-            ("2026-07-28 10:00:00.5+02:00", "timestamp"),
-            ("9f86d081884c7d659a2feaa0c55ad015", ""),
-        ] {
-            let found: Vec<&str> = rules.find(text).into_iter().map(|(_, name)| name).collect();
-            assert_eq!(found.join(" "), names, "{text}");
-        }
-        assert_eq!(&"order 17 of 12"[rules.find("order 17 of 12")[0].0.clone()], "17");
-    }
-
-    #[test]
-    fn rules_that_cannot_work_are_refused() {
-        for (name, pattern, in_name) in [
-            ("", "x", true),
-            ("Order", "x", true),
-            ("literal", "x", true),
-            ("a", "(", false),
-            ("a", "x*", false),
-        ] {
-            let rule = Rule {
-                name: name.into(),
-                pattern: pattern.into(),
-            };
-            let error = Rules::new(&[rule]).unwrap_err();
-            assert_eq!((error.index, error.in_name), (0, in_name), "{name} {pattern}");
-        }
-        let uuid = Rule {
-            name: "uuid".into(),
-            pattern: "U[0-9]".into(),
-        };
-        assert!(Rules::new(std::slice::from_ref(&uuid)).unwrap().find(A).is_empty());
-        let many: Vec<Rule> = (0..200)
-            .map(|number| Rule {
-                name: format!("r{number}"),
-                pattern: "x".into(),
-            })
-            .collect();
-        assert_eq!(Rules::compile(&many).unwrap_err().index, 100);
-        assert!(Rules::new(&[uuid.clone(), uuid]).unwrap_err().in_name);
-    }
-
-    #[test]
-    fn fresh_values_take_the_place_of_recorded_ones_and_then_stay() {
-        let rules = rules();
-        let table = json!({"<uuid:1>": A, "<uuid:2>": B});
-        let table = table.as_object().unwrap();
-        let mut bindings = Bindings::new(rules, table.clone());
-        let fresh = "aaaaaaaa-2222-3333-4444-555555555555";
-        assert!(!bindings.align(&json!({"id": "<uuid:1>"}), &json!({"id": "none"})));
-        assert!(!bindings.align(&json!(["<uuid:1>", "<uuid:2>"]), &json!([fresh, fresh])));
-        assert!(bindings.align(&json!({"id": "<uuid:1>"}), &json!({"id": fresh})));
-        assert!(bindings.align(&json!("again <uuid:1>"), &json!(format!("again {fresh}"))));
-        assert!(!bindings.align(&json!("<uuid:1>"), &json!(B)));
-        assert!(!bindings.align(&json!("<uuid:2>"), &json!(fresh)));
-        let mut reply = json!(["<uuid:1>", "<uuid:2>", "<uuid:3>"]);
-        bindings.restore(&mut reply);
-        assert_eq!(reply, json!([fresh, B, "<uuid:3>"]));
-        bindings.denote(&mut reply);
-        assert_eq!(reply, json!(["<uuid:1>", "<uuid:2>", "<literal:?>"]));
-    }
-
-    fn text() -> impl Strategy<Value = String> {
-        let piece = prop_oneof![
-            Just(A.to_owned()),
-            Just(B.to_owned()),
-            Just("<uuid:1>".to_owned()),
-            Just("2026-07-28T10:00:00Z".to_owned()),
-            Just("call_abc123def456ghi".to_owned()),
-            "[ -~]{0,6}",
-        ];
-        prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
-    }
-
-    proptest! {
-        #[test]
-        fn what_was_taken_out_comes_back(texts in prop::collection::vec(text(), 0..6)) {
-            let rules = rules();
-            let mut normaliser = Normaliser::new(rules.clone());
-            let live = json!(texts);
-            let mut recorded = live.clone();
-            normaliser.value(&mut recorded);
-            let table = normaliser.take_values();
-            prop_assert!(unexplained(&recorded, &table).is_empty());
-            let mut bindings = Bindings::new(rules.clone(), table.clone());
-            prop_assert!(bindings.align(&recorded, &live));
-            let mut bindings = Bindings::new(rules.clone(), table.clone());
-            let mut back = recorded.clone();
-            bindings.restore(&mut back);
-            prop_assert_eq!(&back, &live);
-            bindings.denote(&mut back);
-            prop_assert_eq!(back, recorded);
-        }
-    }
 }

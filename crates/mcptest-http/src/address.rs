@@ -44,6 +44,10 @@ impl Address {
         if authority.as_str().contains('@') {
             return Err("a user name in the address is not sent; write an Authorization header".to_owned());
         }
+        let after_host = authority.as_str().strip_prefix(host).unwrap_or_default();
+        if uri.port_u16().is_none() && !matches!(after_host, "" | ":") {
+            return Err(format!("`{shown}` has a port that is none; ports are from 0 to 65535"));
+        }
         Ok(Self {
             tls,
             host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
@@ -98,6 +102,7 @@ mod tests {
         );
         let address = Address::parse("http://localhost:8080").unwrap();
         assert_eq!((address.port, address.path.as_str()), (8080, "/"));
+        assert_eq!(Address::parse("http://localhost:/").unwrap().port, 80);
     }
 
     #[test]
@@ -108,6 +113,8 @@ mod tests {
             ("ftp://x/", "`ftp` is no scheme"),
             ("http://me:secret@x/", "a user name"),
             ("/v1?key=s3cret", "must begin with"),
+            ("http://x:99999/?key=s3cret", "has a port that is none"),
+            ("http://[::1]:70000/", "has a port that is none"),
         ] {
             let error = Address::parse(url).unwrap_err();
             assert!(error.contains(words) && !error.contains("s3cret"), "{url}: {error}");

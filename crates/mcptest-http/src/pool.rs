@@ -7,7 +7,8 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Request, Response};
+use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -15,8 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::address::Address;
+use crate::proxy::{Proxy, Route};
 
 /// The largest head of a response.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -47,6 +50,9 @@ pub struct Pool {
     host: String,
     port: u16,
     tls: bool,
+    /// Host and port, as requests name them.
+    authority: HeaderValue,
+    route: Route,
     /// Free connections kept; more are closed after use.
     most_free: usize,
     /// The time allowed for a connection to be made.
@@ -62,6 +68,8 @@ impl Pool {
             host: address.host.clone(),
             port: address.port,
             tls: address.tls,
+            authority: address.authority.clone(),
+            route: Route::to(address),
             most_free,
             connect_timeout: None,
             free: Mutex::default(),
@@ -87,10 +95,15 @@ impl Pool {
     /// # Errors
     /// No connection, or one that broke.
     pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Sender), SendError> {
+        if let Route::Via(proxy) = &self.route
+            && !self.tls
+        {
+            self.address_to(proxy, &mut request).map_err(SendError::Connect)?;
+        }
         // A free connection may have been closed by the server meanwhile; then the request comes back unsent.
         if let Some(mut sender) = self.free().await {
             match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, sender)),
+                Ok(response) => return self.answered(response, sender),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(SendError::Broke(error.into_error())),
@@ -99,7 +112,32 @@ impl Pool {
         }
         let mut sender = self.connect().await.map_err(SendError::Connect)?;
         let response = sender.send_request(request).await.map_err(SendError::Broke)?;
-        Ok((response, sender))
+        self.answered(response, sender)
+    }
+
+    /// A request without TLS is the proxy's to send on: it names the whole address.
+    fn address_to(&self, proxy: &Proxy, request: &mut Request<Full<Bytes>>) -> io::Result<()> {
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let authority = self.authority.to_str().map_err(io::Error::other)?;
+        *request.uri_mut() = format!("http://{authority}{path}").parse().map_err(io::Error::other)?;
+        if let Some(authorization) = &proxy.authorization {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+        Ok(())
+    }
+
+    /// What a proxy says about itself is no answer of the server.
+    fn answered(
+        &self,
+        response: Response<Incoming>,
+        sender: Sender,
+    ) -> Result<(Response<Incoming>, Sender), SendError> {
+        match &self.route {
+            Route::Via(proxy) if !self.tls && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                Err(SendError::Connect(refused(proxy, response.status())))
+            }
+            _ => Ok((response, sender)),
+        }
     }
 
     /// A connection that was used before and is free, if there is one.
@@ -154,20 +192,103 @@ impl Pool {
     }
 
     async fn connect_at_leisure(&self) -> io::Result<Sender> {
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        // Small messages both ways: waiting for more to send would cost 40 ms each.
-        stream.set_nodelay(true)?;
+        let proxy = match &self.route {
+            Route::Direct => {
+                let stream = tcp(&self.host, self.port).await?;
+                return if self.tls {
+                    handshake(tls(&self.host, stream).await?).await
+                } else {
+                    handshake(stream).await
+                };
+            }
+            Route::Unknown(words) => return Err(io::Error::new(io::ErrorKind::InvalidInput, words.clone())),
+            Route::Via(proxy) => proxy,
+        };
+        // Of another kind than it was: a proxy that refuses is no server that is about to start.
+        let unreachable = |error: io::Error| io::Error::other(format!("cannot reach {proxy}: {error}"));
+        let stream = tcp(&proxy.host, proxy.port).await.map_err(unreachable)?;
+        if proxy.tls {
+            let stream = tls(&proxy.host, stream).await.map_err(unreachable)?;
+            self.through(proxy, stream).await
+        } else {
+            self.through(proxy, stream).await
+        }
+    }
+
+    /// A connection to the host over one to its proxy.
+    async fn through(&self, proxy: &Proxy, stream: impl Stream) -> io::Result<Sender> {
         if !self.tls {
             return handshake(stream).await;
         }
-        let name = ServerName::try_from(self.host.clone())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the host is no valid name for TLS"))?;
-        let stream = TlsConnector::from(tls_config()?).connect(name, stream).await?;
-        handshake(stream).await
+        let tunnel = tunnel(proxy, &self.host, self.port, stream).await?;
+        handshake(tls(&self.host, tunnel).await?).await
     }
 }
 
-async fn handshake(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> io::Result<Sender> {
+/// What bytes go over.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
+
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    // Small messages both ways: waiting for more to send would cost 40 ms each.
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn tls<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the host is no valid name for TLS"))?;
+    TlsConnector::from(tls_config()?).connect(name, stream).await
+}
+
+/// Asks a proxy for a tunnel to the host.
+async fn tunnel(proxy: &Proxy, host: &str, port: u16, stream: impl Stream) -> io::Result<impl Stream> {
+    let broke = |error: hyper::Error| io::Error::other(format!("{proxy} broke off: {error}"));
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(MAX_HEAD_BYTES)
+        .handshake::<_, Full<Bytes>>(TokioIo::new(stream))
+        .await
+        .map_err(broke)?;
+    tokio::spawn(async move {
+        let _ = connection.with_upgrades().await;
+    });
+    let to = if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    };
+    let mut request = Request::connect(&to).header(HOST, &to);
+    if let Some(authorization) = &proxy.authorization {
+        request = request.header(PROXY_AUTHORIZATION, authorization.clone());
+    }
+    let request = request.body(Full::default()).map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(broke)?;
+    if !response.status().is_success() {
+        return Err(refused(proxy, response.status()));
+    }
+    hyper::upgrade::on(response).await.map(TokioIo::new).map_err(broke)
+}
+
+fn refused(proxy: &Proxy, status: StatusCode) -> io::Error {
+    let what_to_do = match (status, &proxy.authorization) {
+        (StatusCode::PROXY_AUTHENTICATION_REQUIRED, None) => {
+            "; it wants a name and a password: http://name:password@host:port"
+        }
+        (StatusCode::PROXY_AUTHENTICATION_REQUIRED, Some(_)) => "; it does not take the name and the password",
+        _ => "; NO_PROXY names hosts that go without it",
+    };
+    // What is refused as it is need not be tried again.
+    let kind = if status.is_client_error() {
+        io::ErrorKind::InvalidInput
+    } else {
+        io::ErrorKind::Other
+    };
+    io::Error::new(kind, format!("{proxy} refused with {status}{what_to_do}"))
+}
+
+async fn handshake(stream: impl Stream) -> io::Result<Sender> {
     let (sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES)
         .handshake(TokioIo::new(stream))

@@ -142,6 +142,7 @@ struct Done {
 async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, cancel: &CancellationToken) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
+    let single = cases.iter().all(|case| case.runs == 1);
     let mut tasks = JoinSet::new();
     for (index, case) in cases.iter().enumerate() {
         let crew = Crew {
@@ -151,6 +152,7 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, can
             permits: lanes.of(&stage.suite, case),
             brake: Arc::clone(&brake),
             cancel: cancel.clone(),
+            single,
         };
         tasks.spawn(async move {
             let _stop = StopOnPanic(crew.cancel.clone());
@@ -199,6 +201,8 @@ struct Crew {
     permits: Arc<Semaphore>,
     brake: Arc<Brake>,
     cancel: CancellationToken,
+    /// Whether no case of the suite has several runs.
+    single: bool,
 }
 
 /// The runs of a case: all at once, or wave by wave until no further one can change a verdict.
@@ -222,7 +226,9 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             break;
         }
         let first = made + 1;
-        let results = if wave == 1 {
+        // Runs wait for their turns in the order of the suite: where some cases have several, which are tasks of their own, a run without a task would
+        // overtake them.
+        let results = if crew.single {
             vec![one_run(crew, first).await]
         } else {
             let mut tasks = JoinSet::new();

@@ -6,6 +6,7 @@ use mcptest_core::judged::{self, Unjudged};
 use mcptest_core::parallel;
 use mcptest_core::prices::Prices;
 use mcptest_core::quality;
+use mcptest_core::redact;
 use mcptest_core::tool_id::KnownServers;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{RunError, Verdict};
@@ -27,6 +28,10 @@ pub(crate) struct Bench<'a> {
     /// On how many threads a test's runs are judged.
     pub threads: usize,
 }
+
+/// Why an expectation on a secret's own value does not hold.
+const MASKED: &str =
+    "a secret in it stands as `[redacted]`: runs that are recorded or replayed are judged without secrets";
 
 /// Why a test that expects nothing but opinions has nothing to go by.
 const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
@@ -58,7 +63,11 @@ impl RunOutcome {
         let seen = trace.observable();
         for expectation in &test.expect {
             let Some(judge) = expectation.judge() else {
-                let assertion = expectation.apply(&seen, None);
+                let mut assertion = expectation.apply(&seen, None);
+                if assertion.failed() && redact::is_masked(&assertion.actual) {
+                    let reason = assertion.reason.take().map(|reason| format!("{reason}; "));
+                    assertion.reason = Some(format!("{}{MASKED}", reason.unwrap_or_default()));
+                }
                 outcome.expectations_held = Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
                 outcome.assertions.push(assertion);
                 continue;

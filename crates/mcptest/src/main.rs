@@ -21,6 +21,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    mcptest_http::use_proxies(secrets::proxies());
     let code = panics::guarded(|| command::dispatch(&cli));
     ExitCode::from(u8::from(code))
 }

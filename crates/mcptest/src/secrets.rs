@@ -1,12 +1,19 @@
 //! What this process's environment holds that nobody else should see.
 
 use mcptest_core::redact::is_secret_variable;
+use mcptest_http::Proxies;
 
-/// The values of variables whose names and looks are those of credentials. Servers inherit them, so they may turn up anywhere.
+/// The proxies that the environment names.
+pub fn proxies() -> Proxies {
+    Proxies::from_env(|name| std::env::var(name).ok())
+}
+
+/// The values of variables whose names and looks are those of credentials, and the passwords of proxies. Servers inherit them, so they may turn up anywhere.
 pub fn of_environment() -> Vec<String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, value)| is_secret_variable(name, value))
         .map(|(_, value)| value)
+        .chain(proxies().secrets())
         .collect()
 }

@@ -64,7 +64,10 @@ def close_library(hour: int) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 3:
+        secure = {"ssl_certfile": sys.argv[2], "ssl_keyfile": sys.argv[3]}
+        server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), uvicorn_config=secure, show_banner=False)
+    elif len(sys.argv) > 1:
         server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False)
     else:
         server.run(show_banner=False)

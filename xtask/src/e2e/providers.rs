@@ -1,6 +1,7 @@
 //! Live models: every dialect, whole and streamed, against stand-ins that other people made.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
 }
 
 /// Where each dialect is spoken.
-struct Addresses {
+pub struct Addresses {
     anthropic: String,
     openai: String,
     gemini: String,
@@ -107,7 +108,7 @@ impl Addresses {
         }
     }
 
-    fn plain(of: &StandIn) -> Self {
+    pub fn plain(of: &StandIn) -> Self {
         Self {
             anthropic: of.url.clone(),
             openai: format!("{}/v1", of.url),
@@ -129,19 +130,25 @@ fn run_suite(lab: &Lab, at: &Addresses, filter: &str) -> Result<Finished> {
 }
 
 fn run_suite_with(lab: &Lab, at: &Addresses, filter: &str, more: &[&str]) -> Result<Finished> {
-    let mut command = lab.mcptest(&["run", SUITE, "--reporter=json", "--filter", filter])?;
-    command
-        .args(more)
-        .env("E2E_ANTHROPIC_URL", &at.anthropic)
-        .env("E2E_OPENAI_URL", &at.openai)
-        .env("E2E_GEMINI_URL", &at.gemini)
-        .env("E2E_PROVIDER_KEY", KEY);
+    let mut command = suite_command(lab, at, filter)?;
+    command.args(more);
     let finished = lab.finish(&mut command)?;
     ensure!(
         !finished.stdout.contains(KEY) && !finished.stderr.contains(KEY),
         "the key is in the output"
     );
     Ok(finished)
+}
+
+/// The tests of the suite that have this in their name.
+pub fn suite_command(lab: &Lab, at: &Addresses, filter: &str) -> Result<Command> {
+    let mut command = lab.mcptest(&["run", SUITE, "--reporter=json", "--filter", filter])?;
+    command
+        .env("E2E_ANTHROPIC_URL", &at.anthropic)
+        .env("E2E_OPENAI_URL", &at.openai)
+        .env("E2E_GEMINI_URL", &at.gemini)
+        .env("E2E_PROVIDER_KEY", KEY);
+    Ok(command)
 }
 
 fn tests(report: &Value) -> &[Value] {

@@ -34,7 +34,7 @@ impl Drop for StandIn {
 
 impl StandIn {
     /// One that prints its address in its first line of output.
-    fn that_tells(command: &mut Command) -> Result<Self> {
+    pub fn that_tells(command: &mut Command) -> Result<Self> {
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -54,6 +54,20 @@ impl StandIn {
 
     /// One that is told its port, and is ready when a path of it answers.
     fn on_port(lab: &Lab, name: &str, ready: &str, command: impl FnOnce(u16) -> Command) -> Result<Self> {
+        Self::when(lab, name, |this| this.get(ready).is_ok(), command)
+    }
+
+    /// One that is told its port, and is ready when somebody listens there.
+    pub fn that_listens(lab: &Lab, name: &str, command: impl FnOnce(u16) -> Command) -> Result<Self> {
+        Self::when(lab, name, |this| TcpStream::connect(this.host()).is_ok(), command)
+    }
+
+    fn when(
+        lab: &Lab,
+        name: &str,
+        ready: impl Fn(&Self) -> bool,
+        command: impl FnOnce(u16) -> Command,
+    ) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let log = std::fs::File::create(lab.scratch("stand-ins")?.join(name))?;
         let mut command = command(port);
@@ -64,7 +78,7 @@ impl StandIn {
             url: format!("http://127.0.0.1:{port}"),
         };
         let began = Instant::now();
-        while this.get(ready).is_err() {
+        while !ready(&this) {
             if let Some(status) = this.child.try_wait()? {
                 bail!("{name} ended while it started ({status})");
             }
@@ -76,6 +90,11 @@ impl StandIn {
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(this)
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> &str {
+        self.url.trim_start_matches("http://")
     }
 
     pub fn get(&self, path: &str) -> Result<Value> {
@@ -103,7 +122,7 @@ impl StandIn {
 
     /// In HTTP/1.0, so that the end of the connection is the end of the answer.
     fn exchange(&self, method: &str, path: &str, body: &str) -> Result<(String, Value)> {
-        let host = self.url.trim_start_matches("http://");
+        let host = self.host();
         let mut stream = TcpStream::connect(host)?;
         stream.set_read_timeout(Some(LIMIT))?;
         write!(

@@ -33,6 +33,17 @@ pub fn is_secret_variable(name: &str, value: &str) -> bool {
     is_secret(name, value) && value.len() >= 8 && !is_path && !is_plain && !is_number
 }
 
+/// Whether a secret was taken out of a value.
+#[must_use]
+pub fn is_masked(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MASK),
+        Value::Array(items) => items.iter().any(is_masked),
+        Value::Object(map) => map.iter().any(|(key, value)| key.contains(MASK) || is_masked(value)),
+        _ => false,
+    }
+}
+
 /// Replaces known secret values wherever they appear, and everything that looks like a credential (see [`SHAPES`]).
 ///
 /// A known value is also found when it is written with JSON escapes or percent signs, and in base64. What was cleaned once stays as it

@@ -23,6 +23,9 @@ pub fn mcptest(dir: &Path) -> Command {
         .env_remove("MCPTEST_TEST_UNSET")
         .env("CI", "true")
         .stdin(Stdio::null());
+    for name in ["http_proxy", "https_proxy", "no_proxy"] {
+        command.env_remove(name).env_remove(name.to_uppercase());
+    }
     for provider in mcptest_runner::built_in_providers() {
         for variable in provider.key_variables {
             command.env_remove(variable);
