@@ -387,6 +387,9 @@ impl Builder<'_> {
             diagnostic.help("YAML forbids tabs for indentation: use spaces")
         } else if error.info().contains("flow mapping") && line.contains('[') {
             diagnostic.help("inside `{ }`, quote a key that has brackets: {\"tool_calls[0].name\": search}")
+        } else if error.info().contains("invalid Unicode character escape code") {
+            diagnostic
+                .help("YAML has no pairs like `\\ud83d\\ude00` of JSON: write the character itself, or `\\U0001F600`")
         } else {
             diagnostic
         }
