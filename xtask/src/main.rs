@@ -34,7 +34,8 @@ Commands:
                             and python3 are needed); parts: stdio, http, memory
   bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
   bench tools               two hundred direct tool tests beside the bare calls (npm is needed)
-                            All three: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
+  bench score               scoring a long file of traces, beside parsing it
+                            All four: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -59,6 +60,10 @@ fn main() -> ExitCode {
         },
         ["bench", "tools", flags @ ..] => match Options::parse(flags, &[]) {
             Some(options) => bench::tools::run(options),
+            None => return usage(),
+        },
+        ["bench", "score", flags @ ..] => match Options::parse(flags, &[]) {
+            Some(options) => bench::score::run(options),
             None => return usage(),
         },
         ["help" | "--help" | "-h"] => {

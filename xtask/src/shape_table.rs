@@ -107,11 +107,11 @@ fn of_additional(additional: Additional) -> String {
     }
 }
 
-fn of_text(text: &Cow<'static, str>) -> String {
+fn of_text(text: &str) -> String {
     format!("B({text:?})")
 }
 
-fn list<T: Clone>(items: &Cow<'static, [T]>, each: impl Fn(&T) -> String) -> String {
+fn list<T>(items: &[T], each: impl Fn(&T) -> String) -> String {
     let items: Vec<String> = items.iter().map(each).collect();
     format!("B(&[{}])", items.join(", "))
 }

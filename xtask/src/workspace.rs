@@ -81,3 +81,16 @@ fn built(package: &str, kind: &str, name: &str, release: Option<&str>) -> Result
         })
         .context("cargo build did not say where the program is")
 }
+
+/// Builds a package that is no part of our workspace, and says in which folder its programs are.
+pub fn build_apart(package: &str, target: &Path) -> Result<PathBuf> {
+    let status = cargo()
+        .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
+        .arg(root().join(package).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target)
+        .status()
+        .context("cannot run cargo build")?;
+    ensure!(status.success(), "{package} does not build");
+    Ok(target.join("release"))
+}

@@ -178,15 +178,14 @@ impl Expectation {
             }
         };
         Assertion {
-            target: self.target.as_str().to_owned(),
-            matcher: self.matcher.written().clone(),
-            actual: selected.unwrap_or(Value::Null),
-            passed: reason.is_none(),
             default: self.default,
-            judged: false,
-            skipped: None,
-            reason,
             diff,
+            ..Assertion::new(
+                self.target.as_str(),
+                self.matcher.written().clone(),
+                selected.unwrap_or(Value::Null),
+                reason,
+            )
         }
     }
 }
@@ -220,6 +219,22 @@ pub struct Assertion {
 }
 
 impl Assertion {
+    /// Of evidence: it holds, unless there is a reason why not.
+    #[must_use]
+    pub fn new(target: impl Into<String>, matcher: Value, actual: Value, why_not: Option<String>) -> Self {
+        Self {
+            target: target.into(),
+            matcher,
+            actual,
+            passed: why_not.is_none(),
+            default: false,
+            judged: false,
+            skipped: None,
+            reason: why_not,
+            diff: Vec::new(),
+        }
+    }
+
     /// Whether it was applied and did not hold.
     #[must_use]
     pub fn failed(&self) -> bool {

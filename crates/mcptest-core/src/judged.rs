@@ -298,19 +298,13 @@ pub fn apply(
     off: bool,
 ) -> (Assertion, Option<Unjudged>) {
     let target = expectation.target.as_str();
-    let mut assertion = Assertion {
-        target: target.to_owned(),
-        matcher: expectation.matcher.written().clone(),
-        actual: Value::Null,
-        passed: false,
-        default: false,
-        judged: true,
-        skipped: None,
-        reason: None,
-        diff: Vec::new(),
-    };
     let selected = expectation.target.select(root);
-    assertion.actual = selected.clone().unwrap_or_default();
+    let actual = selected.clone().unwrap_or_default();
+    let mut assertion = Assertion {
+        passed: false,
+        judged: true,
+        ..Assertion::new(target, expectation.matcher.written().clone(), actual, None)
+    };
     if off {
         assertion.skipped = Some("judges are switched off".to_owned());
         return (assertion, Some(Unjudged::Off));

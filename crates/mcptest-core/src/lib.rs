@@ -22,6 +22,7 @@
 //! | [`prices`] | what tokens cost: a dated table, and a suite's own prices |
 //! | [`fault`] | injected faults: which calls they strike, and what is synthesized |
 //! | [`statistics`] | Wilson and exact intervals, computed the same on every platform |
+//! | [`parallel`] | work shared out over the cores, results in order |
 //! | [`random`] | seeded order without a global generator |
 //! | [`lint`] | rules over tool catalogs, one file each, their waivers and fixes |
 //! | [`quality`] | the description quality score and the `tool_quality:` block |
@@ -48,6 +49,7 @@ pub mod lint;
 pub mod look_alikes;
 pub mod matcher;
 pub mod mutate;
+pub mod parallel;
 pub mod percent;
 pub mod prices;
 pub mod protocol;

@@ -29,19 +29,25 @@ pub struct Rate {
     denominator: u128,
 }
 
+/// A number as it was written: decimal digits, and the power of ten that they are multiplied with. Nothing for a negative one, and for more digits than
+/// make sense.
+pub(crate) fn decimal(number: &Number) -> Option<(u128, i32)> {
+    // The shortest text that gives the same double is what the author wrote (0.7, not 0.69999…).
+    let text = number.to_string();
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text.as_str(), 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}").parse().ok()?;
+    Some((digits, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?))
+}
+
 impl Rate {
     /// Reads the decimal digits of a JSON number. Nothing outside 0..=1, and nothing with more digits than make sense.
     #[must_use]
     pub fn from_number(number: &Number) -> Option<Self> {
-        // The shortest text that gives the same double is what the author wrote (0.7, not 0.69999…).
-        let text = number.to_string();
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-            None => (text.as_str(), 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}").parse::<u128>().ok()?;
-        let shift = exponent - i32::try_from(fraction.len()).ok()?;
+        let (digits, shift) = decimal(number)?;
         let power = 10_u128.checked_pow(shift.unsigned_abs())?;
         let rate = if shift < 0 {
             Self {

@@ -199,14 +199,8 @@ impl Price {
 
 /// The decimal digits of a number, shifted by [`DECIMALS`]. Nothing for what is no price.
 fn units(number: &Number) -> Option<u128> {
-    let text = number.to_string();
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (text.as_str(), 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}").parse::<u128>().ok()?;
-    let shift = exponent - i32::try_from(fraction.len()).ok()? + i32::try_from(DECIMALS).ok()?;
+    let (digits, shift) = crate::percent::decimal(number)?;
+    let shift = shift.checked_add(i32::try_from(DECIMALS).ok()?)?;
     let power = 10_u128.checked_pow(shift.unsigned_abs())?;
     let units = if shift >= 0 {
         digits.checked_mul(power)?

@@ -66,17 +66,11 @@ impl Snapshot {
                 differences(stored, kept, false),
             ),
         };
+        // One that holds is in its file.
+        let actual = kept.filter(|_| reason.is_some()).cloned().unwrap_or_default();
         Assertion {
-            target: self.shown().to_owned(),
-            matcher: json!({"snapshot": file}),
-            // One that holds is in its file.
-            actual: kept.filter(|_| reason.is_some()).cloned().unwrap_or_default(),
-            passed: reason.is_none(),
-            default: false,
-            judged: false,
-            skipped: None,
-            reason,
             diff,
+            ..Assertion::new(self.shown(), json!({"snapshot": file}), actual, reason)
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tiktoken::CoreBpe;
 
 use crate::catalog::Tool;
+use crate::parallel;
 
 /// Longer lists are shared out over the cores; for shorter ones it is not worth starting threads.
 const SHARED_FROM: usize = 256;
@@ -76,32 +77,13 @@ fn price_of(tool: &Map<String, Value>) -> Price {
 /// What each entry of an answer to `tools/list` costs, in the order of the list. What is no object costs nothing.
 #[must_use]
 pub fn price_list(listed: &[Value]) -> Vec<Price> {
-    let threads = if listed.len() < SHARED_FROM {
-        1
-    } else {
-        std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
-    };
-    price_list_on(threads, listed)
+    price_list_on(parallel::threads_for(listed.len(), SHARED_FROM), listed)
 }
 
 /// The same whatever the number of threads.
 fn price_list_on(threads: usize, listed: &[Value]) -> Vec<Price> {
-    let prices = |part: &[Value]| -> Vec<Price> {
-        let price = |entry: &Value| entry.as_object().map_or_else(Price::default, price_of);
-        part.iter().map(price).collect()
-    };
-    let part = listed.len().div_ceil(threads.max(1)).max(1);
-    let mut parts = listed.chunks(part);
-    let first = parts.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || prices(part)))).collect();
-        let mut all = prices(first);
-        for (part, other) in others {
-            // A thread that fell over is no reason to fail: what it was to count is counted here.
-            all.extend(other.join().unwrap_or_else(|_| prices(part)));
-        }
-        all
-    })
+    let price = |entry: &Value| entry.as_object().map_or_else(Price::default, price_of);
+    parallel::map(threads, listed.iter().collect(), price)
 }
 
 /// The sum over a catalog.

@@ -3,6 +3,8 @@
 //! What is not in a trace is unknown, never zero: tokens that nobody reported are no tokens to count, and a result without
 //! an error flag says nothing. Keys that this version does not know are kept.
 
+use std::collections::{HashMap, VecDeque};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -210,14 +212,16 @@ impl Trace {
     pub fn pair_results(&self) -> Vec<Option<usize>> {
         let mut paired: Vec<Option<usize>> = vec![None; self.tool_calls.len()];
         let mut used = vec![false; self.tool_results.len()];
+        // Where an id was given to several calls, results go to them in order.
+        let mut calls_by_id: HashMap<&Value, VecDeque<usize>> = HashMap::new();
+        for (at, call) in self.tool_calls.iter().enumerate() {
+            if let Some(id) = &call.id {
+                calls_by_id.entry(id).or_default().push_back(at);
+            }
+        }
         for (index, result) in self.tool_results.iter().enumerate() {
-            let Some(id) = &result.call_id else { continue };
-            let call = self
-                .tool_calls
-                .iter()
-                .enumerate()
-                .position(|(at, call)| paired[at].is_none() && call.id.as_ref() == Some(id));
-            if let Some(call) = call {
+            let waiting = result.call_id.as_ref().and_then(|id| calls_by_id.get_mut(id));
+            if let Some(call) = waiting.and_then(VecDeque::pop_front) {
                 paired[call] = Some(index);
                 used[index] = true;
             }
@@ -361,21 +365,33 @@ pub struct TraceSyntaxError {
 /// ```
 pub fn read(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let result = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text)
+    if text.trim_start().starts_with('[') {
+        Ok(serde_json::from_str(text)?)
     } else {
-        serde_json::Deserializer::from_str(text).into_iter::<Trace>().collect()
-    };
-    result.map_err(|error| TraceSyntaxError {
-        line: error.line(),
-        column: error.column(),
-        message: {
-            let message = error.to_string();
-            // The position is told apart; serde appends it to the text too.
-            let end = message.rfind(" at line ").unwrap_or(message.len());
-            message[..end].to_owned()
-        },
-    })
+        read_sequence(text)
+    }
+}
+
+/// Reads traces that stand one after the other, on lines of their own or not: any part of a JSON Lines file that ends with a whole trace.
+///
+/// # Errors
+/// The first place that is not a trace.
+pub fn read_sequence(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
+    let traces: serde_json::Result<_> = serde_json::Deserializer::from_str(text).into_iter::<Trace>().collect();
+    Ok(traces?)
+}
+
+impl From<serde_json::Error> for TraceSyntaxError {
+    fn from(error: serde_json::Error) -> Self {
+        let message = error.to_string();
+        // The position is told apart; serde appends it to the text too.
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        Self {
+            line: error.line(),
+            column: error.column(),
+            message: message[..end].to_owned(),
+        }
+    }
 }
 
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>

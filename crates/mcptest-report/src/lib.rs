@@ -6,7 +6,7 @@
 pub mod compare;
 pub mod doctor;
 pub mod exit_code;
-mod markdown;
+pub mod markdown;
 mod matrix;
 pub mod merge;
 pub mod model;

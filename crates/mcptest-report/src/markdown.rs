@@ -27,6 +27,42 @@ pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', "\\|")
 }
 
+/// Text that stays text outside of code.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for character in one_line(text).chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // No mention, no issue link.
+            '@' => out.push_str("&#64;"),
+            '#' => out.push_str("&#35;"),
+            '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '~' | '!' => {
+                out.push('\\');
+                out.push(character);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A sentence of ours that quotes names between ticks: those stay code, and the rest stays text, whatever the names are.
+pub(crate) fn sentence(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        // A tick without another one.
+        return plain(text);
+    }
+    let shown = parts.iter().enumerate().map(|(place, part)| match place % 2 {
+        1 if !part.is_empty() => cell(part),
+        _ => plain(part),
+    });
+    shown.collect()
+}
+
 /// A page that does not outgrow its bounds, and says what it left out.
 pub(crate) struct Bounded {
     text: String,
@@ -101,6 +137,23 @@ mod tests {
         assert_eq!(code(""), "`  `");
         assert_eq!(code("<img>@you #1\n\u{1b}[0m"), "`<img>@you #1\\n\\u{1b}[0m`");
         assert!(code(&"x".repeat(10_000)).chars().count() < 210);
+    }
+
+    #[test]
+    fn plain_text_stays_plain() {
+        assert_eq!(
+            plain("a|b <img> @all #1 `x`\n"),
+            "a\\|b &lt;img&gt; &#64;all &#35;1 \\`x\\`\\\\n"
+        );
+    }
+
+    #[test]
+    fn a_sentence_keeps_its_quoted_names() {
+        assert_eq!(sentence("`my_tool` has no *type*"), "`my_tool` has no \\*type\\*");
+        assert_eq!(sentence("`a|b` and `` and #1"), "`a\\|b` and  and &#35;1");
+        // A name with a tick in it changes what is code, but nothing becomes markup.
+        assert_eq!(sentence("`a`<b>` has no type"), "\\`a\\`&lt;b&gt;\\` has no type");
+        assert_eq!(sentence("`a`<b>`c` x"), "`a`&lt;b&gt;`c` x");
     }
 
     #[test]

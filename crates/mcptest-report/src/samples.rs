@@ -86,17 +86,8 @@ pub fn run(index: u64, name: &str, verdict: Verdict, tokens: Option<u64>) -> Run
 
 /// What came of an expectation.
 pub fn assertion(target: &str, matcher: Value, actual: Value, passed: bool) -> Assertion {
-    Assertion {
-        target: target.to_owned(),
-        matcher,
-        actual,
-        passed,
-        default: false,
-        judged: false,
-        skipped: None,
-        reason: (!passed).then(|| "the values differ".to_owned()),
-        diff: Vec::new(),
-    }
+    let why_not = (!passed).then(|| "the values differ".to_owned());
+    Assertion::new(target, matcher, actual, why_not)
 }
 
 /// A `tool_selection:` floor with this rate.

@@ -86,7 +86,9 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
         redactor: Arc::clone(&settings.cassettes.redactor),
         on_event: Arc::clone(&settings.on_event),
     });
-    let done = execute(&stage, &cases, settings).await;
+    // A part of the user's signal: what falls over stops this suite, and is no wish of the user.
+    let cancel = settings.cancel.child_token();
+    let done = execute(&stage, &cases, settings, &cancel).await;
     stage.sessions.shutdown().await;
     for file in stage.snapshots.unused(&suite) {
         let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
@@ -99,7 +101,7 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
             text: format!("from cassettes: {replayed} of the tests (`--live` runs without them)"),
         });
     }
-    let interrupted = settings.cancel.is_cancelled() && done.iter().any(|case| !case.complete);
+    let interrupted = cancel.is_cancelled() && done.iter().any(|case| !case.complete);
     let mut report = conclude(&stage, &cases, done, interrupted);
     if let Some(timing) = &mut report.timing {
         timing.duration_ms = millis(began.elapsed());
@@ -128,7 +130,7 @@ enum Besides {
 }
 
 /// What the runs of a case left, in their order.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Done {
     finished: Vec<Finished>,
     /// Runs that were not needed, for a test that stops when it is decided.
@@ -137,7 +139,7 @@ struct Done {
     complete: bool,
 }
 
-async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> Vec<Done> {
+async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, cancel: &CancellationToken) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
     let single = cases.iter().all(|case| case.runs == 1);
@@ -149,26 +151,43 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings) -> 
             case: case.clone(),
             permits: lanes.of(&stage.suite, case),
             brake: Arc::clone(&brake),
-            cancel: settings.cancel.clone(),
+            cancel: cancel.clone(),
             single,
         };
-        tasks.spawn(async move { (index, run_case(&Arc::new(crew)).await) });
+        tasks.spawn(async move {
+            let _stop = StopOnPanic(crew.cancel.clone());
+            (index, run_case(&Arc::new(crew)).await)
+        });
+        if index == 0 {
+            // Its server can start while the others are made ready.
+            tokio::task::yield_now().await;
+        }
     }
-    let mut done = joined(tasks).await;
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, done)| done).collect()
+    // A case that fell over has left nothing.
+    let mut all = vec![Done::default(); cases.len()];
+    for (index, done) in joined(tasks).await {
+        all[index] = done;
+    }
+    all
 }
 
-/// The results of all tasks.
+/// Stops the suite when the task that holds it falls over. At once, before any other task looks at a server again: the caller's panic hook has ended them all, and
+/// that is nobody else's failure.
+struct StopOnPanic(CancellationToken);
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cancel();
+        }
+    }
+}
+
+/// The results of all tasks, but of those that fell over: the panic hook has told of it, and what is finished is kept.
 async fn joined<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {
     let mut results = Vec::new();
     while let Some(joined) = tasks.join_next().await {
-        match joined {
-            Ok(one) => results.push(one),
-            // A panic of ours must be seen as such, after the servers are gone (the caller's hook ends them).
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => {}
-        }
+        results.extend(joined.ok());
     }
     results
 }
@@ -215,17 +234,22 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             let mut tasks = JoinSet::new();
             for run in first..first + wave {
                 let crew = Arc::clone(crew);
-                tasks.spawn(async move { one_run(&crew, run).await });
+                tasks.spawn(async move {
+                    let _stop = StopOnPanic(crew.cancel.clone());
+                    one_run(&crew, run).await
+                });
             }
             joined(tasks).await
         };
-        let whole = results.iter().all(Option::is_some);
-        let mut results: Vec<Finished> = results.into_iter().flatten().collect();
-        results.sort_by_key(|one| one.run);
+        // To the point: a vector that grows by itself has room for four, and there may be thousands of cases.
+        finished.reserve_exact(results.len());
+        finished.extend(results.into_iter().flatten());
+        let new = &mut finished[made as usize..];
+        let whole = new.len() == wave as usize;
+        new.sort_by_key(|one| one.run);
         if let Some(waves) = &mut waves {
-            results.iter().for_each(|one| waves.made(&one.trace));
+            new.iter().for_each(|one| waves.made(&one.trace));
         }
-        finished.extend(results);
         if !whole {
             return Done {
                 finished,
@@ -410,6 +434,7 @@ fn bench(stage: &Stage) -> Bench<'_> {
         prices: &stage.suite.prices,
         no_evidence: stage.suite.options.no_evidence,
         judges: stage.judges,
+        threads: 1,
     }
 }
 

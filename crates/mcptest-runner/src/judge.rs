@@ -3,6 +3,7 @@
 use mcptest_core::eval::{Context, GateOutcome, Run};
 use mcptest_core::expect::Assertion;
 use mcptest_core::judged::{self, Unjudged};
+use mcptest_core::parallel;
 use mcptest_core::prices::Prices;
 use mcptest_core::quality;
 use mcptest_core::redact;
@@ -24,6 +25,8 @@ pub(crate) struct Bench<'a> {
     pub no_evidence: NoEvidence,
     /// Whether judged assertions count; else they are skipped.
     pub judges: bool,
+    /// On how many threads a test's runs are judged.
+    pub threads: usize,
 }
 
 /// Why an expectation on a secret's own value does not hold.
@@ -107,10 +110,9 @@ pub(crate) fn agent(
     traces: Vec<(u64, Trace)>,
     several: bool,
 ) -> TestReport {
-    let outcomes: Vec<RunOutcome> = traces
-        .iter()
-        .map(|(_, trace)| RunOutcome::of(bench, test, trace))
-        .collect();
+    let outcomes: Vec<RunOutcome> = parallel::map(bench.threads, traces.iter().collect(), |(_, trace)| {
+        RunOutcome::of(bench, test, trace)
+    });
     // What a run's own assertions add to the verdict of the test.
     let counted: Vec<Verdict> = outcomes
         .iter()
@@ -145,7 +147,9 @@ pub(crate) fn agent(
         })
         .collect();
     let context = bench.context(label, model);
-    let mut gates: Vec<_> = test.gates.iter().map(|gate| gate.judge(&context, &judged)).collect();
+    let mut gates = parallel::map(bench.threads, test.gates.iter().collect(), |gate| {
+        gate.judge(&context, &judged)
+    });
     let mut no_evidence = if runs.is_empty() {
         Some("there is no trace of this test".to_owned())
     } else if test.gates.is_empty() && test.expect.is_empty() {

@@ -89,7 +89,7 @@ pub(crate) async fn apply(
             None => trace.judgements = ask(stage, place, &Tape::Off, expect, seen, 1).await,
         }
     }
-    let mut assertions = Vec::new();
+    let mut assertions = Vec::with_capacity(expect.len());
     for expectation in expect {
         let Some(judge) = expectation.judge() else {
             assertions.push(expectation.apply(seen, None));

@@ -1,8 +1,9 @@
 //! How many runs go on at once.
 //!
-//! Work on this machine (server processes of a run's own, built-in models, direct calls) gets a few places. A run that waits for a provider most of the time costs
-//! nothing here, so many may wait together; how many requests the provider gets at once is its own limiter's business. Whoever says a number (`--jobs`,
-//! `run_options.jobs`) gets that number for everything.
+//! Work on this machine (server processes of a run's own, built-in models) gets a few places. Direct calls over a session that is there anyway get twice as many: half
+//! of them can be with the server while the answers to the others are looked at. A run that waits for a provider most of the time costs nothing here, so many may
+//! wait together; how many requests the provider gets at once is its own limiter's business. Whoever says a number (`--jobs`, `run_options.jobs`) gets that number
+//! for everything.
 
 use std::sync::Arc;
 
@@ -14,11 +15,13 @@ use crate::plan::Case;
 use crate::providers::is_live;
 
 const NARROW: u32 = 8;
+const PIPELINED: u32 = 16;
 const WIDE: u32 = 64;
 
 /// The places that runs wait for.
 pub(crate) struct Lanes {
     narrow: Arc<Semaphore>,
+    pipelined: Arc<Semaphore>,
     wide: Arc<Semaphore>,
 }
 
@@ -29,33 +32,31 @@ impl Lanes {
             let all = places(jobs);
             return Self {
                 narrow: Arc::clone(&all),
+                pipelined: Arc::clone(&all),
                 wide: all,
             };
         }
         let allowed = suite.providers.values().filter_map(|provider| provider.max_concurrency);
         Self {
             narrow: places(NARROW),
+            pipelined: places(PIPELINED),
             wide: places(allowed.max().unwrap_or(WIDE).max(WIDE)),
         }
     }
 
     /// Where the runs of a case wait.
     pub fn of(&self, suite: &Suite, case: &Case) -> Arc<Semaphore> {
-        Arc::clone(if is_mostly_waiting(suite, case) {
-            &self.wide
-        } else {
-            &self.narrow
+        let own_process = |name: &str, isolation: Option<Isolation>| {
+            let server = suite.servers.get(name);
+            server.is_some_and(|server| isolation.unwrap_or(server.isolation) == Isolation::Run)
+        };
+        let live = case.model.as_deref().is_some_and(is_live);
+        Arc::clone(match &suite.tests[case.test] {
+            Test::Agent(test) if live && !test.servers.iter().any(|name| own_process(name, None)) => &self.wide,
+            Test::Tool(test) if !test.servers().into_iter().any(|name| own_process(name, test.isolation)) => {
+                &self.pipelined
+            }
+            Test::Agent(_) | Test::Tool(_) | Test::ToolQuality(_) => &self.narrow,
         })
     }
-}
-
-fn is_mostly_waiting(suite: &Suite, case: &Case) -> bool {
-    let Test::Agent(test) = &suite.tests[case.test] else {
-        return false;
-    };
-    let own_process = |name: &String| {
-        let server = suite.servers.get(name);
-        server.is_some_and(|server| server.isolation == Isolation::Run)
-    };
-    case.model.as_deref().is_some_and(is_live) && !test.servers.iter().any(own_process)
 }

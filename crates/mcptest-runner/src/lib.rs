@@ -27,6 +27,7 @@ mod snapshots;
 mod stage;
 mod tool_call;
 mod tool_list;
+mod trace_file;
 mod turns;
 mod waves;
 
@@ -46,3 +47,4 @@ pub use providers::{built_in_providers, check_model, missing_keys};
 pub use score::{ScoreError, ScoreSettings, score};
 pub use shard::{Candidate, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
+pub use trace_file::{TraceFileError, read_traces};

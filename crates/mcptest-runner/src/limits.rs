@@ -9,7 +9,7 @@ use mcptest_core::prices::{Price, Prices, Usd};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_report::model::Spend;
 use mcptest_suite::Suite;
-use mcptest_suite::suite::Test;
+use mcptest_suite::suite::{Test, TestBudget};
 use tokio::time::Instant;
 
 use crate::plan::Case;
@@ -69,10 +69,20 @@ impl SuiteLimits {
         let account = books.open("the suite's budget", caps);
         let mut accounts = Vec::new();
         let mut in_dollars = Vec::new();
+        let mut replayed = Vec::new();
         for case in cases {
             let own = match &suite.tests[case.test] {
                 Test::Agent(test) => test.budget,
-                Test::Tool(_) | Test::ToolQuality(_) => mcptest_suite::suite::TestBudget::default(),
+                Test::Tool(test) if test.expect.iter().any(|expectation| expectation.judge().is_some()) => {
+                    TestBudget::default()
+                }
+                // No model is asked, so nobody pays.
+                Test::Tool(_) | Test::ToolQuality(_) => {
+                    accounts.push(Vec::new());
+                    in_dollars.push(false);
+                    replayed.push(account);
+                    continue;
+                }
             };
             let own = Caps {
                 usd: own.usd,
@@ -80,13 +90,13 @@ impl SuiteLimits {
             };
             accounts.push(vec![limits.account, account, books.open("the test's budget", own)]);
             in_dollars.push([limits.caps, caps, own].iter().any(|caps| caps.usd.is_some()));
+            replayed.push(books.open("a replay", Caps::default()));
         }
         let deadline = match (limits.duration, suite.budget.duration) {
             (Some(duration), _) => Some((limits.began + duration, "this invocation", duration)),
             (None, Some(duration)) => Some((Instant::now() + duration, "the suite", duration)),
             (None, None) => None,
         };
-        let replayed = cases.iter().map(|_| books.open("a replay", Caps::default())).collect();
         Self {
             books,
             suite: account,

@@ -1,9 +1,9 @@
 //! Whether a suite's assertions can fail: recorded traces are changed a little, and the judgement should change with them.
 
 use mcptest_core::mutate::{Mutation, mutations};
-use mcptest_core::percent;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::Verdict;
+use mcptest_core::{parallel, percent};
 use mcptest_report::model::TestReport;
 use mcptest_suite::Suite;
 use serde::Serialize;
@@ -74,12 +74,11 @@ pub fn mutate(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Re
         no_evidence: suite.options.no_evidence,
         // No opinion was ever given on a text that was changed.
         judges: false,
+        threads: 1,
     };
-    let tests: Vec<MutatedTest> = cells(suite, traces, settings)?
-        .into_iter()
-        .map(|cell| mutate_cell(cell, &bench))
-        .collect();
-    let mutants = tests.iter().map(|test| test.mutants).sum();
+    let cells = cells(suite, traces, settings)?;
+    let tests = parallel::map(parallel::threads(), cells, |cell| mutate_cell(cell, &bench));
+    let mutants = tests.iter().map(|test: &MutatedTest| test.mutants).sum();
     let killed = tests.iter().map(|test| test.killed).sum();
     Ok(MutationReport {
         schema_version: 1,

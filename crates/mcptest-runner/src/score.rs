@@ -1,5 +1,8 @@
 //! Recorded traces instead of live runs: no server, no model, the same judgement.
 
+use std::collections::{HashMap, HashSet};
+
+use mcptest_core::parallel;
 use mcptest_core::trace::Trace;
 use mcptest_report::Report;
 use mcptest_report::model::TestReport;
@@ -8,6 +11,9 @@ use mcptest_suite::suite::{AgentTest, Test};
 
 use crate::judge::{self, Bench};
 use crate::plan::{self, Filter};
+
+/// So many traces are judged on all cores; for fewer it is not worth starting threads.
+const SHARED_FROM: usize = 64;
 
 /// How traces find their tests.
 #[derive(Debug, Clone, Default)]
@@ -64,17 +70,23 @@ fn list(known: &[String]) -> String {
 /// A trace that belongs to no test, or nothing to score.
 pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Result<Report, ScoreError> {
     let servers = suite.known_servers();
+    let threads = parallel::threads_for(traces.len(), SHARED_FROM);
+    let cells = cells(suite, traces, settings)?;
+    // Few tests with many runs are shared out run by run, many tests test by test.
+    let (of_tests, of_runs) = if cells.len() < threads {
+        (1, threads)
+    } else {
+        (threads, 1)
+    };
     let bench = Bench {
         suite: &suite.name,
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
         judges: !settings.no_judges,
+        threads: of_runs,
     };
-    let reports = cells(suite, traces, settings)?
-        .into_iter()
-        .map(|cell| cell.judge(&bench))
-        .collect();
+    let reports = parallel::map(of_tests, cells, |cell| cell.judge(&bench));
     Ok(Report::conclude(reports, false))
 }
 
@@ -154,7 +166,12 @@ fn find_homes(
     settings: &ScoreSettings,
 ) -> Result<Vec<Option<usize>>, ScoreError> {
     let known = || tests.iter().map(|test| test.name.clone()).collect();
-    let position = |name: &str| tests.iter().position(|test| test.name == name);
+    // A name that two tests have means the first.
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, test) in tests.iter().enumerate() {
+        places.entry(&test.name).or_insert(place);
+    }
+    let position = |name: &str| places.get(name).copied();
     if let Some(name) = &settings.test {
         let home = position(name).ok_or_else(|| ScoreError::UnknownTest {
             name: name.clone(),
@@ -162,16 +179,14 @@ fn find_homes(
         })?;
         return Ok(vec![Some(home); traces.len()]);
     }
-    let is_direct_call = |name: &str| {
-        let mut direct = suite.tests.iter().filter(|test| !matches!(test, Test::Agent(_)));
-        direct.any(|test| test.name() == name)
-    };
+    let direct = suite.tests.iter().filter(|test| !matches!(test, Test::Agent(_)));
+    let direct_calls: HashSet<&str> = direct.map(Test::name).collect();
     traces
         .iter()
         .enumerate()
         .map(|(index, trace)| {
             let named = trace.test.as_deref();
-            if named.is_some_and(is_direct_call) {
+            if named.is_some_and(|name| direct_calls.contains(name)) {
                 return Ok(None);
             }
             let home = match (named, tests) {

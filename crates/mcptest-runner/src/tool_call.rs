@@ -173,7 +173,7 @@ async fn try_call(
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");
         failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
     }
-    called.trace.tool_results.push(result(short));
+    called.trace.tool_results = vec![result(short)];
     called.assertions = assertions;
     let saved = visit.save(&test.save, &seen);
     // What a wrong answer does not have is no news.
@@ -231,33 +231,16 @@ fn duration_assertion(most: Duration, took: Duration) -> Assertion {
     let passed = took <= most;
     // A little over is over: the part of a millisecond counts.
     let shown = u64::try_from(took.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-    Assertion {
-        target: "duration_ms".to_owned(),
-        matcher: json!({"<=": u64::try_from(most.as_millis()).unwrap_or(u64::MAX)}),
-        actual: if passed { Value::Null } else { shown.into() },
-        passed,
-        default: false,
-        judged: false,
-        skipped: None,
-        reason: (!passed).then(|| format!("the call took {shown} ms")),
-        diff: Vec::new(),
-    }
+    let matcher = json!({"<=": u64::try_from(most.as_millis()).unwrap_or(u64::MAX)});
+    let actual = if passed { Value::Null } else { shown.into() };
+    let why_not = (!passed).then(|| format!("the call took {shown} ms"));
+    Assertion::new("duration_ms", matcher, actual, why_not)
 }
 
 fn token_assertion(most: u64, short: &ToolReply) -> Assertion {
     let count = response_tokens(short);
-    let passed = count <= most;
-    Assertion {
-        target: "response_tokens".to_owned(),
-        matcher: json!({"<=": most}),
-        actual: count.into(),
-        passed,
-        default: false,
-        judged: false,
-        skipped: None,
-        reason: (!passed).then(|| format!("{count} is greater than {most}")),
-        diff: Vec::new(),
-    }
+    let why_not = (count > most).then(|| format!("{count} is greater than {most}"));
+    Assertion::new("response_tokens", json!({"<=": most}), count.into(), why_not)
 }
 
 /// What a model would have to read: the text blocks; without one, the structured content; of an error, its message. Pictures and sounds have

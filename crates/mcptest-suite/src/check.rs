@@ -202,18 +202,12 @@ impl Checker<'_> {
     }
 
     fn expectations(&mut self, part: &Part, at: &str, list: &[WrittenExpectation], roots: &[&str]) -> Vec<Expectation> {
-        list.iter()
-            .enumerate()
-            .filter_map(|(index, written)| {
-                compile(
-                    &part.document,
-                    written,
-                    &format!("{at}/{index}"),
-                    roots,
-                    &mut self.problems,
-                )
-            })
-            .collect()
+        let mut compiled = Vec::with_capacity(list.len());
+        for (index, written) in list.iter().enumerate() {
+            let at = format!("{at}/{index}");
+            compiled.extend(compile(&part.document, written, &at, roots, &mut self.problems));
+        }
+        compiled
     }
 
     fn gate(&mut self, part: &Part, at: &str, block: &str, context: &LoadContext<'_>) -> Option<LoadedGate> {

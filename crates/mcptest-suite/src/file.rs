@@ -244,7 +244,7 @@ pub struct ToolQualityFile {
 pub struct RunOptionsFile {
     /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
     pub timeout: Option<WrittenDuration>,
-    /// How many runs go on at once. Default: 8, and 64 for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
+    /// How many runs go on at once. Default: 8; 16 for direct calls to a server that is shared; 64 for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
     /// What a test without evidence counts as. Default: its own verdict, exit code 3.

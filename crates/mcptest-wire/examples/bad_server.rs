@@ -68,6 +68,7 @@ fn main() -> ExitCode {
 fn serve(mode: &str) -> ExitCode {
     let mut pages = 0;
     let mut probes = 0;
+    let mut waiting: Option<Value> = None;
     let mut late: Option<Value> = None;
     let mut asking: Option<Value> = None;
     let mut answers = Vec::new();
@@ -84,6 +85,8 @@ fn serve(mode: &str) -> ExitCode {
                     return ExitCode::from(1);
                 }
                 "ignores-probe" | "silent" => {}
+                // As if it came while the server was starting: it is answered when the next message is there.
+                "wakes-late" | "wakes-late-old" => waiting = Some(id),
                 // As if the first came before it could read.
                 "slow-stateless" => {
                     probes += 1;
@@ -100,6 +103,18 @@ fn serve(mode: &str) -> ExitCode {
                 "old-list" => reply(&id, json!({"supportedVersions": ["2025-06-18"]})),
                 _ => refuse(&id, -32601, "Method not found"),
             },
+            "ping" if mode == "silent" => {}
+            "ping" => {
+                match waiting.take() {
+                    Some(probe) if mode == "wakes-late" => reply(
+                        &probe,
+                        json!({"supportedVersions": ["2026-07-28", "2025-11-25"], "capabilities": {"tools": {}}}),
+                    ),
+                    Some(probe) => refuse(&probe, -32601, "Method not found"),
+                    None => {}
+                }
+                reply(&id, json!({}));
+            }
             "initialize" => match mode {
                 "silent" => {}
                 "slow-stateless" => refuse(&id, -32022, "this connection serves 2026-07-28"),

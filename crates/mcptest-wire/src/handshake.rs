@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcptest_core::protocol::Revision;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::connection::{Call, Connection, Grace, after, show_duration};
 use crate::error::{WireError, WireErrorKind};
@@ -15,8 +15,11 @@ use crate::process::ServerCommand;
 use crate::violation::ViolationKind;
 use mcptest_http::text::quote;
 
-/// Longest wait for an answer to the probe before `initialize` is tried.
+/// Longest silence after the probe before the server is asked whether it is there at all.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a server that is there may still take for its answer to the probe.
+const AWAKE_WAIT: Duration = Duration::from_secs(1);
 
 /// The error code of 2026-07-28 for a revision the server does not speak.
 const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
@@ -110,8 +113,8 @@ impl Opening<'_> {
     /// `server/discover` first, `initialize` if that leads nowhere. Fails with
     /// a crash if the process ends on the way.
     async fn probe(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
-        let wait = MAX_PROBE_WAIT.min(self.options.connect_timeout / 3);
-        let unanswered = match self.ask_discover_twice(connection, wait).await {
+        let began = Instant::now();
+        let unanswered = match self.ask_patiently(connection).await {
             Ok(CallOutcome::Result(result)) => {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
@@ -123,12 +126,9 @@ impl Opening<'_> {
             Err(error) if died(&error) && connection.endpoint().is_none() => return Err(error),
             Err(error) => error.kind == WireErrorKind::Timeout,
         };
-        let late = |error: WireError| {
-            error.note(&format!(
-                "before that it left server/discover unanswered for {}",
-                show_duration(wait)
-            ))
-        };
+        let waited = show_duration(began.elapsed());
+        let late =
+            |error: WireError| error.note(&format!("before that it left server/discover unanswered for {waited}"));
         match self.initialize(connection).await {
             Ok(mut info) => {
                 info.probe_unanswered = unanswered;
@@ -147,10 +147,49 @@ impl Opening<'_> {
         }
     }
 
-    /// A second start, without the probe that seems to have ended the first.
+    /// The probe's answer. A server that is silent is deaf to the question, or still starting; `ping` tells, which every server
+    /// answers at any time. One that is only slow gets to the probe first, and so is judged by its own answer on a busy machine, too.
+    async fn ask_patiently(&self, connection: &Connection) -> Result<CallOutcome, WireError> {
+        let third = self.options.connect_timeout / 3;
+        // Over HTTP nothing stands in a queue.
+        if connection.endpoint().is_some() {
+            return self.ask_discover_twice(connection, MAX_PROBE_WAIT.min(third)).await;
+        }
+        // The last third is for `initialize`.
+        let discover = self.ask_discover_twice(connection, third * 2);
+        tokio::pin!(discover);
+        if let Ok(answer) = timeout(MAX_PROBE_WAIT.min(third), &mut discover).await {
+            return answer;
+        }
+        let ping = connection.request(Call {
+            method: "ping",
+            params: None,
+            timeout: self.remaining(),
+            cancel: None,
+            tell_cancelled: false,
+            action: "connecting (ping)".to_owned(),
+        });
+        tokio::select! {
+            biased;
+            answer = &mut discover => answer,
+            pong = ping => {
+                pong?;
+                timeout(AWAKE_WAIT, discover).await.unwrap_or_else(|_| {
+                    let detail = "the server answers `ping` and not server/discover";
+                    Err(connection.failure(WireErrorKind::Timeout, "connecting (server/discover)", detail))
+                })
+            }
+        }
+    }
+
+    /// A second start, without the probe that seems to have ended the first. It has all the time of a start.
     async fn restart(&self, name: &str, command: &ServerCommand) -> Result<(Connection, ServerInfo), WireError> {
+        let again = Self {
+            options: self.options,
+            deadline: after(self.options.connect_timeout),
+        };
         let connection = Connection::open(name, command, self.options)?;
-        let opened = match self.initialize(&connection).await {
+        let opened = match again.initialize(&connection).await {
             Ok(mut info) => {
                 info.restarted_after_probe = true;
                 Ok(info)

@@ -14,7 +14,6 @@ use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::Value;
 
 use crate::cli::{CatalogArgs, HttpHeader};
-use crate::command::warn;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::suites;
@@ -113,7 +112,7 @@ pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<
         let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
         return Err(Failure::Words(words.to_owned()));
     }
-    let checkups = live::check_up(&sources, args.timeout, output)?;
+    let checkups = live::check_up(&sources, args.patience.timeout, output)?;
     Ok((checkups, secrets))
 }
 
@@ -205,7 +204,7 @@ impl SuiteServers {
     /// All its problems.
     pub fn load(path: &Path, output: &Output) -> Result<Self, Failure> {
         let loaded = suites::load_one(path, Purpose::Run)?;
-        warn(&loaded.warnings, output);
+        output.problems(&loaded.warnings);
         Ok(Self {
             servers: loaded.suite.servers,
             secrets: loaded.suite.secrets,

@@ -1,6 +1,6 @@
 //! Why a command could not do what was asked, and how that is told.
 
-use mcptest_report::ExitCode;
+use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::Diagnostics;
 
 use crate::output::Output;
@@ -29,11 +29,19 @@ impl From<Diagnostics> for Failure {
 }
 
 impl Failure {
+    /// Without secrets. Problems of files are told as they are written there.
+    pub fn redacted(self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Words(words) => Self::Words(redactor.text(&words)),
+            other => other,
+        }
+    }
+
     /// Tells it, and says how the process ends.
     pub fn tell(&self, output: &Output) -> ExitCode {
         match self {
             Self::Words(words) => output.error(words),
-            Self::Problems(problems) => output.talk(problems.render(output.talk_style().colour).trim_end()),
+            Self::Problems(problems) => output.problems(problems),
             Self::Interrupted => {
                 output.error("interrupted");
                 return ExitCode::Interrupted;

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use mcptest_report::model::Report;
 use mcptest_report::{REPORTERS, Redactor, Style};
+use mcptest_yaml::Diagnostics;
 
 use crate::cli::{Colour, ReportArgs};
 
@@ -51,9 +52,11 @@ impl Output {
         }
     }
 
-    /// Whether talk may have colour.
-    pub fn talk_style(&self) -> Style {
-        self.err
+    /// What is wrong in files, or doubtful, if anything is.
+    pub fn problems(&self, problems: &Diagnostics) {
+        if !problems.0.is_empty() {
+            self.talk(problems.render(self.err.colour).trim_end());
+        }
     }
 
     /// Whether results may have colour.

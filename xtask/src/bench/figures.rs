@@ -1,7 +1,10 @@
 //! What the measurements share: order statistics, targets, and how busy the machine is.
 
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 /// How a benchmark is run.
@@ -53,6 +56,27 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 /// The median over the rounds of one side's figure divided by the other's in the same round: whatever the machine did in that round met both.
 pub fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
+}
+
+/// A program and its arguments, which is heard and answered by nobody.
+pub fn silent(argv: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = Command::new(&argv[0]);
+    command
+        .args(&argv[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// From starting a program to having seen its end, in milliseconds. That it fails is an error.
+pub fn time(argv: &[impl AsRef<OsStr>]) -> Result<f64> {
+    let mut command = silent(argv);
+    let began = Instant::now();
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    let taken = began.elapsed();
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(taken.as_secs_f64() * 1000.0)
 }
 
 /// How many calls are timed together for a rate.

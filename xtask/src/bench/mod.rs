@@ -2,6 +2,7 @@
 
 mod figures;
 pub mod mock;
+pub mod score;
 pub mod startup;
 pub mod tokens;
 pub mod tools;

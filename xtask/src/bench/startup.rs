@@ -6,12 +6,11 @@
 
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::figures::{at, overload};
+use super::figures::{at, overload, silent, time};
 use crate::workspace::{self, Profile};
 
 /// How often each command is started and timed.
@@ -62,22 +61,24 @@ pub fn run() -> Result<bool> {
             times.push(time(argv)?);
         }
     }
-    times.iter_mut().for_each(|times| times.sort_unstable());
+    times
+        .iter_mut()
+        .for_each(|times| times.sort_unstable_by(f64::total_cmp));
 
     println!(
         "{:<30} {:>8}  {:>7} {:>7} {:<7} {:>8} {:>9} {:>7}",
         "command", "median", "ratio", "target", "", "fastest", "peak", "target"
     );
-    println!("{:<30} {:>5.2} ms", "true", millis(at(&times[0], MEDIAN)));
+    println!("{:<30} {:>5.2} ms", "true", at(&times[0], MEDIAN));
     let mut all_within = true;
     for (subject, taken) in subjects.iter().zip(&times[1..]) {
-        let ratio_at = |percent| at(taken, percent).as_secs_f64() / at(&times[0], percent).as_secs_f64();
+        let ratio_at = |percent| at(taken, percent) / at(&times[0], percent);
         let (ratio, fastest) = (ratio_at(MEDIAN), ratio_at(FASTEST));
         let mib = peak_mib(&subject.argv)?;
         println!(
             "{:<30} {:>5.2} ms  {ratio:>6.2}x {:>6.0}x {:<7} {fastest:>7.2}x {mib:>5.1} MiB {:>3.0} MiB {}",
             subject.name,
-            millis(at(taken, MEDIAN)),
+            at(taken, MEDIAN),
             subject.most_ratio,
             word(ratio <= subject.most_ratio),
             subject.most_mib,
@@ -95,10 +96,6 @@ fn word(within: bool) -> &'static str {
     if within { "within" } else { "over" }
 }
 
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
 /// The file behind a command name, so that no measurement pays for the search.
 fn on_path(name: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").context("PATH is not set")?;
@@ -108,35 +105,13 @@ fn on_path(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("there is no `{name}` on PATH"))
 }
 
-fn command(argv: &[PathBuf]) -> Command {
-    let mut command = Command::new(&argv[0]);
-    command
-        .args(&argv[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-}
-
-/// From starting it to having seen its end.
-fn time(argv: &[PathBuf]) -> Result<Duration> {
-    let mut command = command(argv);
-    let began = Instant::now();
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {}", argv[0].display()))?;
-    let taken = began.elapsed();
-    ensure!(status.success(), "{} failed ({status})", argv[0].display());
-    Ok(taken)
-}
-
 /// The most memory that was resident at once, as the kernel counts it for the command alone.
 ///
 /// The figure of `getrusage` includes what the starting process had before `exec`, which here is more than the command itself. So
 /// the command writes into a pipe that is full: it has done its work, waits to say so, and its high-water mark can be read.
 pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let (reader, writer) = full_pipe().context("cannot fill a pipe")?;
-    let mut child = command(argv)
+    let mut child = silent(argv)
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .spawn()
@@ -217,7 +192,7 @@ mod tests {
         assert!(mib > 0.1, "{mib}");
         assert!(peak_mib(&[on_path("true").unwrap()]).is_err(), "it does not write");
         assert!(!has_children(u32::MAX));
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         assert!(has_children(std::process::id()));
         child.kill().unwrap();
         child.wait().unwrap();

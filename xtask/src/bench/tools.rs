@@ -6,20 +6,19 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::figures::{Bound, Options, Target, conclude, median, median_ratio};
+use super::figures::{Bound, Options, Target, conclude, median, median_ratio, time};
 use super::startup::peak_mib;
 use crate::e2e::parts;
 use crate::workspace::{self, Profile};
 
 const CALLS: usize = 200;
 /// Calls under way at once: what `mcptest run` does by default.
-const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 16;
 const EVERYTHING: [&str; 1] = ["@modelcontextprotocol/server-everything@2026.8.31"];
 const MOST_MIB: f64 = 15.0;
 
@@ -137,27 +136,6 @@ fn compile(folder: &Path, name: &str) -> Result<PathBuf> {
         .context("cannot run rustc")?;
     ensure!(status.success(), "cannot compile {}", source.display());
     Ok(program)
-}
-
-/// From starting it to having seen its end, in milliseconds.
-fn time(argv: &[PathBuf]) -> Result<f64> {
-    let mut command = Command::new(&argv[0]);
-    command
-        .args(&argv[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let began = Instant::now();
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {}", argv[0].display()))?;
-    let taken = began.elapsed();
-    ensure!(
-        status.success(),
-        "{} failed ({status}): not all calls were answered as they should",
-        argv[0].display()
-    );
-    Ok(taken.as_secs_f64() * 1000.0)
 }
 
 /// Here for the lints and the tests; the benchmark compiles it alone.

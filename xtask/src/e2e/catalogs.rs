@@ -1,13 +1,10 @@
 //! Catalogs of live servers that we did not write, over stdio and HTTP: `doctor` and `diff`.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::Checks;
 use super::lab::{Lab, expect, report};
+use super::{Checks, serving};
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     checks.check("doctor and diff: server-everything over stdio and HTTP", || {
@@ -16,49 +13,18 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     checks.check("doctor and diff: FastMCP over stdio and HTTP", || fastmcp(lab));
 }
 
-/// A server of somebody else's on HTTP, ended with the check.
-struct Serving(Child, String);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts a server on a free port. Our client waits until it listens.
-fn serve(command: impl FnOnce(u16) -> Command) -> Result<Serving> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let child = command(port)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .context("cannot start the server")?;
-    Ok(Serving(child, format!("http://127.0.0.1:{port}/mcp")))
-}
-
 fn everything(lab: &Lab) -> Result<()> {
-    let program = lab.parts.npm_bin.join("mcp-server-everything");
-    let program = program.to_string_lossy();
-    let serving = serve(|port| {
-        let mut command = Command::new(&*program);
-        command.arg("streamableHttp").env("PORT", port.to_string());
-        command
-    })?;
-    both_ways(lab, &serving.1, &[&program], 13, true)
+    let (command, serving) = serving::everything(lab)?;
+    both_ways(lab, &serving.url, &words(&command), 13, true)
 }
 
 fn fastmcp(lab: &Lab) -> Result<()> {
-    let python = lab.parts.fastmcp_python.to_string_lossy().into_owned();
-    let script = crate::workspace::root().join("xtask/src/e2e/fastmcp_server.py");
-    let script = script.to_string_lossy();
-    let serving = serve(|port| {
-        let mut command = Command::new(&python);
-        command.args([&*script, &port.to_string()]);
-        command
-    })?;
-    both_ways(lab, &serving.1, &[&python, &script], 7, false)
+    let (command, serving) = serving::fastmcp(lab)?;
+    both_ways(lab, &serving.url, &words(&command), 7, false)
+}
+
+fn words(command: &[String]) -> Vec<&str> {
+    command.iter().map(String::as_str).collect()
 }
 
 /// Both see the same catalog, and a saved one differs by what was changed in it. `lax`: schemas that can be made strict are there.

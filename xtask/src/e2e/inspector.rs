@@ -6,12 +6,12 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Checks;
 use super::lab::{Lab, expect, report};
 use super::processes::Finished;
+use super::{Checks, serving};
 use crate::workspace;
 
-const WEATHER: &str = "examples/quickstart/servers/weather.yml";
+pub const WEATHER: &str = "examples/quickstart/servers/weather.yml";
 const LIBRARY: &str = "tests/e2e/mock/library.yml";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
@@ -77,6 +77,17 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         );
         Ok(())
     });
+    checks.check("inspector: our mock over HTTP", || {
+        let serving = serving::mock(lab, WEATHER)?.ready()?;
+        let http = [serving.url.as_str(), "--transport", "http"];
+        let call = ["tools/call", "--tool-name=get_weather", "--tool-arg", "city=Oslo"];
+        let finished = inspector.with(&http, &call)?;
+        finished.expect_code(0)?;
+        expect(&report(&finished)?, "/structuredContent/city", "Oslo")
+    });
+    checks.check("inspector: through the proxy to server-everything", || {
+        inspector.through_the_proxy()
+    });
 }
 
 struct Inspector<'a> {
@@ -93,23 +104,50 @@ impl Inspector<'_> {
 
     fn run(&self, manifest: &str, request: &[&str]) -> Result<Finished> {
         // It starts servers with few of our variables, so the mock is recognised by an argument in our folder.
-        let manifest = self.in_folder(manifest)?;
+        let manifest = in_folder(self.lab, manifest)?;
+        let (program, manifest) = (self.lab.program.to_string_lossy(), manifest.to_string_lossy());
+        self.with(&[&program, "mock", "--tools-from", &manifest], request)
+    }
+
+    /// One request to a server: a command with its arguments, or an address.
+    fn with(&self, server: &[&str], request: &[&str]) -> Result<Finished> {
         self.lab.finish(
             Command::new(self.lab.parts.npm_bin.join("mcp-inspector"))
                 .arg("--cli")
-                .arg(&self.lab.program)
-                .args(["mock", "--tools-from"])
-                .arg(manifest)
+                .args(server)
                 .arg("--method")
                 .args(request),
         )
     }
 
-    fn in_folder(&self, manifest: &str) -> Result<PathBuf> {
-        let from = workspace::root().join(manifest);
-        let to = self.lab.scratch("manifests")?.join(manifest.replace('/', "-"));
-        std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
-        Ok(to)
+    fn through_the_proxy(&self) -> Result<()> {
+        let folder = self.lab.scratch("inspector")?;
+        let (script, trace) = (folder.join("proxy.sh"), folder.join("trace.json"));
+        let server = self.lab.parts.npm_bin.join("mcp-server-everything");
+        // It would take a `--` among the words of a server for its own.
+        let line = format!(
+            "exec '{}' proxy --record '{}' -- '{}'\n",
+            self.lab.program.display(),
+            trace.display(),
+            server.display()
+        );
+        std::fs::write(&script, line).with_context(|| format!("cannot write {}", script.display()))?;
+        let (script, server) = (script.to_string_lossy(), server.to_string_lossy());
+        let direct = self.with(&[&server], &["tools/list"])?;
+        let proxied = self.with(&["sh", &script], &["tools/list"])?;
+        ensure!(
+            direct.stdout == proxied.stdout,
+            "the lists differ\n{}\n{}",
+            direct.stdout,
+            proxied.stdout
+        );
+        let call = ["tools/call", "--tool-name=echo", "--tool-arg", "message=hi"];
+        let called = self.with(&["sh", &script], &call)?;
+        called.expect_code(0)?;
+        expect(&report(&called)?, "/content/0/text", "Echo: hi")?;
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&trace)?)?;
+        expect(&trace, "/tool_calls/0/name", "echo")?;
+        expect(&trace, "/tool_calls/0/args", json!({"message": "hi"}))
     }
 
     /// Fails unless the list has exactly these.
@@ -124,4 +162,12 @@ impl Inspector<'_> {
         ensure!(found == wanted, "{method} gives {found:?} instead of {wanted:?}");
         Ok(())
     }
+}
+
+/// A copy of a manifest in our folder, by which the server that is given it is recognised.
+pub fn in_folder(lab: &Lab, manifest: &str) -> Result<PathBuf> {
+    let from = workspace::root().join(manifest);
+    let to = lab.scratch("manifests")?.join(manifest.replace('/', "-"));
+    std::fs::copy(&from, &to).with_context(|| format!("cannot copy {manifest}"))?;
+    Ok(to)
 }

@@ -14,6 +14,8 @@ mod processes;
 mod providers;
 mod proxies;
 mod readers;
+mod sdk_clients;
+mod serving;
 mod signals;
 mod small_model;
 mod stand_ins;
@@ -36,6 +38,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     suites::run(&lab, &mut checks);
     tool_tests::run(&lab, &mut checks);
     inspector::run(&lab, &mut checks);
+    sdk_clients::run(&lab, &mut checks);
     catalogs::run(&lab, &mut checks);
     readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);

@@ -24,6 +24,10 @@ const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
 /// Another implementation of the protocol in Python.
 pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
+/// The official SDKs of the protocol, for clients. That for TypeScript in both of its lines.
+const MCP_PYTHON: [&str; 1] = ["mcp==2.3.0"];
+const MCP_TYPESCRIPT: [&str; 2] = ["@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0"];
+
 /// A stand-in for every model provider, with scripted answers.
 const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
 
@@ -90,6 +94,18 @@ impl Parts {
                 .args(packages))
         })?;
         Ok(npm.join("node_modules/.bin"))
+    }
+
+    /// The interpreter that has the official SDK of the protocol.
+    pub fn mcp_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("mcp-python"), &MCP_PYTHON)?.join("python"))
+    }
+
+    /// The folder in which scripts find the official SDKs for TypeScript.
+    pub fn typescript_folder(&self) -> Result<PathBuf> {
+        let folder = self.folder.join("mcp-typescript");
+        npm(&folder, &MCP_TYPESCRIPT)?;
+        Ok(folder)
     }
 
     /// The programs of aimock.

@@ -290,21 +290,21 @@ impl Gate for Distractors {
     const SUMMARY: &'static str =
         "Accuracy of tool selection among injected distractors, with a certified lower bound.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "distractors.accuracy",
-            unit: Unit::Percent,
-            doc: "Of the choices in scope, how many were right.",
-        },
-        TargetInfo {
-            name: "distractors.chose_distractor",
-            unit: Unit::Count,
-            doc: "How many choices were distractors.",
-        },
-        TargetInfo {
-            name: "distractors.certified_lower",
-            unit: Unit::Percent,
-            doc: "Exact lower bound on the rate of successful runs at 95 % confidence.",
-        },
+        TargetInfo::new(
+            "distractors.accuracy",
+            Unit::Percent,
+            "Of the choices in scope, how many were right.",
+        ),
+        TargetInfo::new(
+            "distractors.chose_distractor",
+            Unit::Count,
+            "How many choices were distractors.",
+        ),
+        TargetInfo::new(
+            "distractors.certified_lower",
+            Unit::Percent,
+            "Exact lower bound on the rate of successful runs at 95 % confidence.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {

@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, Steady};
+use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -167,6 +167,19 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
+impl Selection {
+    /// Pools another run's.
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        for name in other.missed {
+            push_once(&mut self.missed, name);
+        }
+        for name in other.unexpected {
+            push_once(&mut self.unexpected, name);
+        }
+    }
+}
+
 /// The counts of the runs so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SelectionTally {
@@ -251,21 +264,21 @@ impl Gate for EqualFunctionSets {
     const SUMMARY: &'static str =
         "Precision, recall and F1 of tool selection against classes of interchangeable tools.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "tool_selection.f1",
-            unit: Unit::Percent,
-            doc: "Harmonic mean of precision and recall.",
-        },
-        TargetInfo {
-            name: "tool_selection.precision",
-            unit: Unit::Percent,
-            doc: "Of the tools chosen, how many were on target.",
-        },
-        TargetInfo {
-            name: "tool_selection.recall",
-            unit: Unit::Percent,
-            doc: "Of the capabilities needed, how many were reached.",
-        },
+        TargetInfo::new(
+            "tool_selection.f1",
+            Unit::Percent,
+            "Harmonic mean of precision and recall.",
+        ),
+        TargetInfo::new(
+            "tool_selection.precision",
+            Unit::Percent,
+            "Of the tools chosen, how many were on target.",
+        ),
+        TargetInfo::new(
+            "tool_selection.recall",
+            Unit::Percent,
+            "Of the capabilities needed, how many were reached.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -281,13 +294,10 @@ impl Gate for EqualFunctionSets {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut counts = SelectionCounts::default();
-        let mut missed = Vec::new();
-        let mut unexpected = Vec::new();
+        let mut all = Selection::default();
         let mut per_run = Vec::new();
         for run in runs {
             let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            counts = counts.plus(selection.counts);
             per_run.push(json!({
                 "index": run.index,
                 "true_positives": selection.counts.true_positives,
@@ -296,13 +306,13 @@ impl Gate for EqualFunctionSets {
                 "missed": selection.missed,
                 "unexpected": selection.unexpected,
             }));
-            for name in selection.missed {
-                push_once(&mut missed, name);
-            }
-            for name in selection.unexpected {
-                push_once(&mut unexpected, name);
-            }
+            all.add(selection);
         }
+        let Selection {
+            counts,
+            missed,
+            unexpected,
+        } = all;
         let mut summary = format!(
             "f1 {} · precision {} · recall {}",
             counts.f1(),
@@ -360,7 +370,7 @@ impl Gate for EqualFunctionSets {
         }
     }
 
-    fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Reaches> {
         let recall = Steady::recall(tally, self.classes.len() as u64)?;
         Some(vec![("tool_selection.recall", recall.after(next).reach(remaining))])
     }

@@ -191,31 +191,27 @@ impl Gate for GoldenPath {
     const BLOCK: &'static str = "golden_path";
     const SUMMARY: &'static str = "Extra steps, backtracks and repeats against an ideal sequence of calls.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "golden_path.penalty",
-            unit: Unit::Fraction,
-            doc: "1 / (1 + 0.5 * waste) of the most wasteful run.",
-        },
-        TargetInfo {
-            name: "golden_path.passed",
-            unit: Unit::Flag,
-            doc: "1 if no run has penalized waste.",
-        },
-        TargetInfo {
-            name: "golden_path.extra_steps",
-            unit: Unit::Count,
-            doc: "Calls beyond the golden path's length, over all runs.",
-        },
-        TargetInfo {
-            name: "golden_path.backtracks",
-            unit: Unit::Count,
-            doc: "Returns to a tool used earlier, over all runs.",
-        },
-        TargetInfo {
-            name: "golden_path.repeated_tools",
-            unit: Unit::Count,
-            doc: "Calls of the tool called just before, over all runs.",
-        },
+        TargetInfo::new(
+            "golden_path.penalty",
+            Unit::Fraction,
+            "1 / (1 + 0.5 * waste) of the most wasteful run.",
+        ),
+        TargetInfo::new("golden_path.passed", Unit::Flag, "1 if no run has penalized waste."),
+        TargetInfo::new(
+            "golden_path.extra_steps",
+            Unit::Count,
+            "Calls beyond the golden path's length, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.backtracks",
+            Unit::Count,
+            "Returns to a tool used earlier, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.repeated_tools",
+            Unit::Count,
+            "Calls of the tool called just before, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {

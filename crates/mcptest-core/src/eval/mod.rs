@@ -17,6 +17,7 @@ pub mod discovery;
 pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
+mod loaded;
 pub mod narrative;
 pub mod orchestration;
 pub mod outlook;
@@ -31,18 +32,18 @@ pub mod trajectory_axes;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::expect::{Assertion, Expectation, WrittenExpectation};
+use crate::expect::{Expectation, WrittenExpectation};
 use crate::json::pointer_join;
 use crate::matcher::Problem;
 use crate::prices::Prices;
 use crate::tool_id::KnownServers;
 use crate::trace::Trace;
-use crate::verdict::Verdict;
 
-use outlook::{Imagined, Lookout, Outlook, Reach};
+pub use loaded::{GateOutcome, LoadedGate};
+use loaded::{Loaded, Scorer};
+use outlook::{Imagined, Outlook, Reaches};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -70,6 +71,14 @@ pub struct TargetInfo {
     pub unit: Unit,
     /// One line for docs.
     pub doc: &'static str,
+}
+
+impl TargetInfo {
+    /// One of a gate's list.
+    #[must_use]
+    pub const fn new(name: &'static str, unit: Unit, doc: &'static str) -> Self {
+        Self { name, unit, doc }
+    }
 }
 
 /// What a figure counts.
@@ -201,7 +210,7 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 
     /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
     /// for other gates, of which a single run may decide.
-    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
         let _ = (tally, next, remaining);
         None
     }
@@ -322,205 +331,6 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
     })
 }
 
-trait Scorer: Send + Sync {
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
-    fn expectations(&self) -> &[Expectation];
-    fn lookout(&self) -> Box<dyn Lookout + '_>;
-}
-
-struct Loaded<G> {
-    block: G,
-    expectations: Vec<Expectation>,
-}
-
-impl<G: Gate> Scorer for Loaded<G> {
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        self.block.score(context, runs)
-    }
-
-    fn expectations(&self) -> &[Expectation] {
-        &self.expectations
-    }
-
-    fn lookout(&self) -> Box<dyn Lookout + '_> {
-        Box::new(Watched {
-            gate: self,
-            tally: G::Tally::default(),
-        })
-    }
-}
-
-/// A block that counts runs.
-struct Watched<'a, G: Gate> {
-    gate: &'a Loaded<G>,
-    tally: G::Tally,
-}
-
-impl<G: Gate> Lookout for Watched<'_, G> {
-    fn count(&mut self, context: &Context<'_>, run: &Run<'_>) {
-        self.gate.block.count(&mut self.tally, context, run);
-    }
-
-    fn expectations(&self) -> &[Expectation] {
-        &self.gate.expectations
-    }
-
-    fn outlook(&self, remaining: u64) -> Outlook {
-        self.gate.block.outlook(&self.tally, remaining)
-    }
-
-    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
-        self.gate.block.imagine(&self.tally, next, remaining)
-    }
-}
-
-/// A block of a test, ready to judge.
-pub struct LoadedGate {
-    info: &'static GateInfo,
-    scorer: Box<dyn Scorer>,
-}
-
-impl std::fmt::Debug for LoadedGate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LoadedGate({})", self.info.block)
-    }
-}
-
-/// What a gate made of a test's runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GateOutcome {
-    /// The block's name.
-    pub block: String,
-    /// What came out.
-    pub verdict: Verdict,
-    /// Every assertable target under its full name; `null` for an undefined figure.
-    pub values: Map<String, Value>,
-    /// What is behind the numbers.
-    pub detail: Map<String, Value>,
-    /// The expectations and what came of them.
-    pub assertions: Vec<Assertion>,
-    /// One line for people.
-    pub summary: String,
-    /// What exactly is wrong, a line each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<String>,
-    /// Why there was nothing to judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no_evidence: Option<String>,
-    /// Lines for standard error.
-    #[serde(skip)]
-    pub talk: Vec<String>,
-}
-
-impl LoadedGate {
-    /// Reads a written block. Problems have pointers from the block; without an error among them the gate is there.
-    #[must_use]
-    pub fn load(info: &'static GateInfo, written: &Value, context: &LoadContext<'_>) -> (Option<Self>, Vec<Problem>) {
-        let (scorer, problems) = (info.load)(written, context);
-        (scorer.map(|scorer| Self { info, scorer }), problems)
-    }
-
-    /// Which gate it is.
-    #[must_use]
-    pub fn info(&self) -> &'static GateInfo {
-        self.info
-    }
-
-    /// Scores and judges the runs that were carried through. Without any, nothing can be said about the agent.
-    #[must_use]
-    pub fn judge(&self, context: &Context<'_>, runs: &[Run<'_>]) -> GateOutcome {
-        if runs.is_empty() {
-            return self.without_runs();
-        }
-        let score = self.scorer.score(context, runs);
-        debug_assert!(
-            score
-                .values
-                .iter()
-                .map(|(name, _)| *name)
-                .eq(self.info.targets.iter().map(|target| target.name)),
-            "{} must report exactly its targets, in order",
-            self.info.block
-        );
-        let root = nested(&score.values);
-        let mut verdict = Verdict::Pass;
-        let mut assertions = Vec::new();
-        for expectation in self.scorer.expectations() {
-            let target = expectation.target.as_str();
-            let why = score
-                .absent
-                .iter()
-                .find(|(name, _)| target.starts_with(name))
-                .map(|(_, why)| why.as_str());
-            let assertion = expectation.apply(&root, why);
-            if !assertion.passed {
-                let unjudged = score.undetermined.iter().any(|name| target.starts_with(name));
-                verdict = verdict.max(if unjudged { Verdict::NoEvidence } else { Verdict::Fail });
-            }
-            assertions.push(assertion);
-        }
-        if score.no_evidence.is_some() {
-            verdict = verdict.max(Verdict::NoEvidence);
-        }
-        GateOutcome {
-            block: self.info.block.to_owned(),
-            verdict,
-            values: score
-                .values
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
-            detail: score.detail,
-            assertions,
-            summary: score.summary,
-            findings: score.findings,
-            no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
-            talk: score.talk,
-        }
-    }
-
-    fn without_runs(&self) -> GateOutcome {
-        GateOutcome {
-            block: self.info.block.to_owned(),
-            verdict: Verdict::NoEvidence,
-            values: self
-                .info
-                .targets
-                .iter()
-                .map(|target| (target.name.to_owned(), Value::Null))
-                .collect(),
-            detail: Map::new(),
-            assertions: Vec::new(),
-            summary: "no run to judge".to_owned(),
-            findings: Vec::new(),
-            no_evidence: Some("no run to judge".to_owned()),
-            talk: Vec::new(),
-        }
-    }
-}
-
-/// `a.b: 1` as `{"a": {"b": 1}}`, so that targets are paths here as everywhere.
-fn nested(values: &[(&'static str, Value)]) -> Value {
-    let mut root = Map::new();
-    for (name, value) in values {
-        let mut map = &mut root;
-        let mut keys = name.split('.').peekable();
-        while let Some(key) = keys.next() {
-            if keys.peek().is_none() {
-                map.insert(key.to_owned(), value.clone());
-                break;
-            }
-            let entry = map.entry(key.to_owned()).or_insert_with(|| Value::Object(Map::new()));
-            match entry {
-                Value::Object(inner) => map = inner,
-                // Two targets of which one is the other's prefix: the registry test forbids it.
-                _ => break,
-            }
-        }
-    }
-    Value::Object(root)
-}
-
 /// What the unit tests of all gates need.
 #[cfg(test)]
 pub(crate) mod testing {
@@ -593,11 +403,5 @@ mod tests {
                 "{name} is a prefix of another target"
             );
         }
-    }
-
-    #[test]
-    fn values_nest_for_paths() {
-        let root = nested(&[("a.b", 1.into()), ("a.c", 2.into()), ("d", 3.into())]);
-        assert_eq!(root, serde_json::json!({"a": {"b": 1, "c": 2}, "d": 3}));
     }
 }

@@ -64,7 +64,7 @@ use serde_json::{Map, Value, json};
 use super::equal_function_sets::{
     Class, EqualFunctionSets, SelectionCounts, SelectionReach, SelectionTally, push_once, score_selection,
 };
-use super::outlook::{Imagined, Outlook, Reach, Steady};
+use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::catalog::Tool;
 use crate::expect::{Expectation, WrittenExpectation};
@@ -346,36 +346,36 @@ impl Gate for Orchestration {
     const SUMMARY: &'static str =
         "Discovery, parameterization, syntax, error recovery, efficiency and schema validity of the recorded calls.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "orchestration.discovery",
-            unit: Unit::Percent,
-            doc: "Declared classes that a call reached.",
-        },
-        TargetInfo {
-            name: "orchestration.parameterization",
-            unit: Unit::Percent,
-            doc: "Calls whose arguments are a non-empty object.",
-        },
-        TargetInfo {
-            name: "orchestration.syntax",
-            unit: Unit::Percent,
-            doc: "Calls with a name and an object as arguments.",
-        },
-        TargetInfo {
-            name: "orchestration.error_recovery",
-            unit: Unit::Percent,
-            doc: "Failed calls that a later call of the same tool or class made good.",
-        },
-        TargetInfo {
-            name: "orchestration.efficiency",
-            unit: Unit::Percent,
-            doc: "Calls needed (one per class) over calls made.",
-        },
-        TargetInfo {
-            name: "orchestration.schema_valid",
-            unit: Unit::Percent,
-            doc: "Calls that are valid under their tool's input schema, when the offered tools are known.",
-        },
+        TargetInfo::new(
+            "orchestration.discovery",
+            Unit::Percent,
+            "Declared classes that a call reached.",
+        ),
+        TargetInfo::new(
+            "orchestration.parameterization",
+            Unit::Percent,
+            "Calls whose arguments are a non-empty object.",
+        ),
+        TargetInfo::new(
+            "orchestration.syntax",
+            Unit::Percent,
+            "Calls with a name and an object as arguments.",
+        ),
+        TargetInfo::new(
+            "orchestration.error_recovery",
+            Unit::Percent,
+            "Failed calls that a later call of the same tool or class made good.",
+        ),
+        TargetInfo::new(
+            "orchestration.efficiency",
+            Unit::Percent,
+            "Calls needed (one per class) over calls made.",
+        ),
+        TargetInfo::new(
+            "orchestration.schema_valid",
+            Unit::Percent,
+            "Calls that are valid under their tool's input schema, when the offered tools are known.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -477,7 +477,7 @@ impl Gate for Orchestration {
         }
     }
 
-    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
         let discovery = Steady::recall(&tally.selection, self.classes.len() as u64)?;
         Some(vec![(
             "orchestration.discovery",

@@ -92,11 +92,14 @@ fn number(value: f64) -> Number {
     Number::from_f64(value).unwrap_or_else(|| 0.into())
 }
 
+/// What figures can be in the end, by target.
+pub type Reaches = Vec<(&'static str, Reach)>;
+
 /// What a gate's figures can be in the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
     /// By target. One that is not listed can become anything.
-    pub reach: Vec<(&'static str, Reach)>,
+    pub reach: Reaches,
     /// Whether the gate may find in the end that there was nothing to judge.
     pub may_lack_evidence: bool,
 }
@@ -225,7 +228,7 @@ pub(super) trait Lookout: Send + Sync {
     fn count(&mut self, context: &Context<'_>, run: &Run<'_>);
     fn expectations(&self) -> &[Expectation];
     fn outlook(&self, remaining: u64) -> Outlook;
-    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>>;
+    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Reaches>;
 }
 
 impl LoadedGate {

@@ -314,36 +314,36 @@ impl Gate for Recovery {
     const SUMMARY: &'static str =
         "Whether the agent notices an injected dead tool in time and goes on, in virtual time.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "recovery.recovered",
-            unit: Unit::Flag,
-            doc: "1 if the agent went on after the fault, in every run.",
-        },
-        TargetInfo {
-            name: "recovery.clean_timeout",
-            unit: Unit::Flag,
-            doc: "1 if the fault was noticed within the detection budget, in every run.",
-        },
-        TargetInfo {
-            name: "recovery.passed",
-            unit: Unit::Flag,
-            doc: "1 if every run recovered within its budgets.",
-        },
-        TargetInfo {
-            name: "recovery.time_to_detection_ms",
-            unit: Unit::Milliseconds,
-            doc: "From the hung call to noticing it; the worst run's.",
-        },
-        TargetInfo {
-            name: "recovery.time_to_recovery_ms",
-            unit: Unit::Milliseconds,
-            doc: "From the hung call to going on; the worst run's.",
-        },
-        TargetInfo {
-            name: "recovery.user_visible_hang_ms",
-            unit: Unit::Milliseconds,
-            doc: "How long the user saw it hang; the worst run's.",
-        },
+        TargetInfo::new(
+            "recovery.recovered",
+            Unit::Flag,
+            "1 if the agent went on after the fault, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.clean_timeout",
+            Unit::Flag,
+            "1 if the fault was noticed within the detection budget, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.passed",
+            Unit::Flag,
+            "1 if every run recovered within its budgets.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_detection_ms",
+            Unit::Milliseconds,
+            "From the hung call to noticing it; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_recovery_ms",
+            Unit::Milliseconds,
+            "From the hung call to going on; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.user_visible_hang_ms",
+            Unit::Milliseconds,
+            "How long the user saw it hang; the worst run's.",
+        ),
     ];
     const DEFAULTS_ALWAYS: bool = true;
 

@@ -69,7 +69,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach};
+use super::outlook::{Imagined, Outlook, Reach, Reaches};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -210,46 +210,42 @@ impl Gate for Reliability {
     const BLOCK: &'static str = "reliability";
     const SUMMARY: &'static str = "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "reliability.runs",
-            unit: Unit::Count,
-            doc: "How many runs were judged.",
-        },
-        TargetInfo {
-            name: "reliability.pass_at_k",
-            unit: Unit::Percent,
-            doc: "100 if at least one run passed, else 0.",
-        },
-        TargetInfo {
-            name: "reliability.passhat_k",
-            unit: Unit::Percent,
-            doc: "The chance that all runs pass, as the n-th power of the pass rate.",
-        },
-        TargetInfo {
-            name: "reliability.variance_amplification",
-            unit: Unit::Percent,
-            doc: "How much the outcomes swing: 0 if all agree, 100 for an even split.",
-        },
-        TargetInfo {
-            name: "reliability.graceful_degradation",
-            unit: Unit::Percent,
-            doc: "Passes weighted by position: late failures cost more.",
-        },
-        TargetInfo {
-            name: "reliability.pass_at_k_unbiased",
-            unit: Unit::Fraction,
-            doc: "The chance that of k drawn runs at least one passed.",
-        },
-        TargetInfo {
-            name: "reliability.passhat_k_unbiased",
-            unit: Unit::Fraction,
-            doc: "The chance that k drawn runs all passed.",
-        },
-        TargetInfo {
-            name: "reliability.decay",
-            unit: Unit::List,
-            doc: "pass^k in percent as k goes from 1 to the number of runs.",
-        },
+        TargetInfo::new("reliability.runs", Unit::Count, "How many runs were judged."),
+        TargetInfo::new(
+            "reliability.pass_at_k",
+            Unit::Percent,
+            "100 if at least one run passed, else 0.",
+        ),
+        TargetInfo::new(
+            "reliability.passhat_k",
+            Unit::Percent,
+            "The chance that all runs pass, as the n-th power of the pass rate.",
+        ),
+        TargetInfo::new(
+            "reliability.variance_amplification",
+            Unit::Percent,
+            "How much the outcomes swing: 0 if all agree, 100 for an even split.",
+        ),
+        TargetInfo::new(
+            "reliability.graceful_degradation",
+            Unit::Percent,
+            "Passes weighted by position: late failures cost more.",
+        ),
+        TargetInfo::new(
+            "reliability.pass_at_k_unbiased",
+            Unit::Fraction,
+            "The chance that of k drawn runs at least one passed.",
+        ),
+        TargetInfo::new(
+            "reliability.passhat_k_unbiased",
+            Unit::Fraction,
+            "The chance that k drawn runs all passed.",
+        ),
+        TargetInfo::new(
+            "reliability.decay",
+            Unit::List,
+            "pass^k in percent as k goes from 1 to the number of runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -366,7 +362,7 @@ impl Gate for Reliability {
         }
     }
 
-    fn imagine(&self, watched: &Watched, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, watched: &Watched, next: Imagined, remaining: u64) -> Option<Reaches> {
         Some(self.monotone_reach(watched.tally.after(next), remaining))
     }
 }

@@ -102,36 +102,32 @@ impl Gate for Stability {
     const BLOCK: &'static str = "stability";
     const SUMMARY: &'static str = "How steady sessions are, within each run and between the runs.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "stability.score",
-            unit: Unit::Fraction,
-            doc: "Mean of the runs' weakest scores.",
-        },
-        TargetInfo {
-            name: "stability.weakest_score",
-            unit: Unit::Fraction,
-            doc: "Lowest of the runs' weakest scores.",
-        },
-        TargetInfo {
-            name: "stability.variance",
-            unit: Unit::Fraction,
-            doc: "Population variance of the runs' weakest scores.",
-        },
-        TargetInfo {
-            name: "stability.tool_sequence_similarity",
-            unit: Unit::Fraction,
-            doc: "How alike the runs' orders of calls are.",
-        },
-        TargetInfo {
-            name: "stability.argument_consistency",
-            unit: Unit::Fraction,
-            doc: "How often runs in step with each other use the same arguments.",
-        },
-        TargetInfo {
-            name: "stability.early_divergence",
-            unit: Unit::Flag,
-            doc: "1 if most of the pairs of runs that part do so in the first two calls.",
-        },
+        TargetInfo::new("stability.score", Unit::Fraction, "Mean of the runs' weakest scores."),
+        TargetInfo::new(
+            "stability.weakest_score",
+            Unit::Fraction,
+            "Lowest of the runs' weakest scores.",
+        ),
+        TargetInfo::new(
+            "stability.variance",
+            Unit::Fraction,
+            "Population variance of the runs' weakest scores.",
+        ),
+        TargetInfo::new(
+            "stability.tool_sequence_similarity",
+            Unit::Fraction,
+            "How alike the runs' orders of calls are.",
+        ),
+        TargetInfo::new(
+            "stability.argument_consistency",
+            Unit::Fraction,
+            "How often runs in step with each other use the same arguments.",
+        ),
+        TargetInfo::new(
+            "stability.early_divergence",
+            Unit::Flag,
+            "1 if most of the pairs of runs that part do so in the first two calls.",
+        ),
         TargetInfo {
             name: TOOL_USAGE,
             unit: Unit::Fraction,

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, SelectionCounts, SelectionReach, SelectionTally, check_classes, push_once, score_selection,
+    Class, Selection, SelectionCounts, SelectionReach, SelectionTally, check_classes, score_selection,
 };
 use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
@@ -219,36 +219,28 @@ impl Gate for TokenEfficiency {
     const BLOCK: &'static str = "token_efficiency";
     const SUMMARY: &'static str = "Selection F1 with the price of each correct selection in tokens and dollars.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "token_efficiency.f1",
-            unit: Unit::Percent,
-            doc: "Selection F1.",
-        },
-        TargetInfo {
-            name: "token_efficiency.tool_surface_tokens",
-            unit: Unit::Tokens,
-            doc: "Tokens that describe the offered tools.",
-        },
-        TargetInfo {
-            name: "token_efficiency.correct_selections",
-            unit: Unit::Count,
-            doc: "True positives over all runs.",
-        },
-        TargetInfo {
-            name: "token_efficiency.cost",
-            unit: Unit::Dollars,
-            doc: "Dollars of all runs.",
-        },
-        TargetInfo {
-            name: "token_efficiency.tokens_per_correct",
-            unit: Unit::Tokens,
-            doc: "Tool-surface tokens per correct selection.",
-        },
-        TargetInfo {
-            name: "token_efficiency.cost_per_correct",
-            unit: Unit::Dollars,
-            doc: "Dollars per correct selection.",
-        },
+        TargetInfo::new("token_efficiency.f1", Unit::Percent, "Selection F1."),
+        TargetInfo::new(
+            "token_efficiency.tool_surface_tokens",
+            Unit::Tokens,
+            "Tokens that describe the offered tools.",
+        ),
+        TargetInfo::new(
+            "token_efficiency.correct_selections",
+            Unit::Count,
+            "True positives over all runs.",
+        ),
+        TargetInfo::new("token_efficiency.cost", Unit::Dollars, "Dollars of all runs."),
+        TargetInfo::new(
+            "token_efficiency.tokens_per_correct",
+            Unit::Tokens,
+            "Tool-surface tokens per correct selection.",
+        ),
+        TargetInfo::new(
+            "token_efficiency.cost_per_correct",
+            Unit::Dollars,
+            "Dollars per correct selection.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -267,13 +259,10 @@ impl Gate for TokenEfficiency {
     }
 
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut counts = SelectionCounts::default();
-        let mut missed = Vec::new();
-        let mut unexpected = Vec::new();
+        let mut all = Selection::default();
         let mut per_run = Vec::new();
         for run in runs {
             let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            counts = counts.plus(selection.counts);
             per_run.push(json!({
                 "index": run.index,
                 "f1": selection.counts.f1(),
@@ -282,13 +271,13 @@ impl Gate for TokenEfficiency {
                 "missed": selection.missed,
                 "unexpected": selection.unexpected,
             }));
-            for name in selection.missed {
-                push_once(&mut missed, name);
-            }
-            for name in selection.unexpected {
-                push_once(&mut unexpected, name);
-            }
+            all.add(selection);
         }
+        let Selection {
+            counts,
+            missed,
+            unexpected,
+        } = all;
         let surface = surface(runs);
         let cost = cost(context, runs);
         let report = score_token_efficiency(counts, surface.tokens, cost.as_ref().ok().map(|usd| usd.to_f64()));

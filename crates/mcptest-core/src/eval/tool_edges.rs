@@ -157,26 +157,22 @@ impl Gate for ToolEdges {
     const BLOCK: &'static str = "tool_edges";
     const SUMMARY: &'static str = "A policy on which tools may be called and which must follow which.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "edges.allowed_pct",
-            unit: Unit::Percent,
-            doc: "Calls of allowed tools, over all runs.",
-        },
-        TargetInfo {
-            name: "edges.restricted_attempts",
-            unit: Unit::Count,
-            doc: "Calls of restricted tools, over all runs.",
-        },
-        TargetInfo {
-            name: "edges.delegation_pct",
-            unit: Unit::Percent,
-            doc: "Declared pairs that were followed, over all runs.",
-        },
-        TargetInfo {
-            name: "edges.gate_passed",
-            unit: Unit::Flag,
-            doc: "1 if no restricted tool was called.",
-        },
+        TargetInfo::new(
+            "edges.allowed_pct",
+            Unit::Percent,
+            "Calls of allowed tools, over all runs.",
+        ),
+        TargetInfo::new(
+            "edges.restricted_attempts",
+            Unit::Count,
+            "Calls of restricted tools, over all runs.",
+        ),
+        TargetInfo::new(
+            "edges.delegation_pct",
+            Unit::Percent,
+            "Declared pairs that were followed, over all runs.",
+        ),
+        TargetInfo::new("edges.gate_passed", Unit::Flag, "1 if no restricted tool was called."),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {

@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, Steady};
+use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -126,7 +126,7 @@ impl ToolSelection {
     }
 
     /// What the rates and the floor can still become. With a cap, a later run may exceed it or not tell its tokens, so only a breach is certain.
-    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Vec<(&'static str, Reach)> {
+    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Reaches {
         let mut reach = vec![("floor.selection_rate", selected.reach(remaining))];
         let capped = self.max_total_tokens.is_some();
         if !capped {
@@ -183,31 +183,19 @@ impl Gate for ToolSelection {
     const SUMMARY: &'static str =
         "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "floor.selection_rate",
-            unit: Unit::Percent,
-            doc: "Runs that selected the tool.",
-        },
-        TargetInfo {
-            name: "floor.pass_hat_k",
-            unit: Unit::Percent,
-            doc: "Runs that selected the tool within the token cap (the plain fraction).",
-        },
-        TargetInfo {
-            name: "floor.tokens_median",
-            unit: Unit::Tokens,
-            doc: "Median of the runs' total tokens.",
-        },
-        TargetInfo {
-            name: "floor.tokens_max",
-            unit: Unit::Tokens,
-            doc: "Largest of the runs' total tokens.",
-        },
-        TargetInfo {
-            name: "floor.passed",
-            unit: Unit::Flag,
-            doc: "1 if the rate is met and every run is within the cap.",
-        },
+        TargetInfo::new("floor.selection_rate", Unit::Percent, "Runs that selected the tool."),
+        TargetInfo::new(
+            "floor.pass_hat_k",
+            Unit::Percent,
+            "Runs that selected the tool within the token cap (the plain fraction).",
+        ),
+        TargetInfo::new("floor.tokens_median", Unit::Tokens, "Median of the runs' total tokens."),
+        TargetInfo::new("floor.tokens_max", Unit::Tokens, "Largest of the runs' total tokens."),
+        TargetInfo::new(
+            "floor.passed",
+            Unit::Flag,
+            "1 if the rate is met and every run is within the cap.",
+        ),
     ];
     const DEFAULTS_ALWAYS: bool = true;
 
@@ -364,7 +352,7 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
         // Under a cap, one run can break the floor.
         if self.max_total_tokens.is_some() {
             return None;

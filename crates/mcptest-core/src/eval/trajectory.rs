@@ -270,16 +270,16 @@ impl Gate for Trajectory {
     const BLOCK: &'static str = "trajectory";
     const SUMMARY: &'static str = "The expected calls with their arguments, lined up against the recorded ones.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "trajectory.passed",
-            unit: Unit::Flag,
-            doc: "1 if every run is as expected under the mode.",
-        },
-        TargetInfo {
-            name: "trajectory.mismatch_count",
-            unit: Unit::Count,
-            doc: "Expected calls that are missing, and calls too many, over all runs.",
-        },
+        TargetInfo::new(
+            "trajectory.passed",
+            Unit::Flag,
+            "1 if every run is as expected under the mode.",
+        ),
+        TargetInfo::new(
+            "trajectory.mismatch_count",
+            Unit::Count,
+            "Expected calls that are missing, and calls too many, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, Steady};
+use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use crate::expect::{Expectation, WrittenExpectation};
 use crate::matcher::{Matcher, Problem};
@@ -173,16 +173,16 @@ impl Gate for TrajectoryAxes {
     const BLOCK: &'static str = "trajectory_axes";
     const SUMMARY: &'static str = "Data-flow and order constraints between calls, and nothing else about them.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo {
-            name: "trajectory.dependency_satisfaction",
-            unit: Unit::Percent,
-            doc: "Declared dependencies that held, over all runs.",
-        },
-        TargetInfo {
-            name: "trajectory.order_satisfaction",
-            unit: Unit::Percent,
-            doc: "Declared order constraints that held, over all runs.",
-        },
+        TargetInfo::new(
+            "trajectory.dependency_satisfaction",
+            Unit::Percent,
+            "Declared dependencies that held, over all runs.",
+        ),
+        TargetInfo::new(
+            "trajectory.order_satisfaction",
+            Unit::Percent,
+            "Declared order constraints that held, over all runs.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -290,7 +290,7 @@ impl Gate for TrajectoryAxes {
         }
     }
 
-    fn imagine(&self, tally: &[Axis; 2], next: Imagined, remaining: u64) -> Option<Vec<(&'static str, Reach)>> {
+    fn imagine(&self, tally: &[Axis; 2], next: Imagined, remaining: u64) -> Option<Reaches> {
         let [dependencies, order] = self.steady(tally);
         Some(vec![
             (

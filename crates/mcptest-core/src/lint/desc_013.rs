@@ -20,9 +20,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let root = tool.input_schema().unwrap_or(&Value::Null);
     let mut hits = Vec::new();
     for (name, property) in schema::properties(root) {
-        let inner = schema::resolve(root, property);
-        let textual = inner.get("type").is_none() || schema::is_type(inner, "string");
-        if !textual || !schema::enumerated(root, property).is_empty() {
+        if !takes_text(root, property, DEEPEST) || !schema::enumerated(root, property).is_empty() {
             continue;
         }
         if let Some(values) = prose::allowed_values(schema::describe(root, property)) {
@@ -37,4 +35,47 @@ fn check(tool: &Tool) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// How far alternatives of alternatives are followed: a schema may refer to itself.
+const DEEPEST: usize = 8;
+
+/// Whether a schema allows a string, as far as it says what it allows.
+fn takes_text(root: &Value, property: &Value, deepest: usize) -> bool {
+    let inner = schema::resolve(root, property);
+    if inner.get("type").is_some() {
+        return schema::is_type(inner, "string");
+    }
+    let alternatives = ["anyOf", "oneOf", "allOf"].map(|key| inner.get(key).and_then(Value::as_array));
+    let mut alternatives = alternatives.into_iter().flatten().flatten().peekable();
+    deepest == 0
+        || alternatives.peek().is_none()
+        || alternatives.any(|alternative| takes_text(root, alternative, deepest - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_string_is_looked_at() {
+        let fires = |mut property: Value| {
+            property["description"] = json!("One of: a1, b1");
+            let schema =
+                json!({"properties": {"x": property}, "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}});
+            !check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).is_empty()
+        };
+        assert!(fires(json!({})));
+        assert!(fires(json!({"type": "string"})));
+        assert!(fires(json!({"type": ["string", "null"]})));
+        assert!(fires(json!({"anyOf": [{"type": "string"}, {"type": "null"}]})));
+        assert!(fires(json!({"anyOf": [{"$ref": "#/$defs/loop"}]})));
+        assert!(!fires(json!({"type": "integer"})));
+        assert!(!fires(json!({"allOf": [{"type": "object"}]})));
+        assert!(!fires(json!({"anyOf": [{"type": "array"}, {"type": "null"}]})));
+        assert!(!fires(json!({"type": "string", "enum": ["a1"]})));
+        assert!(!fires(json!({"anyOf": [{"enum": ["a1", "b1"]}, {"type": "null"}]})));
+    }
 }

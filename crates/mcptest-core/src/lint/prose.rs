@@ -4,16 +4,20 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Words that announce a closed set.
+/// Words that announce a closed set. "Valid values include" announces an open one.
 static CLOSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)\b(?:one of(?: the following(?: values)?)?|(?:allowed|valid|possible|accepted|supported|permitted) (?:values|options)(?: are| include)?)\s*:?\s*",
+        r"(?i)\b(?:one of(?: the following(?: values)?)?|(?:allowed|valid|possible|accepted|supported|permitted) (?:values|options)(?: are)?)\s*:?\s*",
     )
     .ok()
 });
 /// Words that announce one only if the values are quoted: "must be positive or zero" names no values.
 static LOOSE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*").ok());
+/// What in front of them says that they announce none: examples, or a choice of several.
+static OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:at least|examples?|sample|common|typical|usual|popular|frequent|some|other|default)\s+$").ok()
+});
 /// One value: quoted, or a bare word.
 static QUOTED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"^(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|`([^`\n]{1,60})`|“([^”\n]{1,60})”)"#).ok());
@@ -23,9 +27,9 @@ static BETWEEN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?(?:\s*[,|/]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+)").ok());
 /// What may stand behind the last.
 static END: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?\s*(?:$|[.;)\]\n])").ok());
-/// `open|closed|all`
+/// `open|closed|all`, by itself: `/(file|design)/` is part of something else.
 static PIPES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?:^|[\s(\[:])([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)(?:$|[\s)\].,;])").ok());
+    LazyLock::new(|| Regex::new(r"(?:^|[\s:])[(\[]?([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)[)\]]?(?:$|[\s).,;])").ok());
 
 /// The allowed values that a description spells out, in its order. Nothing if it names none, or only examples.
 pub(super) fn allowed_values(description: &str) -> Option<Vec<String>> {
@@ -38,9 +42,10 @@ pub(super) fn allowed_values(description: &str) -> Option<Vec<String>> {
 }
 
 fn announced(words: &LazyLock<Option<Regex>>, description: &str, bare: bool) -> Option<Vec<String>> {
-    let words = words.as_ref()?;
+    let (words, open) = (words.as_ref()?, OPEN.as_ref()?);
     words
         .find_iter(description)
+        .filter(|announcement| !open.is_match(&description[..announcement.start()]))
         .find_map(|announcement| list(&description[announcement.end()..], bare))
 }
 
@@ -98,6 +103,11 @@ mod tests {
                 vec!["low", "medium", "high"],
             ),
             ("State (open|closed|all)", vec!["open", "closed", "all"]),
+            ("State: open|closed|all", vec!["open", "closed", "all"]),
+            (
+                "A layout. Options: 'wide' (960 px), 'default'.",
+                vec!["wide", "default"],
+            ),
             ("Possible values are `x` (default), `y` and `z`", vec!["x", "y", "z"]),
         ] {
             assert_eq!(
@@ -120,6 +130,12 @@ mod tests {
             "Either a path or a URL",
             "One of many",
             "The options object",
+            // What real servers say.
+            "The transition to perform. Example values: '11', '21', '31'",
+            "The operation to check. Common values: 'read', 'update'.",
+            "Valid values include: companies, contacts, deals. For custom objects, list the schemas first.",
+            "The updates to apply. You must pass at least one of the following: `info`, `auth`, or `events`.",
+            "Often found in a URL like example.com/(file|design)/<key>/...",
         ] {
             assert_eq!(allowed_values(text), None, "{text}");
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Failure, FailureKind};
+use super::{Failure, FailureKind, failure};
 
 /// The most that one streamed answer may grow to. The longest answers of today's models are a hundredth of it.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
@@ -37,6 +37,18 @@ impl Events {
         })?;
         self.understood = true;
         Ok(event)
+    }
+
+    /// The fields of one event, where events are pieces of the answer.
+    pub(super) fn chunk(&mut self, data: &str) -> Result<Map<String, Value>, Failure> {
+        let chunk = self.read(data)?;
+        if let Some(failure) = failure::inside(&chunk) {
+            return Err(failure);
+        }
+        match chunk {
+            Value::Object(fields) => Ok(fields),
+            other => Err(Failure::malformed(format!("a chunk that is no object: {other}"))),
+        }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::text::one_line;
-
 use super::{DoctorReport, percent};
+use crate::markdown::{cell, plain, sentence};
 
 /// Rows of a table of prices; the rest is summed up.
 const MOST_ROWS: usize = 20;
@@ -13,13 +12,13 @@ const MOST_ROWS: usize = 20;
 pub(super) fn render(report: &DoctorReport) -> String {
     let mut out = String::new();
     for server in &report.servers {
-        let _ = writeln!(out, "## {}\n", cell(&server.name));
+        let _ = writeln!(out, "## {}\n", plain(&server.name));
         if let Some(error) = &server.error {
-            let _ = writeln!(out, "Does not start: {}\n", cell(&error.message));
+            let _ = writeln!(out, "Does not start: {}\n", sentence(&error.message));
             continue;
         }
         if let Some(revision) = &server.revision {
-            let _ = writeln!(out, "Speaks {}.\n", cell(revision));
+            let _ = writeln!(out, "Speaks {}.\n", plain(revision));
         }
         let _ = writeln!(
             out,
@@ -30,7 +29,12 @@ pub(super) fn render(report: &DoctorReport) -> String {
             report.context_window
         );
         for problem in &server.problems {
-            let _ = writeln!(out, "- **{}**: {}", problem.severity.as_str(), cell(&problem.message));
+            let _ = writeln!(
+                out,
+                "- **{}**: {}",
+                problem.severity.as_str(),
+                sentence(&problem.message)
+            );
         }
         if !server.tools.is_empty() {
             if !server.problems.is_empty() {
@@ -73,28 +77,8 @@ pub(super) fn render(report: &DoctorReport) -> String {
                 cell(&finding.tool),
                 finding.rule.as_deref().unwrap_or_default(),
                 finding.severity.as_str(),
-                cell(&finding.message)
+                sentence(&finding.message)
             );
-        }
-    }
-    out
-}
-
-/// Text from a server must not become markup.
-fn cell(text: &str) -> String {
-    let mut out = String::new();
-    for character in one_line(text).chars() {
-        match character {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '|' | '*' | '[' | ']' | '\\' => {
-                out.push('\\');
-                out.push(character);
-            }
-            // No mention, no issue of somebody.
-            '@' => out.push_str("&#64;"),
-            other => out.push(other),
         }
     }
     out

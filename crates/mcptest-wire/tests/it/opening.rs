@@ -163,6 +163,26 @@ fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
 }
 
 #[test]
+fn a_server_that_is_slow_to_start_is_judged_by_its_own_answer() {
+    for (mode, revision) in [
+        ("wakes-late", Revision::V2026_07_28),
+        ("wakes-late-old", Revision::V2025_11_25),
+    ] {
+        run(async {
+            let options = ConnectOptions {
+                connect_timeout: Duration::from_secs(3),
+                ..options(Lifecycle::Auto)
+            };
+            let client = Client::connect_stdio("bad", &bad_server(mode), &options).await.unwrap();
+            assert_eq!(client.server().revision, revision, "{mode}");
+            assert!(!client.server().probe_unanswered, "{mode}");
+            assert_eq!(client.violations(), [], "{mode}");
+            client.shutdown().await;
+        });
+    }
+}
+
+#[test]
 fn refusing_the_probe_means_initialize() {
     for mode in ["good", "null-id-on-probe", "old-list"] {
         run(async {

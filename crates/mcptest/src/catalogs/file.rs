@@ -6,6 +6,8 @@ use mcptest_mock::MockServer;
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::{Value, json};
 
+use crate::files;
+
 /// What a file lists, entry by entry as written.
 #[derive(Default)]
 pub struct CatalogFile {
@@ -20,13 +22,7 @@ pub struct CatalogFile {
 /// That it cannot be read, or holds no catalog, with the place where that is known.
 pub fn read(path: &Path) -> Result<CatalogFile, Diagnostics> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
-    })?;
+    let bytes = files::read(path).map_err(|words| Diagnostics::from(Diagnostic::new(Severity::Error, words)))?;
     let listed = match captured(&bytes) {
         Some(listed) => listed,
         None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_report::doctor::Checkup;
 use mcptest_runner::CheckupSettings;
 use mcptest_yaml::Diagnostics;
@@ -23,7 +24,11 @@ pub fn check_up(sources: &[Source], timeout: Option<Duration>, output: &Output) 
             checkups.push(match (source, file) {
                 (Source::Server { name, server }, _) => {
                     tell(name, output);
-                    mcptest_runner::check_up(name, server, settings).await
+                    let checkup = mcptest_runner::check_up(name, server, settings).await;
+                    if let Some(error) = &checkup.error {
+                        advise(error, output);
+                    }
+                    checkup
                 }
                 (Source::File(path), file) => checkup_of(path, file.unwrap_or_default()),
             });
@@ -47,7 +52,10 @@ pub fn listed(
                 (Source::Server { name, server }, _) => {
                     tell(name, output);
                     let listed = mcptest_runner::list_tools(name, server, settings).await;
-                    let listed = listed.map_err(|error| Failure::Words(error.message))?;
+                    let listed = listed.map_err(|error| {
+                        advise(&error, output);
+                        Failure::Words(error.message)
+                    })?;
                     (format!("server {name}"), listed)
                 }
             });
@@ -77,6 +85,13 @@ fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
 fn tell(name: &str, output: &Output) {
     if output.is_watched() {
         output.talk(&format!("asking {}", mcptest_core::text::one_line(name)));
+    }
+}
+
+/// Some servers load for a minute before they say a word.
+fn advise(error: &RunError, output: &Output) {
+    if error.kind == ErrorKind::Timeout {
+        output.talk("note: `--timeout 2m` gives a server that is only slow more time");
     }
 }
 

@@ -3,18 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use mcptest_report::REPORTERS;
 
 use super::ReportArgs;
-
-/// The reporters that there are, from their list.
-pub(super) fn reporter_help() -> String {
-    let names: Vec<String> = REPORTERS.iter().map(|(name, ..)| format!("`{name}`")).collect();
-    format!(
-        "How to report: {}, and where to (`json=report.json`). May be given several times",
-        names.join(", ")
-    )
-}
 
 #[derive(Debug, Args)]
 #[command(

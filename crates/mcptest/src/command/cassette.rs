@@ -8,49 +8,40 @@ use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
 use mcptest_suite::{Purpose, Suite};
 use serde_json::{Value, json};
 
-use super::run::warn;
-use crate::cassette_args::{
-    CassetteArgs, CassetteCommand, CassetteDiffArgs, MergeArgs, PruneArgs, ShowArgs, VerifyArgs, settings,
+use crate::cli::{
+    CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, Format, PruneArgs, ShowArgs, VerifyArgs,
 };
-use crate::cli::Format;
+use crate::failure::Failure;
 use crate::output::Output;
+use crate::recording::settings;
 use crate::{secrets, suites};
 
-pub fn cassette(args: &CassetteArgs, output: &Output) -> ExitCode {
-    let done = match &args.command {
+pub fn cassette(args: &CassetteArgs, output: &Output) -> Result<ExitCode, Failure> {
+    match &args.command {
         CassetteCommand::Show(args) => show_one(args, output),
         CassetteCommand::Verify(args) => verify_all(args, output),
         CassetteCommand::Prune(args) => prune(args, output),
         CassetteCommand::Merge(args) => merge(args),
         CassetteCommand::Diff(args) => diff(args, output),
-    };
-    done.unwrap_or_else(|words| {
-        output.error(&words);
-        ExitCode::CouldNotRun
-    })
+    }
 }
 
 fn read(path: &Path) -> Result<Cassette, String> {
     load(path).map_err(|error| error.to_string())
 }
 
-fn load_suite(path: &Path, output: &Output) -> Result<Suite, String> {
-    let loaded = suites::load_one(path, Purpose::Run).map_err(|problems| {
-        let text = problems.render(output.talk_style().colour);
-        format!("the suite cannot be used\n{}", text.trim_end())
-    })?;
-    warn(&loaded.warnings, output);
+fn load_suite(path: &Path, output: &Output) -> Result<Suite, Failure> {
+    let loaded = suites::load_one(path, Purpose::Run)?;
+    output.problems(&loaded.warnings);
     Ok(loaded.suite)
 }
 
-fn show_one(args: &ShowArgs, output: &Output) -> Result<ExitCode, String> {
+fn show_one(args: &ShowArgs, output: &Output) -> Result<ExitCode, Failure> {
     let cassette = read(&args.file)?;
     if let Some(number) = args.run.filter(|number| cassette.run(*number).is_none()) {
         let has = cassette.runs.len();
-        return Err(format!(
-            "there is no run {number} in `{}`, which has {has}",
-            args.file.display()
-        ));
+        let file = args.file.display();
+        return Err(format!("there is no run {number} in `{file}`, which has {has}").into());
     }
     output.result(&show(&cassette, args.run));
     Ok(ExitCode::Passed)
@@ -62,7 +53,7 @@ struct Checked {
     findings: Vec<Finding>,
 }
 
-fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
+fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     let suite = match &args.suite {
         Some(suite) => Some(load_suite(suite, output)?),
         None => None,
@@ -87,11 +78,11 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
         } else if path.exists() || !args.paths.is_empty() {
             paths.push(path);
         } else if !of_suite {
-            return Err(format!("there are no cassettes in `{}`", path.display()));
+            return Err(format!("there are no cassettes in `{}`", path.display()).into());
         }
     }
     if paths.is_empty() && !of_suite {
-        return Err("there are no cassettes".to_owned());
+        return Err("there are no cassettes".to_owned().into());
     }
     let mut all: Vec<Checked> = Vec::new();
     for path in paths {
@@ -101,7 +92,7 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, String> {
     if let Some(suite) = suite.as_ref().filter(|_| args.paths.is_empty()) {
         all.extend(missing(suite, args));
     }
-    output.result(&match args.format {
+    output.result(&match args.how.format {
         Format::Pretty => told(&all),
         Format::Json => machine(&all),
     });
@@ -197,7 +188,7 @@ fn machine(all: &[Checked]) -> String {
     format!("{value:#}\n")
 }
 
-fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, String> {
+fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     let suite = load_suite(&args.suite, output)?;
     let folder = cassette_folder(&suite, args.cassettes.as_deref());
     if !folder.is_dir() {
@@ -236,7 +227,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, String> {
     Ok(ExitCode::Passed)
 }
 
-fn merge(args: &MergeArgs) -> Result<ExitCode, String> {
+fn merge(args: &CassetteMergeArgs) -> Result<ExitCode, Failure> {
     let (first, second) = (read(&args.first)?, read(&args.second)?);
     let merged = mcptest_cassette::merge(&first, &second).map_err(|error| error.to_string())?;
     write(&args.output, &merged.to_text())
@@ -244,10 +235,10 @@ fn merge(args: &MergeArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::Passed)
 }
 
-fn diff(args: &CassetteDiffArgs, output: &Output) -> Result<ExitCode, String> {
+fn diff(args: &CassetteDiffArgs, output: &Output) -> Result<ExitCode, Failure> {
     let (first, second) = (read(&args.first)?, read(&args.second)?);
     let found = mcptest_cassette::diff(&first, &second);
-    output.result(&match args.format {
+    output.result(&match args.how.format {
         Format::Pretty => found.text(),
         Format::Json => {
             let mut value = serde_json::to_value(&found).unwrap_or_default();

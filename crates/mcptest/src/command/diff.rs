@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use mcptest_core::catalog_diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::tool_bench::Tdqs;
+use mcptest_report::markdown::plain;
 use mcptest_report::{ExitCode, Redactor};
 use serde_json::{Value, json};
 
-use super::warn;
 use crate::catalogs::{self, SuiteServers};
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
@@ -27,15 +27,13 @@ pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let secrets = suite.into_iter().flat_map(|suite| suite.secrets);
     let redactor = Redactor::new(secrets.chain(catalogs::secrets_of(&args.header)));
-    let mut found = catalogs::read(&[old, new], args.timeout, output).map_err(|failure| match failure {
-        Failure::Words(words) => Failure::Words(redactor.text(&words)),
-        other => other,
-    })?;
+    let mut found =
+        catalogs::read(&[old, new], args.patience.timeout, output).map_err(|failure| failure.redacted(&redactor))?;
     let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
         return Err(Failure::Words("two catalogs are compared".to_owned()));
     };
-    warn(&old.warnings, output);
-    warn(&new.warnings, output);
+    output.problems(&old.warnings);
+    output.problems(&new.warnings);
     let found = catalog_diff::diff(&old.tools, &new.tools, &Tdqs);
     let text = match args.format {
         DiffFormat::Pretty => pretty(&found),
@@ -214,38 +212,4 @@ fn markdown(found: &CatalogDiff) -> String {
 
 fn row(class: &str, tool: &str, place: &str, words: &str) -> [String; 4] {
     [class.to_owned(), plain(tool), plain(place), plain(words)]
-}
-
-/// Text that stays text in Markdown.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    for character in one_line(text).chars() {
-        match character {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            // No mention, no issue link.
-            '@' => out.push_str("&#64;"),
-            '#' => out.push_str("&#35;"),
-            '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '~' | '!' => {
-                out.push('\\');
-                out.push(character);
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_servers_cannot_become_markup() {
-        assert_eq!(
-            plain("a|b <img> @all #1 `x`\n"),
-            "a\\|b &lt;img&gt; &#64;all &#35;1 \\`x\\`\\\\n"
-        );
-    }
 }

@@ -12,7 +12,7 @@ use crate::catalogs;
 use crate::cli::{Deny, DoctorArgs, DoctorFormat};
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::secrets;
+use crate::{files, secrets};
 
 /// Looked for where no waivers are named.
 const DEFAULT_WAIVERS: &str = "mcptest-lint.yml";
@@ -65,10 +65,7 @@ fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
         None => return Ok(Vec::new()),
     };
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
-        _ => format!("cannot read `{name}`: {error}"),
-    })?;
+    let bytes = files::read(path)?;
     let refuse = |problems: Diagnostics| format!("the waivers cannot be used\n{}", problems.render(false).trim_end());
     let (file, document) = mcptest_yaml::from_bytes::<WaiverFile>(&name, &bytes).map_err(refuse)?;
     let mut problems = Vec::new();

@@ -13,7 +13,7 @@ use crate::output::Output;
 
 pub fn explain(args: &ExplainArgs, output: &Output) -> Result<ExitCode, Failure> {
     let Some(id) = &args.rule else {
-        output.result(&match args.format {
+        output.result(&match args.how.format {
             Format::Json => format!("{:#}\n", Value::from(RULES.map(as_json).to_vec())),
             Format::Pretty => list(),
         });
@@ -28,7 +28,7 @@ pub fn explain(args: &ExplainArgs, output: &Output) -> Result<ExitCode, Failure>
         let id = mcptest_core::text::one_line(id);
         return Err(Failure::Words(format!("there is no rule `{id}`; {hint}")));
     };
-    output.result(&match args.format {
+    output.result(&match args.how.format {
         Format::Json => format!("{:#}\n", as_json(rule)),
         Format::Pretty => page(rule),
     });

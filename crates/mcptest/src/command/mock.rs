@@ -9,6 +9,7 @@ use mcptest_report::ExitCode;
 
 use crate::cli::MockArgs;
 use crate::failure::Failure;
+use crate::files;
 use crate::output::Output;
 
 /// Large enough that a burst of requests is read, and answered, at once.
@@ -45,13 +46,7 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
     let loaded = match (&args.tools_from, args.preset) {
         (Some(path), _) => {
             let name = path.display().to_string();
-            let bytes = std::fs::read(path).map_err(|error| {
-                let why = match error.kind() {
-                    std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                    _ => error.to_string(),
-                };
-                format!("cannot read `{name}`: {why}")
-            })?;
+            let bytes = files::read(path)?;
             mcptest_mock::load(&name, &bytes)
         }
         (None, Some(preset)) => Preset::from(preset).manifest(),

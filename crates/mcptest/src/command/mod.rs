@@ -17,7 +17,6 @@ mod tool_bench;
 mod validate;
 
 use mcptest_report::ExitCode;
-pub use run::warn;
 
 use crate::cli::{Cli, Command};
 use crate::output::Output;
@@ -39,7 +38,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Schema(args) => Ok(schema::schema(args, &output)),
         Command::Mock(args) => mock::mock(args, &output),
         Command::Proxy(args) => proxy::proxy(args),
-        Command::Cassette(args) => Ok(cassette::cassette(args, &output)),
+        Command::Cassette(args) => cassette::cassette(args, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };
     outcome.unwrap_or_else(|failure| failure.tell(&output))

@@ -8,7 +8,6 @@ use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
 use mcptest_suite::Purpose;
 
-use super::run::warn;
 use super::score::read_all;
 use crate::cli::{Format, MutateArgs};
 use crate::failure::Failure;
@@ -17,19 +16,16 @@ use crate::{secrets, suites};
 
 pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
     let loaded = suites::load_one(&args.suite, Purpose::Score)?;
-    warn(&loaded.warnings, output);
+    output.problems(&loaded.warnings);
     let settings = ScoreSettings {
         test: args.test.clone(),
-        filter: Filter {
-            names: args.filter.filter.clone(),
-            tags: args.filter.tag.clone(),
-        },
+        filter: Filter::from(&args.filter),
         no_judges: true,
     };
     let report =
         mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;
     let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
-    let text = match args.format {
+    let text = match args.how.format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;
             format!("{value:#}\n")

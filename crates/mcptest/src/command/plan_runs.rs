@@ -25,7 +25,7 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
             .map(|value| format!("{value:#}\n"))
             .map_err(|error| error.to_string())
     };
-    match (args.half_width, args.runs, args.format) {
+    match (args.half_width, args.runs, args.how.format) {
         (Some(half_width), _, format) => {
             let plan = plan_for(half_width, confidence).map_err(|error| error.to_string())?;
             match format {

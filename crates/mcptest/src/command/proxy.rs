@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::catalogs;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
+use crate::files;
 use crate::secrets;
 use crate::signals::asked_to_end;
 
@@ -65,10 +66,7 @@ fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, 
         }
         DistractorsFrom::File(path) => {
             let name = path.display().to_string();
-            let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
-                _ => format!("cannot read `{name}`: {error}"),
-            })?;
+            let bytes = files::read(path)?;
             let (block, document) = mcptest_yaml::from_bytes::<Distractors>(&name, &bytes)?;
             (block, Some(document))
         }

@@ -9,6 +9,7 @@ use mcptest_report::{ExitCode, Redactor, Report};
 
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
+use crate::files;
 use crate::output::{self, Output};
 
 pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -67,11 +68,7 @@ pub fn read(path: &Path) -> Result<Report, String> {
     } else {
         std::fs::read_to_string(path)
     };
-    let text = text.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("cannot read `{name}`: no such file"),
-        std::io::ErrorKind::InvalidData => format!("cannot read `{name}`: not UTF-8"),
-        _ => format!("cannot read `{name}`: {error}"),
-    })?;
+    let text = text.map_err(|error| files::unreadable(path, &error))?;
     mcptest_report::read(&text).map_err(|error| match error {
         mcptest_report::ReadError::OtherVersion { .. } => format!("{name}: {error}"),
         mcptest_report::ReadError::NotAReport { .. } => {

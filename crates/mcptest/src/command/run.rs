@@ -23,7 +23,7 @@ use self::select::Planned;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output, Reporter};
-use crate::{secrets, suites};
+use crate::{panics, secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
     let job = Job::new(args, output)?;
@@ -91,10 +91,7 @@ impl<'a> Job<'a> {
         }
         let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
         let redactor = Redactor::new(declared.chain(secrets::of_environment()));
-        let filter = Filter {
-            names: args.filter.filter.clone(),
-            tags: args.filter.tag.clone(),
-        };
+        let filter = Filter::from(&args.filter);
         let planned: Vec<Planned> = suites
             .into_iter()
             .map(|suite| Planned {
@@ -119,13 +116,17 @@ impl<'a> Job<'a> {
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(&redactor),
-                on_event: progress.listener(),
+                on_event: panics::provoked(progress.listener()),
             };
             let report = run_all(&selected.planned, &settings).await;
             progress.clear();
             Ok::<_, String>(report)
         })?;
         report.shard = selected.shard_of(&report);
+        if panics::happened() {
+            // Nobody interrupted it.
+            report.exit_code = ExitCode::CouldNotRun;
+        }
         if args.report.no_timing {
             report.timing = None;
         }
@@ -171,7 +172,7 @@ fn load_all(
     for file in files {
         match suites::load_with(file, Purpose::Run, models) {
             Ok(Loaded { suite, warnings, files }) => {
-                warn(&warnings, output);
+                output.problems(&warnings);
                 inputs.extend(files);
                 suites.push(Arc::new(suite));
             }
@@ -181,7 +182,7 @@ fn load_all(
     if problems.is_empty() {
         return Some(suites);
     }
-    output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
+    output.problems(&Diagnostics(problems));
     None
 }
 
@@ -246,13 +247,6 @@ fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
         });
     }
     Ok(())
-}
-
-/// Warnings of a suite that works.
-pub fn warn(warnings: &Diagnostics, output: &Output) {
-    if !warnings.0.is_empty() {
-        output.talk(warnings.render(output.talk_style().colour).trim_end());
-    }
 }
 
 /// The lines that gates have for standard error, whatever the reporter.

@@ -11,13 +11,13 @@ use mcptest_core::tool_bench::{
     self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score, Tdqs,
 };
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_yaml::{Diagnostic, Diagnostics, Document, Severity, suggest};
+use mcptest_yaml::{Diagnostic, Diagnostics, Document, suggest};
 use serde_json::{Value, json};
 
-use super::warn;
 use crate::catalogs::{self, Source, Sources};
 use crate::cli::{Format, ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 use crate::failure::Failure;
+use crate::files;
 use crate::output::Output;
 
 pub fn tool_bench(args: &ToolBenchArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -29,11 +29,8 @@ pub fn tool_bench(args: &ToolBenchArgs, output: &Output) -> Result<ExitCode, Fai
 fn run(args: &ToolBenchRunArgs, output: &Output) -> Result<ExitCode, Failure> {
     let Sources { sources, secrets } = catalogs::named(&args.catalog, output)?;
     let redactor = Redactor::new(secrets);
-    let bench = load(args, &sources, output).map_err(|failure| match failure {
-        Failure::Words(words) => Failure::Words(redactor.text(&words)),
-        other => other,
-    })?;
-    warn(&bench.warnings, output);
+    let bench = load(args, &sources, output).map_err(|failure| failure.redacted(&redactor))?;
+    output.problems(&bench.warnings);
     let mut mutations = bench.mutations;
     let listed = mutations.len();
     if args.all_mutations {
@@ -41,7 +38,7 @@ fn run(args: &ToolBenchRunArgs, output: &Output) -> Result<ExitCode, Failure> {
     }
     let report = tool_bench::run(&bench.tools, &bench.spec.intents, &mutations, &Tdqs);
     let reached = args.min_drop.map(|least| report.reaches(least));
-    if args.json || args.format == Format::Json {
+    if args.json || args.how.format == Format::Json {
         output.result(&redactor.text(&format!("{:#}\n", machine(&report, args, reached))));
     } else {
         output.result(&redactor.text(&pretty(&report, listed, args, reached)));
@@ -63,13 +60,7 @@ struct Loaded {
 fn load(args: &ToolBenchRunArgs, sources: &[Source], output: &Output) -> Result<Loaded, Failure> {
     let path = &args.spec;
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Diagnostics::from(Diagnostic::new(Severity::Error, format!("cannot read `{name}`: {why}")))
-    })?;
+    let bytes = files::read(path)?;
     let (spec, document) = mcptest_yaml::from_bytes::<BenchSpec>(&name, &bytes)?;
     if let Some(problem) = spec.source_problem().filter(|_| sources.is_empty()) {
         return Err(Diagnostics::from(place(&document, &problem, &[])).into());
@@ -83,7 +74,7 @@ fn load(args: &ToolBenchRunArgs, sources: &[Source], output: &Output) -> Result<
         (sources, ..) => sources,
     };
     // Nothing is asked for where the spec itself has the tools.
-    let read = catalogs::read(sources, args.catalog.timeout, output)?;
+    let read = catalogs::read(sources, args.catalog.patience.timeout, output)?;
     let (tools, mut warnings) = match (&spec.catalog, read.is_empty()) {
         (Some(catalog), true) => (catalog.0.clone(), Diagnostics::default()),
         _ => read.into_iter().fold(

@@ -42,9 +42,7 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
             output.result(&format!("{:#}\n", json!({"valid": errors == 0, "diagnostics": list})));
         }
         Format::Pretty => {
-            if !problems.is_empty() {
-                output.talk(Diagnostics(problems).render(output.talk_style().colour).trim_end());
-            }
+            output.problems(&Diagnostics(problems));
             for (file, tests) in good {
                 let plural = if tests == 1 { "test" } else { "tests" };
                 output.talk(&format!("{file}: valid, {tests} {plural}"));

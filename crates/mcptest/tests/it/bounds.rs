@@ -8,7 +8,7 @@ use crate::support::{folder, run};
 const MANIFEST: &str = "mock_server: {name: s, tools: [{name: t, description: search, response: ok}, {name: u, description: fetch, response: ok}]}\n";
 
 /// A block that passes by itself on a run that calls `t`, then `u`, for each gate.
-fn block(gate: &GateInfo) -> Value {
+pub fn block(gate: &GateInfo) -> Value {
     match gate.block {
         "equal_function_sets" => json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]}),
         "tool_selection" => json!({"expected_tool": "t", "min_selection_rate": 0.5, "max_total_tokens": 100}),

@@ -2,35 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{folder, mcptest, root, run};
+use crate::support::{HttpMock, folder, root, run};
 
-/// A mock over HTTP, ended with the test.
-struct Mock(Child, String);
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn mock(manifest: &str) -> Mock {
-    let mut child = mcptest(&root())
-        .args(["mock", "--tools-from", manifest, "--http", "0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-    Mock(child, url)
+fn mock(manifest: &str) -> HttpMock {
+    HttpMock::start(&root(), manifest)
 }
 
 const BEFORE: &str = "examples/catalog-diff/before.json";
@@ -45,15 +24,15 @@ fn the_difference_is_the_same_from_every_source() {
     let suite = format!(
         "servers:\n  before: {{ command: [mcptest, mock, --tools-from, {BEFORE}], cwd: {0:?} }}\n  after: {{ url: {1:?} }}\n",
         dir.display(),
-        after.1
+        after.url
     );
     let scratch = folder(&[("s.yml", &suite)]);
     let suite = scratch.path().join("s.yml").display().to_string();
     for sides in [
-        vec![&*before.1, &*after.1],
+        vec![&*before.url, &*after.url],
         vec![BEFORE, "--", "mcptest", "mock", "--tools-from", AFTER],
         vec!["server:before", "server:after", "--suite", &suite],
-        vec![&*before.1, "server:after", "--suite", &suite, "--timeout", "20s"],
+        vec![&*before.url, "server:after", "--suite", &suite, "--timeout", "20s"],
     ] {
         let found = run(&dir, &[&["diff"], sides.as_slice()].concat());
         assert_eq!(
@@ -65,12 +44,20 @@ fn the_difference_is_the_same_from_every_source() {
     }
     let named = run(
         &dir,
-        &["diff", "server:before", &after.1, "--suite", &suite, "--format", "json"],
+        &[
+            "diff",
+            "server:before",
+            &after.url,
+            "--suite",
+            &suite,
+            "--format",
+            "json",
+        ],
     )
     .json();
     assert_eq!(
         (&named["old"], &named["new"]),
-        (&json!("server:before"), &json!(after.1))
+        (&json!("server:before"), &json!(after.url))
     );
 }
 
@@ -106,9 +93,9 @@ fn a_side_that_cannot_be_had_is_told() {
 fn doctor_and_tool_bench_take_addresses_too() {
     let dir = root();
     let files = mock("examples/servers/files.yml");
-    let from_url = run(&dir, &["doctor", "--url", &files.1, "--format", "json"]).json();
+    let from_url = run(&dir, &["doctor", "--url", &files.url, "--format", "json"]).json();
     assert_eq!(from_url["servers"][0]["startable"], true, "{from_url}");
-    let host = files.1.trim_start_matches("http://").trim_end_matches("/mcp");
+    let host = files.url.trim_start_matches("http://").trim_end_matches("/mcp");
     assert_eq!(from_url["servers"][0]["name"], host);
     let from_file = run(
         &dir,
@@ -130,7 +117,7 @@ fn doctor_and_tool_bench_take_addresses_too() {
     for spec in ["bare.yml", "own.yml"] {
         let found = run(
             scratch.path(),
-            &["tool-bench", "run", spec, "--url", &files.1, "--json"],
+            &["tool-bench", "run", spec, "--url", &files.url, "--json"],
         );
         assert_eq!(found.code, 0, "{}", found.stderr);
         assert_eq!(found.json()["tools"], 2);

@@ -90,6 +90,23 @@ fn a_sloppy_server_is_told_as_it_is() {
 }
 
 #[test]
+fn a_server_that_stays_silent_may_be_given_more_time() {
+    let note = "note: `--timeout 2m` gives a server that is only slow more time";
+    let dir = folder(&[("old.json", r#"{"tools": []}"#)]);
+    for arguments in [
+        &["doctor", "--timeout", "300ms", "--", "sleep", "600"][..],
+        &["diff", "old.json", "--timeout", "300ms", "--", "sleep", "600"],
+    ] {
+        let told = run(dir.path(), arguments);
+        assert_eq!(told.code, 2, "{}", told.stderr);
+        assert!(told.stderr.contains(note), "{}", told.stderr);
+    }
+    let told = run(dir.path(), &["doctor", "--", "sh", "-c", "exit 1"]);
+    assert_eq!(told.code, 2, "{}", told.stderr);
+    assert!(!told.stderr.contains(note), "{}", told.stderr);
+}
+
+#[test]
 fn an_end_in_the_middle_leaves_no_server() {
     let dir = folder(&[("silent.sh", "echo $$ > pid; exec sleep 60")]);
     let mut child = mcptest(dir.path())

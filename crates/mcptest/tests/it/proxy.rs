@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{folder, mcptest, ran, run};
+use crate::support::{HttpMock, folder, mcptest, ran, run};
 
 const WEB: &str = "mock_server: {name: web, tools: [{name: search, description: look it up, input_schema: {type: object}, response: found}, {name: fetch, description: get a page, input_schema: {type: object}, response: page}]}\n";
 
@@ -375,41 +375,17 @@ fn a_file_of_distractors_that_cannot_be_used_is_told_with_its_place() {
     }
 }
 
-/// A mock over HTTP, ended with the test.
-struct Http(Child, String);
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn over_http(dir: &Path) -> Http {
-    let mut child = mcptest(dir)
-        .args(["mock", "--tools-from", "web.yml", "--http", "0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-    Http(child, url)
-}
-
 #[test]
 fn a_client_on_stdio_reaches_a_server_over_http() {
     let dir = folder(&[("web.yml", WEB)]);
-    let server = over_http(dir.path());
+    let server = HttpMock::start(dir.path(), "web.yml");
     let arguments = [
         "--record",
         "t.json",
         "--server",
         "web",
         "--url",
-        &server.1,
+        &server.url,
         "--fault",
         "hang",
         "--fault-tool",
@@ -438,12 +414,12 @@ fn a_client_on_stdio_reaches_a_server_over_http() {
 #[test]
 fn the_stateless_revision_over_http_has_the_headers_that_it_needs() {
     let dir = folder(&[("web.yml", WEB)]);
-    let server = over_http(dir.path());
+    let server = HttpMock::start(dir.path(), "web.yml");
     let arguments = [
         "--record",
         "t.json",
         "--url",
-        &server.1,
+        &server.url,
         "--distractors",
         "2",
         "--seed",
@@ -478,8 +454,8 @@ fn the_stateless_revision_over_http_has_the_headers_that_it_needs() {
 #[test]
 fn a_server_over_http_that_goes_away_leaves_no_client_waiting() {
     let dir = folder(&[("web.yml", WEB)]);
-    let server = over_http(dir.path());
-    let mut session = Session::start(dir.path(), &["--record", "t.json", "--url", &server.1]);
+    let server = HttpMock::start(dir.path(), "web.yml");
+    let mut session = Session::start(dir.path(), &["--record", "t.json", "--url", &server.url]);
     session.open();
     drop(server);
     let answer = session.ask(&call(2, "search"));

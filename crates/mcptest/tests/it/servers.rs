@@ -53,7 +53,7 @@ fn left_over(mark: &str) -> Vec<String> {
 }
 
 /// A process that was just killed may need a moment to be gone.
-fn assert_none_left(mark: &str) {
+pub fn assert_none_left(mark: &str) {
     let began = Instant::now();
     while !left_over(mark).is_empty() {
         assert!(

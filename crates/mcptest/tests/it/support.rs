@@ -1,5 +1,6 @@
 //! Running the program.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -79,4 +80,34 @@ pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// A mock server over HTTP, ended with the test.
+pub struct HttpMock {
+    child: std::process::Child,
+    pub url: String,
+}
+
+impl HttpMock {
+    /// Serves a manifest or a captured catalog.
+    pub fn start(dir: &Path, manifest: &str) -> Self {
+        let mut child = mcptest(dir)
+            .args(["mock", "--tools-from", manifest, "--http", "0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for HttpMock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

@@ -1,9 +1,9 @@
 //! The servers that are compared, ours first, and starting them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use super::KIB_PER_MIB;
 use crate::e2e::parts;
@@ -71,7 +71,7 @@ impl Peers {
         }
         Ok(Self {
             program: workspace::build(Profile::Release)?,
-            rust: build_rust(&target.join("bench/peers"))?,
+            rust: workspace::build_apart("xtask/peers", &target.join("bench/peers"))?,
             python: parts::venv(&target.join("e2e/fastmcp"), &parts::FASTMCP)?.join("python"),
             node,
             sources,
@@ -103,19 +103,6 @@ impl Peers {
             Peer::new(AXUM, [self.rust.join("peer-axum")]),
         ]
     }
-}
-
-/// Builds the peers in Rust, which are no part of our workspace, and says where they are.
-fn build_rust(target: &Path) -> Result<PathBuf> {
-    let status = workspace::cargo()
-        .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
-        .arg(workspace::root().join("xtask/peers/Cargo.toml"))
-        .arg("--target-dir")
-        .arg(target)
-        .status()
-        .context("cannot run cargo build")?;
-    ensure!(status.success(), "the peers in Rust do not build");
-    Ok(target.join("release"))
 }
 
 /// A running server, ended when it is no longer needed.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::eval::{GateOutcome, testing};
+use crate::trace::Trace;
 use crate::verdict::Verdict;
 
 mod planted;

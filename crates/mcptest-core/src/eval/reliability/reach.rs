@@ -1,7 +1,7 @@
 //! What the figures can still become.
 
 use super::{Reliability, decay_entry, pass_at_k_unbiased, pass_hat_k_unbiased, percent, variance_amplification};
-use crate::eval::outlook::{Imagined, Reach};
+use crate::eval::outlook::{Imagined, Reach, Reaches};
 
 /// A row of outcomes, as far as the figures need it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ fn triangle(n: u64) -> u64 {
 impl Reliability {
     /// The figures that a pass only raises and a failure only lowers: between all outstanding runs failing and all passing. Fewer of them lie
     /// in between.
-    pub(super) fn monotone_reach(&self, tally: Tally, remaining: u64) -> Vec<(&'static str, Reach)> {
+    pub(super) fn monotone_reach(&self, tally: Tally, remaining: u64) -> Reaches {
         let end = |good| tally.after(Imagined { runs: remaining, good });
         let (worst, best) = (end(false), end(true));
         let any = |tally: Tally| if tally.passes > 0 { 100 } else { 0 };

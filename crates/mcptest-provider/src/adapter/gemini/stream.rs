@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::stream::{self, Events, MOST_ITEMS};
-use super::super::{Assembler, Failure, failure};
+use super::super::{Assembler, Failure};
 
 /// The answer as far as it has come.
 #[derive(Debug, Default)]
@@ -68,14 +68,8 @@ impl Assembler for Parts {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        let chunk = self.events.read(data)?;
-        if let Some(failure) = failure::inside(&chunk) {
-            return Err(failure);
-        }
-        let Some(fields) = chunk.as_object() else {
-            return Err(Failure::malformed(format!("a chunk that is no object: {chunk}")));
-        };
-        for (key, value) in fields
+        let chunk = self.events.chunk(data)?;
+        for (key, value) in chunk
             .iter()
             .filter(|(key, value)| *key != "candidates" && !value.is_null())
         {

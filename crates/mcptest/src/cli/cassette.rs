@@ -1,16 +1,10 @@
-//! What people type about cassettes.
+//! The command line of `cassette`, and of recording in `run`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mcptest_report::Redactor;
-use mcptest_runner::{CassetteMode, CassetteSettings};
-use mcptest_suite::suite::{Replay, Server};
-use serde_json::Value;
 
-use crate::catalogs;
-use crate::cli::Format;
+use super::FormatArgs;
 
 /// What `run` records and replays.
 #[derive(Debug, Args)]
@@ -39,55 +33,6 @@ pub enum WhatToReplay {
     Both,
 }
 
-impl RecordingArgs {
-    /// What the runner needs to know.
-    pub fn settings(&self, redactor: &Redactor) -> CassetteSettings {
-        let mode = if self.record {
-            CassetteMode::Record
-        } else if self.live {
-            CassetteMode::Live
-        } else if self.replay_only {
-            CassetteMode::ReplayOnly
-        } else {
-            CassetteMode::Auto
-        };
-        CassetteSettings {
-            mode,
-            folder: self.cassettes.clone(),
-            replay: self.replay.map(|what| match what {
-                WhatToReplay::Model => Replay::Model,
-                WhatToReplay::Tools => Replay::Tools,
-                WhatToReplay::Both => Replay::Both,
-            }),
-            ..settings(self.cassettes.as_deref(), redactor)
-        }
-    }
-}
-
-/// Settings that only look.
-pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings {
-    CassetteSettings {
-        mode: CassetteMode::Auto,
-        folder: folder.map(Path::to_owned),
-        replay: None,
-        redactor: Arc::new(redactor.clone()),
-        listing: Arc::new(listing),
-    }
-}
-
-/// The tools of our own mock server are in its manifest: it need not be started to know them.
-fn listing(server: &Server) -> Option<Vec<Value>> {
-    let [program, command, flag, file] = server.argv.as_slice() else {
-        return None;
-    };
-    if program != "mcptest" || command != "mock" || flag != "--tools-from" {
-        return None;
-    }
-    let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
-    let tools = catalog.tools.iter();
-    Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A cassette holds all runs of one agent test with one model. `mcptest run --record` makes them.
@@ -112,7 +57,7 @@ pub enum CassetteCommand {
     /// Remove cassettes that no test of a suite uses.
     Prune(PruneArgs),
     /// Put the runs of two cassettes of the same test into one.
-    Merge(MergeArgs),
+    Merge(CassetteMergeArgs),
     /// Tell what is different in the second of two cassettes. The exit code is 1 if anything is.
     Diff(CassetteDiffArgs),
 }
@@ -138,9 +83,8 @@ pub struct VerifyArgs {
     /// Where the suite's cassettes are, if not where the suite says.
     #[arg(long, value_name = "DIR", requires = "suite")]
     pub cassettes: Option<PathBuf>,
-    /// How to tell.
-    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
-    pub format: Format,
+    #[command(flatten)]
+    pub how: FormatArgs,
 }
 
 #[derive(Debug, Args)]
@@ -157,7 +101,7 @@ pub struct PruneArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct MergeArgs {
+pub struct CassetteMergeArgs {
     /// The cassette whose runs come first.
     #[arg(value_name = "A")]
     pub first: PathBuf,
@@ -177,7 +121,6 @@ pub struct CassetteDiffArgs {
     /// The second cassette.
     #[arg(value_name = "B")]
     pub second: PathBuf,
-    /// How to tell.
-    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
-    pub format: Format,
+    #[command(flatten)]
+    pub how: FormatArgs,
 }

@@ -1,0 +1,118 @@
+//! Resources, and families of them.
+
+use mcptest_core::protocol::base64::is_base64;
+use serde_json::{Map, Value};
+
+use super::served::{Resource, ResourceTemplate};
+use super::{Compiler, put};
+use crate::manifest::{ResourceSpec, ResourceTemplateSpec};
+use crate::template::{Builder, Mode};
+
+/// An entry of a list: the address, then the name (the address if there is none), title, description and media type.
+fn entry(key: &str, address: &str, described: [&Option<String>; 4]) -> Value {
+    let [name, title, description, mime_type] = described;
+    let mut wire = Map::new();
+    wire.insert(key.to_owned(), address.into());
+    wire.insert("name".to_owned(), name.as_deref().unwrap_or(address).into());
+    put(&mut wire, "title", title.as_ref());
+    put(&mut wire, "description", description.as_ref());
+    put(&mut wire, "mimeType", mime_type.as_ref());
+    wire.into()
+}
+
+impl Compiler {
+    pub(super) fn resource(&mut self, spec: &ResourceSpec, at: &str) -> Resource {
+        let mut contents = Map::new();
+        contents.insert("uri".to_owned(), spec.uri.clone().into());
+        put(&mut contents, "mimeType", spec.mime_type.as_ref());
+        put(&mut contents, "text", spec.text.as_ref());
+        put(&mut contents, "blob", spec.blob.as_ref());
+        match (&spec.text, &spec.blob) {
+            (Some(_), None) => {}
+            (None, Some(blob)) if is_base64(blob) => {}
+            (None, Some(_)) => self.problem(format!("{at}/blob"), "not base64: for plain text use `text`"),
+            (None, None) => self.problem(at, "a resource needs `text`, or `blob` in base64"),
+            (Some(_), Some(_)) => {
+                self.problem(format!("{at}/blob"), "a resource has either `text` or `blob`, not both")
+            }
+        }
+        Resource {
+            uri: spec.uri.clone(),
+            wire: entry(
+                "uri",
+                &spec.uri,
+                [&spec.name, &spec.title, &spec.description, &spec.mime_type],
+            ),
+            contents: contents.into(),
+        }
+    }
+
+    pub(super) fn resource_template(&mut self, spec: &ResourceTemplateSpec, at: &str) -> ResourceTemplate {
+        let (texts, names) = self.pattern(&spec.uri_template, &format!("{at}/uri_template"));
+        for name in spec.complete.keys().filter(|name| !names.contains(name)) {
+            self.problem(format!("{at}/complete"), format!("the pattern has no `{{{name}}}`"));
+        }
+        let mut builder = Builder::default();
+        if let Some(kind) = &spec.mime_type {
+            builder.raw(br#","mimeType":"#);
+            builder.plain(&kind.clone().into());
+        }
+        match (&spec.text, &spec.blob) {
+            (Some(text), None) => {
+                builder.raw(br#","text":"#);
+                builder.value(&text.clone().into(), Mode::Text, &format!("{at}/text"));
+            }
+            (None, Some(blob)) => {
+                if !is_base64(blob) {
+                    self.problem(format!("{at}/blob"), "not base64: for plain text use `text`");
+                }
+                builder.raw(br#","blob":"#);
+                builder.plain(&blob.clone().into());
+            }
+            _ => self.problem(at, "a resource template needs either `text`, or `blob` in base64"),
+        }
+        ResourceTemplate {
+            texts,
+            names,
+            pattern: spec.uri_template.clone(),
+            wire: entry(
+                "uriTemplate",
+                &spec.uri_template,
+                [&spec.name, &spec.title, &spec.description, &spec.mime_type],
+            ),
+            contents: self.finish(builder),
+            complete: spec.complete.clone(),
+        }
+    }
+
+    /// The texts of a pattern and the names between them: one more text than names.
+    fn pattern(&mut self, pattern: &str, place: &str) -> (Vec<String>, Vec<String>) {
+        let mut texts = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        let mut rest = pattern;
+        while let Some((text, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                self.problem(place, "a `{` is never closed");
+                break;
+            };
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if name.is_empty() || !name.bytes().all(plain) {
+                self.problem(place, "between `{` and `}` stands a name of letters, digits and `_`");
+            }
+            if !names.is_empty() && text.is_empty() {
+                self.problem(place, "two parts that vary need a text between them");
+            }
+            if names.iter().any(|other| other == name) {
+                self.problem(place, format!("`{{{name}}}` is there twice"));
+            }
+            texts.push(text.to_owned());
+            names.push(name.to_owned());
+            rest = after;
+        }
+        texts.push(rest.to_owned());
+        if names.is_empty() {
+            self.problem(place, "nothing varies in it: declare it under `resources`");
+        }
+        (texts, names)
+    }
+}

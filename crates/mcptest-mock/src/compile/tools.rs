@@ -1,0 +1,207 @@
+//! Tools and their answers.
+
+use serde_json::{Map, Value, json};
+
+use super::served::{Answer, Before, Case, Response, Tool};
+use super::{Compiler, put};
+use crate::manifest::{BeforeSpec, ResponseSpec, ToolSpec};
+use crate::template::{Builder, Mode, Template};
+
+/// The answer of a tool without one: its name and the arguments.
+pub(super) fn echo(name: &str) -> Case {
+    let mut builder = Builder::default();
+    builder.raw(br#""content":[{"type":"text","text":"#);
+    let mut text = Vec::new();
+    crate::jsonrpc::write_json(&mut text, &format!("{name} "));
+    // Without the closing quote: the arguments come before it.
+    text.pop();
+    builder.raw(&text);
+    builder.all_arguments_as_text();
+    builder.raw(br#""}]"#);
+    Case {
+        when: None,
+        responses: vec![Response {
+            before: Vec::new(),
+            answer: Answer::Result(builder.finish().0),
+        }],
+    }
+}
+
+impl Compiler {
+    pub(super) fn tool(&mut self, spec: &ToolSpec, at: &str) -> Tool {
+        let input_schema = match &spec.input_schema {
+            Some(schema) => Value::Object(schema.clone()),
+            None => json!({"type": "object"}),
+        };
+        self.schema(&input_schema, &format!("{at}/input_schema"));
+        let mut wire = Map::new();
+        wire.insert("name".to_owned(), spec.name.clone().into());
+        put(&mut wire, "title", spec.title.as_ref());
+        put(&mut wire, "description", spec.description.as_ref());
+        wire.insert("inputSchema".to_owned(), input_schema.clone());
+        if let Some(schema) = &spec.output_schema {
+            let schema = Value::Object(schema.clone());
+            self.schema(&schema, &format!("{at}/output_schema"));
+            wire.insert("outputSchema".to_owned(), schema);
+        }
+        put(&mut wire, "annotations", spec.annotations.as_ref());
+        let cases = self.cases(spec, at);
+        Tool {
+            wire: wire.into(),
+            name: Some(spec.name.clone()),
+            input_schema: Some(input_schema),
+            cases,
+            ask: self.ask(&spec.ask, at),
+            fault: self.fault(spec.fault.as_deref(), at),
+        }
+    }
+
+    /// Answers under the same `when` belong together; those without one come last.
+    fn cases(&mut self, spec: &ToolSpec, at: &str) -> Vec<Case> {
+        let mut cases: Vec<Case> = Vec::new();
+        let mut otherwise = Vec::new();
+        for (index, response) in spec.responses.iter().enumerate() {
+            let compiled = self.response(response, &format!("{at}/responses/{index}"));
+            match &response.when {
+                None => otherwise.push(compiled),
+                Some(when) => match cases.iter_mut().find(|case| case.when.as_ref() == Some(when)) {
+                    Some(case) => case.responses.push(compiled),
+                    None => cases.push(Case {
+                        when: Some(when.clone()),
+                        responses: vec![compiled],
+                    }),
+                },
+            }
+        }
+        if let Some(response) = &spec.response {
+            let place = format!("{at}/response");
+            if response.when.is_some() {
+                self.problem(format!("{place}/when"), "`when` belongs into the list `responses`");
+            }
+            if !otherwise.is_empty() {
+                self.problem(
+                    &place,
+                    "`responses` already says what to answer: give every entry there a `when`, or leave `response` out",
+                );
+            }
+            otherwise.push(self.response(response, &place));
+        }
+        cases.push(if otherwise.is_empty() {
+            echo(&spec.name)
+        } else {
+            Case {
+                when: None,
+                responses: otherwise,
+            }
+        });
+        cases
+    }
+
+    fn response(&mut self, spec: &ResponseSpec, at: &str) -> Response {
+        let before = spec.before.iter().enumerate();
+        let before = before
+            .filter_map(|(index, before)| self.before(before, &format!("{at}/before/{index}")))
+            .collect();
+        let answer = match &spec.rpc_error {
+            Some(error) => {
+                if spec.content.is_some() || spec.structured_content.is_some() || spec.is_error {
+                    self.problem(at, "either an `rpc_error` or a result, not both");
+                }
+                let mut builder = Builder::default();
+                let place = format!("{at}/rpc_error");
+                builder.raw(br#"{"message":"#);
+                let message = Value::String(error.message.clone());
+                builder.value(&message, Mode::Text, &format!("{place}/message"));
+                if let Some(data) = &error.data {
+                    builder.raw(br#","data":"#);
+                    builder.value(data, Mode::Typed, &format!("{place}/data"));
+                }
+                builder.raw(b"}");
+                Answer::Error(error.code, self.finish(builder))
+            }
+            None => Answer::Result(self.result(spec, at)),
+        };
+        Response { before, answer }
+    }
+
+    fn before(&mut self, spec: &BeforeSpec, at: &str) -> Option<Before> {
+        let stray = [
+            (spec.progress.is_none() && spec.total.is_some(), "total", "progress"),
+            (spec.progress.is_none() && spec.message.is_some(), "message", "progress"),
+            (spec.log.is_none() && spec.level.is_some(), "level", "log"),
+            (spec.log.is_none() && spec.logger.is_some(), "logger", "log"),
+        ];
+        for (_, key, owner) in stray.into_iter().filter(|(stray, ..)| *stray) {
+            self.problem(format!("{at}/{key}"), format!("`{key}` needs `{owner}` beside it"));
+        }
+        let mut builder = Builder::default();
+        match (&spec.progress, &spec.log, spec.wait_ms) {
+            (None, None, Some(ms)) => Some(Before::Wait(ms)),
+            (Some(progress), None, None) => {
+                builder.raw(br#","progress":"#);
+                builder.plain(&Value::Number(progress.clone()));
+                if let Some(total) = &spec.total {
+                    builder.raw(br#","total":"#);
+                    builder.plain(&Value::Number(total.clone()));
+                }
+                if let Some(message) = &spec.message {
+                    builder.raw(br#","message":"#);
+                    builder.value(&message.clone().into(), Mode::Text, &format!("{at}/message"));
+                }
+                Some(Before::Progress(self.finish(builder)))
+            }
+            (None, Some(data), None) => {
+                let level = spec.level.unwrap_or_default();
+                builder.raw(br#""level":"#);
+                builder.plain(&level.as_str().into());
+                if let Some(logger) = &spec.logger {
+                    builder.raw(br#","logger":"#);
+                    builder.plain(&logger.clone().into());
+                }
+                builder.raw(br#","data":"#);
+                builder.value(data, Mode::Typed, &format!("{at}/log"));
+                Some(Before::Log(level, self.finish(builder)))
+            }
+            _ => {
+                self.problem(at, "give it exactly one of `progress`, `log` and `wait_ms`");
+                None
+            }
+        }
+    }
+
+    fn result(&mut self, spec: &ResponseSpec, at: &str) -> Template {
+        let mut builder = Builder::default();
+        builder.raw(br#""content":["#);
+        match (&spec.content, &spec.structured_content) {
+            (Some(blocks), _) => {
+                for (index, block) in blocks.iter().enumerate() {
+                    if index > 0 {
+                        builder.raw(b",");
+                    }
+                    self.block(&mut builder, block, &format!("{at}/content/{index}"));
+                }
+            }
+            (None, Some(structured)) => {
+                // Errors in it are told once, below.
+                if let Ok(structured) = Template::compile(structured) {
+                    builder.raw(br#"{"type":"text","text":"#);
+                    builder.quoted(structured);
+                    builder.raw(b"}");
+                }
+            }
+            (None, None) => self.problem(
+                at,
+                "an empty response: give it `content`, `structured_content` or `rpc_error`",
+            ),
+        }
+        builder.raw(b"]");
+        if let Some(structured) = &spec.structured_content {
+            builder.raw(br#","structuredContent":"#);
+            builder.value(structured, Mode::Typed, &format!("{at}/structured_content"));
+        }
+        if spec.is_error {
+            builder.raw(br#","isError":true"#);
+        }
+        self.finish(builder)
+    }
+}

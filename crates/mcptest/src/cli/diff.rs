@@ -1,0 +1,52 @@
+//! The command line of `diff`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::shared::http_header;
+use super::{HttpHeader, ServerTimeoutArgs};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each side is a file (a captured `tools/list` answer as JSON, or a mock manifest), an http:// or https:// address, or
+`server:NAME` of the suite that --suite names; in place of NEW, a command after `--` is started. Callers write arguments and
+read results: an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if
+anything breaks callers, with 2 if a side cannot be had.
+
+Examples:
+  mcptest diff released.json current.json
+  mcptest diff released.json -- npx -y my-server
+  mcptest diff https://example.com/mcp http://127.0.0.1:3000/mcp --header 'Authorization: Bearer …'
+  mcptest diff released.json server:weather --suite mcptest.yml
+  mcptest diff released.json current.json --format markdown    for a pull request
+  mcptest diff released.json current.json --format json")]
+pub struct DiffArgs {
+    /// The catalog before: a file, an address, or `server:NAME`.
+    #[arg(value_name = "OLD")]
+    pub old: String,
+    /// The catalog after: a file, an address, or `server:NAME`.
+    #[arg(value_name = "NEW", required_unless_present = "command", conflicts_with = "command")]
+    pub new: Option<String>,
+    /// The suite whose servers `server:NAME` means.
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+    /// A header for every address. Its value is shown nowhere. May be given several times.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
+    pub header: Vec<HttpHeader>,
+    #[command(flatten)]
+    pub patience: ServerTimeoutArgs,
+    /// The server whose catalog is NEW, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// How to tell.
+    #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
+    pub format: DiffFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Pretty,
+    Json,
+    Markdown,
+}

@@ -1,0 +1,58 @@
+//! The command line of `doctor`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::CatalogArgs;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A token is one of cl100k_base: of a tool's name, its description, and its input schema as compact JSON.
+
+Exits with 1 if something is critical: a capability that is advertised and not answered, a name twice on one server, a
+critical finding of the lint; with --deny warning also for warnings. Exits with 2 if a server does not start.
+
+Examples:
+  mcptest doctor -- npx -y @modelcontextprotocol/server-everything
+  mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
+  mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
+  mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
+  mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
+  mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes, show them as a diff")]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub catalog: CatalogArgs,
+    /// The context window that shares are of, in tokens.
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub context_window: u64,
+    /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see `mcptest explain`).
+    #[arg(long)]
+    pub lint_descriptions: bool,
+    /// What else fails besides what is critical.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub deny: Option<Deny>,
+    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub waivers: Option<PathBuf>,
+    /// Write the catalog with all safe fixes to a file, and show them as a diff. Takes one catalog.
+    #[arg(long, value_name = "FILE")]
+    pub fix: Option<PathBuf>,
+    /// How to tell. `sarif` and `github` show the findings of the lint and nothing else.
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Pretty, value_name = "FORMAT")]
+    pub format: DoctorFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    Warning,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    Pretty,
+    Json,
+    Sarif,
+    Github,
+    Markdown,
+}

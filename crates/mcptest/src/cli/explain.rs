@@ -1,0 +1,18 @@
+//! The command line of `explain`.
+
+use clap::Args;
+
+use super::FormatArgs;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest explain              all rules, a line each
+  mcptest explain DESC-009")]
+pub struct ExplainArgs {
+    /// The rule's id.
+    #[arg(value_name = "RULE")]
+    pub rule: Option<String>,
+    #[command(flatten)]
+    pub how: FormatArgs,
+}

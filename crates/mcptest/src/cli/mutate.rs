@@ -1,0 +1,39 @@
+//! The command line of `mutate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{FilterArgs, FormatArgs};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each mutation is one thing an agent could do wrong: leave out a call, make it twice, in another order, with another
+argument, to another tool; have it fail; claim what it did not do; use twice the tokens. It is applied to all runs of
+a test alike. A mutant that no assertion notices survives, and shows what the suite does not check.
+
+Examples:
+  mcptest run suite.yml --traces traces.jsonl && mcptest mutate suite.yml --trace traces.jsonl
+  mcptest mutate suite.yml --trace traces.jsonl --min-score 80     fail below 80 %
+  mcptest mutate suite.yml --trace traces.jsonl --format json")]
+pub struct MutateArgs {
+    /// The suite whose gates are tried.
+    #[arg(value_name = "SUITE")]
+    pub suite: PathBuf,
+    /// Files with recorded traces that pass.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    pub trace: Vec<PathBuf>,
+    /// All traces belong to this test.
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
+    /// Exit with 1 if a test kills fewer than this percent of its mutants.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub min_score: Option<u64>,
+    /// Show the mutants that were killed too.
+    #[arg(long)]
+    pub killed: bool,
+    #[command(flatten)]
+    pub how: FormatArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}

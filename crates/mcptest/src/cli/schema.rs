@@ -1,0 +1,31 @@
+//! The command line of `schema`.
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest schema > mcptest.schema.json
+  # first line of a suite, for editors that use yaml-language-server:
+  # yaml-language-server: $schema=./mcptest.schema.json")]
+pub struct SchemaArgs {
+    /// Of what.
+    #[arg(value_enum, default_value_t = SchemaOf::Suite, value_name = "WHAT")]
+    pub of: SchemaOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// Suite files.
+    Suite,
+    /// Manifests of `mcptest mock`.
+    Mock,
+    /// The JSON report.
+    Report,
+    /// What `mcptest report --compare` gives as JSON.
+    Comparison,
+    /// Specs of `mcptest tool-bench`.
+    ToolBench,
+    /// A recorded trace.
+    Trace,
+}

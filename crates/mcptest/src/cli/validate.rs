@@ -1,0 +1,31 @@
+//! The command line of `validate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Format;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest validate suite.yml
+  mcptest validate suites/*.yml --format json
+  mcptest validate gates.yml --for score")]
+pub struct ValidateArgs {
+    /// Suite files or folders.
+    #[arg(value_name = "SUITE", required = true)]
+    pub suites: Vec<PathBuf>,
+    /// What the suites are for: a suite that only scores traces needs no servers, models and prompts.
+    #[arg(long = "for", value_enum, default_value_t = Purpose::Run, value_name = "PURPOSE")]
+    pub purpose: Purpose,
+    /// How to tell what is wrong.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Purpose {
+    Run,
+    Score,
+}

@@ -1,0 +1,61 @@
+//! What the flags about cassettes mean for the runner.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcptest_report::Redactor;
+use mcptest_runner::{CassetteMode, CassetteSettings};
+use mcptest_suite::suite::{Replay, Server};
+use serde_json::Value;
+
+use crate::catalogs;
+use crate::cli::{RecordingArgs, WhatToReplay};
+
+impl RecordingArgs {
+    /// What the runner needs to know.
+    pub fn settings(&self, redactor: &Redactor) -> CassetteSettings {
+        let mode = if self.record {
+            CassetteMode::Record
+        } else if self.live {
+            CassetteMode::Live
+        } else if self.replay_only {
+            CassetteMode::ReplayOnly
+        } else {
+            CassetteMode::Auto
+        };
+        CassetteSettings {
+            mode,
+            folder: self.cassettes.clone(),
+            replay: self.replay.map(|what| match what {
+                WhatToReplay::Model => Replay::Model,
+                WhatToReplay::Tools => Replay::Tools,
+                WhatToReplay::Both => Replay::Both,
+            }),
+            ..settings(self.cassettes.as_deref(), redactor)
+        }
+    }
+}
+
+/// Settings that only look.
+pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings {
+    CassetteSettings {
+        mode: CassetteMode::Auto,
+        folder: folder.map(Path::to_owned),
+        replay: None,
+        redactor: Arc::new(redactor.clone()),
+        listing: Arc::new(listing),
+    }
+}
+
+/// The tools of our own mock server are in its manifest: it need not be started to know them.
+fn listing(server: &Server) -> Option<Vec<Value>> {
+    let [program, command, flag, file] = server.argv.as_slice() else {
+        return None;
+    };
+    if program != "mcptest" || command != "mock" || flag != "--tools-from" {
+        return None;
+    }
+    let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
+    let tools = catalog.tools.iter();
+    Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
+}

@@ -1,0 +1,191 @@
+//! Clients that we did not write, on the official SDKs for Python and TypeScript: against our mock server, and through our proxy to servers that we did not write either.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::lab::{Lab, expect, report};
+use super::serving::{self, Serving};
+use super::{Checks, inspector};
+use crate::workspace;
+
+pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
+    for sdk in Sdk::ALL {
+        let name = sdk.name();
+        checks.check(&format!("{name}: our mock over stdio and HTTP"), || mock(lab, sdk));
+        checks.check(
+            &format!("{name}: through the proxy to server-everything, stdio and HTTP"),
+            || {
+                let (command, serving) = serving::everything(lab)?;
+                let calls = json!([
+                    ["echo", {"message": "täst 🙂"}],
+                    ["get-sum", {"a": 2, "b": 40}],
+                    ["get-sum", {"a": "two"}],
+                ]);
+                proxied(lab, sdk, &command, serving, &calls)
+            },
+        );
+        checks.check(&format!("{name}: through the proxy to FastMCP, stdio and HTTP"), || {
+            let (command, serving) = serving::fastmcp(lab)?;
+            let calls = json!([
+                ["find_book", {"title": "Emma"}],
+                ["find_book", {"title": "Ulysses"}],
+                ["speak_revision", {}],
+                ["close_library", {"hour": 8}],
+            ]);
+            proxied(lab, sdk, &command, serving, &calls)
+        });
+    }
+}
+
+/// An SDK, and how it opens a session.
+#[derive(Clone, Copy, PartialEq)]
+enum Sdk {
+    Python,
+    PythonLegacy,
+    TypeScript,
+    /// The first line of the SDK, which knows no other way.
+    TypeScriptLegacy,
+}
+
+impl Sdk {
+    const ALL: [Self; 4] = [
+        Self::Python,
+        Self::PythonLegacy,
+        Self::TypeScript,
+        Self::TypeScriptLegacy,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Python => "Python SDK",
+            Self::PythonLegacy => "Python SDK with initialize",
+            Self::TypeScript => "TypeScript SDK 2",
+            Self::TypeScriptLegacy => "TypeScript SDK 1",
+        }
+    }
+
+    fn era(self) -> &'static str {
+        match self {
+            Self::Python | Self::TypeScript => "auto",
+            Self::PythonLegacy | Self::TypeScriptLegacy => "legacy",
+        }
+    }
+
+    fn command(self, lab: &Lab) -> Result<Command> {
+        let script = |name: &str| workspace::root().join("xtask/src/e2e").join(name);
+        match self {
+            Self::Python | Self::PythonLegacy => {
+                let mut command = Command::new(lab.parts.mcp_python()?);
+                command.arg(script("sdk_client.py"));
+                Ok(command)
+            }
+            Self::TypeScript | Self::TypeScriptLegacy => {
+                // A script finds the packages that are beside it.
+                let here = lab.parts.typescript_folder()?.join("sdk_client.mjs");
+                std::fs::copy(script("sdk_client.mjs"), &here).context("cannot copy the script")?;
+                let mut command = Command::new("node");
+                command.arg(here);
+                Ok(command)
+            }
+        }
+    }
+
+    /// What the SDK sees of a server: an address, or a command with its arguments.
+    fn session(self, lab: &Lab, server: &Value, calls: &Value) -> Result<Value> {
+        let plan = json!({"server": server, "calls": calls});
+        let mut command = self.command(lab)?;
+        let finished = lab.finish(command.args([self.era(), &plan.to_string()]))?;
+        finished.expect_code(0)?;
+        report(&finished)
+    }
+}
+
+fn mock(lab: &Lab, sdk: Sdk) -> Result<()> {
+    let manifest = inspector::in_folder(lab, inspector::WEATHER)?;
+    let calls = json!([["get_weather", {"city": "Oslo"}], ["get_weather", {"town": "Oslo"}], ["no_such_tool", {}]]);
+    let command = json!([lab.program, "mock", "--tools-from", manifest]);
+    let over_stdio = sdk.session(lab, &command, &calls)?;
+    expect(&over_stdio, "/answers/0/text/0", "It is 22 degrees and sunny in Oslo.")?;
+    expect(&over_stdio, "/answers/0/isError", false)?;
+    expect(&over_stdio, "/answers/1/isError", true)?;
+    expect(&over_stdio, "/answers/2/error", -32602)?;
+    expect(&over_stdio, "/tools/0/inputSchema/required", json!(["city"]))?;
+    let wanted = match sdk {
+        Sdk::Python | Sdk::TypeScript => json!("2026-07-28"),
+        Sdk::PythonLegacy => json!("2025-11-25"),
+        // It does not tell.
+        Sdk::TypeScriptLegacy => Value::Null,
+    };
+    expect(&over_stdio, "/revision", wanted)?;
+    let serving = serving::mock(lab, inspector::WEATHER)?;
+    let over_http = sdk.session(lab, &json!(serving.ready()?.url), &calls)?;
+    same(&over_stdio, &over_http)
+}
+
+/// Through the proxy everything is as without it, and the trace has every call.
+fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Value) -> Result<()> {
+    let serving = serving.ready()?;
+    let ways = [
+        (json!(command), [&["--".to_owned()], command].concat()),
+        (json!(serving.url), vec!["--url".to_owned(), serving.url.clone()]),
+    ];
+    for (direct, behind) in ways {
+        let wanted = sdk.session(lab, &direct, calls)?;
+        let trace = trace_file(lab)?;
+        let mut proxy = vec![lab.program.to_string_lossy().into_owned(), "proxy".to_owned()];
+        proxy.extend(["--server", "real", "--record"].map(str::to_owned));
+        proxy.push(trace.to_string_lossy().into_owned());
+        proxy.extend(behind);
+        let seen = sdk.session(lab, &json!(proxy), calls)?;
+        same(&wanted, &seen)?;
+        let text = std::fs::read_to_string(&trace).context("there is no trace")?;
+        let trace: Value = serde_json::from_str(&text).context("the trace is no JSON")?;
+        let pairs = |pair: &Value| json!([pair["name"], pair["args"]]);
+        let recorded: Vec<Value> = list(&trace["tool_calls"]).iter().map(pairs).collect();
+        ensure!(json!(recorded) == *calls, "the trace has the calls {recorded:?}");
+        let failed = |result: &Value| result["is_error"] == true;
+        let failures: Vec<bool> = list(&trace["tool_results"]).iter().map(failed).collect();
+        let answers: Vec<bool> = list(&wanted["answers"])
+            .iter()
+            .map(|answer| answer["isError"] != false)
+            .collect();
+        ensure!(
+            failures == answers,
+            "the trace has the results {}",
+            trace["tool_results"]
+        );
+        ensure!(
+            list(&trace["catalog"]).len() == list(&wanted["tools"]).len(),
+            "the trace has the catalog {}",
+            trace["catalog"]
+        );
+    }
+    Ok(())
+}
+
+/// A place for a trace, with nothing there.
+fn trace_file(lab: &Lab) -> Result<PathBuf> {
+    let trace = lab.scratch("sdk-clients")?.join("trace.json");
+    if trace.exists() {
+        std::fs::remove_file(&trace)?;
+    }
+    Ok(trace)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn same(one: &Value, other: &Value) -> Result<()> {
+    // The first line of the TypeScript SDK tells the revision over HTTP only.
+    for part in ["/tools", "/answers"] {
+        ensure!(
+            one.pointer(part) == other.pointer(part),
+            "{part} of the session is not the same\n{one}\n{other}"
+        );
+    }
+    Ok(())
+}
