@@ -1,6 +1,5 @@
 //! The shapes of suite files as Rust source: a table in the program costs nothing to start with, where reading the schema costs most of a millisecond.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use mcptest_yaml::fits::{Additional, Literal, Plain, Property, Shape, Shapes};
@@ -66,7 +65,7 @@ fn of_plain(plain: &Plain) -> String {
     field(
         plain.required != free.required,
         "required",
-        list(&plain.required, of_text),
+        list(&plain.required, |name| of_text(name)),
     );
     field(plain.keys != free.keys, "keys", format!("{:?}", plain.keys));
     field(plain.items != free.items, "items", format!("{:?}", plain.items));
