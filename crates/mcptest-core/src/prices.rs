@@ -211,49 +211,51 @@ fn units(number: &Number) -> Option<u128> {
     (units <= u128::from(MOST) * 10_u128.pow(DECIMALS as u32)).then_some(units)
 }
 
-/// The known prices.
+/// The known prices: the snapshot, and a suite's own over it.
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
+    own: BTreeMap<String, Price>,
+}
+
+/// What comes with the program. It is read when the first price is asked for: most suites ask for none.
+struct Snapshot {
     date: String,
     models: BTreeMap<String, Price>,
 }
 
 #[derive(Deserialize)]
-struct Snapshot {
+struct WrittenSnapshot {
     date: String,
     models: WrittenPrices,
 }
 
-static BUILTIN: LazyLock<Prices> = LazyLock::new(|| {
-    let snapshot: Option<Snapshot> = serde_json::from_str(include_str!("prices.json")).ok();
+static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
+    let written: Option<WrittenSnapshot> = serde_json::from_str(include_str!("prices.json")).ok();
     // A test holds that the snapshot is whole; a broken one could only mean that no price is known.
-    snapshot
-        .and_then(|snapshot| {
-            let empty = Prices {
-                date: snapshot.date,
-                models: BTreeMap::new(),
-            };
-            empty.with(&snapshot.models).ok()
-        })
-        .unwrap_or_default()
+    let (date, models) = written.map_or_else(Default::default, |written| {
+        let models = Prices::default().with(&written.models).unwrap_or_default().own;
+        (written.date, models)
+    });
+    Snapshot { date, models }
 });
 
 impl Prices {
     /// The snapshot.
     #[must_use]
     pub fn builtin() -> &'static Self {
+        static BUILTIN: Prices = Prices { own: BTreeMap::new() };
         &BUILTIN
     }
 
     /// The day of the snapshot, `YYYY-MM-DD`.
     #[must_use]
-    pub fn date(&self) -> &str {
-        &self.date
+    pub fn date(&self) -> &'static str {
+        &SNAPSHOT.date
     }
 
-    /// The models that have a price.
-    pub fn models(&self) -> impl Iterator<Item = &str> {
-        self.models.keys().map(String::as_str)
+    /// The models that the snapshot has a price for.
+    pub fn models() -> impl Iterator<Item = &'static str> {
+        SNAPSHOT.models.keys().map(String::as_str)
     }
 
     /// These prices with a suite's own over them.
@@ -266,7 +268,7 @@ impl Prices {
         for (model, written) in overrides {
             match Price::compile(written, &pointer_join("", model)) {
                 Ok(price) => {
-                    prices.models.insert(model.clone(), price);
+                    prices.own.insert(model.clone(), price);
                 }
                 Err(more) => problems.extend(more),
             }
@@ -287,7 +289,7 @@ impl Prices {
         let bare = without_provider(model);
         [model, without_version(model), bare, without_version(bare)]
             .iter()
-            .find_map(|id| self.models.get(*id))
+            .find_map(|id| self.own.get(*id).or_else(|| SNAPSHOT.models.get(*id)))
     }
 }
 
@@ -341,11 +343,11 @@ mod tests {
     fn the_snapshot_is_whole_and_dated() {
         let raw: Value = serde_json::from_str(include_str!("prices.json")).unwrap();
         let prices = Prices::builtin();
-        assert_eq!(prices.models.len(), raw["models"].as_object().unwrap().len());
-        assert!(prices.models.len() > 40);
+        assert_eq!(SNAPSHOT.models.len(), raw["models"].as_object().unwrap().len());
+        assert!(SNAPSHOT.models.len() > 40);
         assert_eq!(prices.date(), raw["date"]);
         assert_eq!(prices.date().len(), 10);
-        for (model, price) in &prices.models {
+        for (model, price) in &SNAPSHOT.models {
             assert!(
                 price.input > 0 && price.output >= price.input && price.cached_input <= price.input,
                 "{model} has an odd price"

@@ -389,8 +389,9 @@ async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Tra
         Test::Agent(test) => {
             let trace = match stage.decks.tape(case, run) {
                 Ok(tape) => {
-                    let trace = agent_run(stage, place, test, run, &tape).await;
-                    tape.finish(trace).await
+                    // Large, as are the rare ways below: in boxes, so that a direct call, of which there are most, stays small.
+                    let trace = Box::pin(agent_run(stage, place, test, run, &tape)).await;
+                    Box::pin(tape.finish(trace)).await
                 }
                 Err(error) => Trace {
                     error: Some(error),
@@ -404,7 +405,7 @@ async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Tra
             (called.trace, Besides::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
-            let (trace, listed) = tool_list(test, &stage.sessions).await;
+            let (trace, listed) = Box::pin(tool_list(test, &stage.sessions)).await;
             (trace, Besides::Listed(listed))
         }
     };

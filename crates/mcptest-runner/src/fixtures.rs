@@ -131,7 +131,7 @@ impl<'a> Visit<'a> {
             if call.args.fill(&self.saved).is_err() {
                 continue;
             }
-            let made = self.fixture(Stage::Teardown, index, call).await;
+            let made = Box::pin(self.fixture(Stage::Teardown, index, call)).await;
             outcome = outcome.and(made.map_err(|error| RunError {
                 kind: ErrorKind::Fixture,
                 ..error

@@ -86,7 +86,7 @@ pub(crate) async fn apply(
                     ),
                 });
             }
-            None => trace.judgements = ask(stage, place, &Tape::Off, expect, seen, 1).await,
+            None => trace.judgements = Box::pin(ask(stage, place, &Tape::Off, expect, seen, 1)).await,
         }
     }
     let mut assertions = Vec::with_capacity(expect.len());

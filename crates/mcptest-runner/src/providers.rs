@@ -45,7 +45,7 @@ pub fn check_model(id: &str) -> Result<(), String> {
         });
     }
     let built_in = builtin::MODELS.iter().map(|(model, _)| *model);
-    if let Some(near) = suggest(id, Prices::builtin().models().chain(built_in)) {
+    if let Some(near) = suggest(id, Prices::models().chain(built_in)) {
         return Err(format!("unknown model `{id}`; did you mean `{near}`?"));
     }
     let prefixes: Vec<&str> = PROVIDERS.iter().flat_map(|known| known.prefixes).copied().collect();

@@ -95,7 +95,7 @@ impl Sessions {
             });
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
-            return self.connect(name, &slot.server, true).await.map(Arc::new);
+            return Box::pin(self.connect(name, &slot.server, true)).await.map(Arc::new);
         }
         // Held while connecting: everyone else waits for the same session instead of starting another.
         let mut shared = slot.shared.lock().await;
@@ -112,7 +112,7 @@ impl Sessions {
             });
         }
         shared.starts += 1;
-        match self.connect(name, &slot.server, false).await {
+        match Box::pin(self.connect(name, &slot.server, false)).await {
             Ok(session) => {
                 let session = Arc::new(session);
                 shared.session = Some(Arc::clone(&session));

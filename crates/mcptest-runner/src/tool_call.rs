@@ -74,14 +74,16 @@ async fn call_until<'a>(
 ) -> Result<Called, End<'a>> {
     let stopped = AtomicBool::new(false);
     let mut work = pin!(set_up_and_call(stage, place, test, visit, &stopped));
+    // One that has nothing to clean up is dropped by whoever called.
+    if test.teardown.is_empty() {
+        return Ok(work.await);
+    }
     tokio::select! {
         biased;
         end = ending.come() => {
             stopped.store(true, Ordering::Relaxed);
             // No further call begins, but the one under way may be making what teardown removes.
-            if !test.teardown.is_empty() {
-                let _ = timeout(CALL_GRACE, work).await;
-            }
+            let _ = timeout(CALL_GRACE, work).await;
             Err(end)
         }
         called = &mut work => Ok(called),
@@ -90,6 +92,9 @@ async fn call_until<'a>(
 
 /// Cleans up, in a moment if the test is broken off before or meanwhile.
 async fn tear_down(test: &ToolTest, ending: Ending<'_>, visit: &mut Visit<'_>) -> Result<(), RunError> {
+    if test.teardown.is_empty() {
+        return Ok(());
+    }
     let over = async {
         ending.come().await;
         tokio::time::sleep(TEARDOWN_GRACE).await;
@@ -137,7 +142,7 @@ async fn try_call(
         if stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        visit.fixture(FixtureStage::Setup, index, call).await?;
+        Box::pin(visit.fixture(FixtureStage::Setup, index, call)).await?;
     }
     if stopped.load(Ordering::Relaxed) {
         return Ok(());
@@ -163,7 +168,7 @@ async fn try_call(
     }
     if short.is_error
         && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
-        && let Some(hint) = unlisted(&session, &test.server, &test.tool).await
+        && let Some(hint) = Box::pin(unlisted(&session, &test.server, &test.tool)).await
     {
         let reason = failed.reason.take().filter(|reason| reason != "the values differ");
         failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
@@ -185,7 +190,10 @@ pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
             };
             result.insert("is_error".to_owned(), short.is_error.into());
             result.insert("text".to_owned(), short.text().into());
-            json!({"result": result, "error": null})
+            Value::Object(Map::from_iter([
+                ("result".to_owned(), Value::Object(result)),
+                ("error".to_owned(), Value::Null),
+            ]))
         }
         CallOutcome::Error(error) => json!({"result": null, "error": error}),
     }

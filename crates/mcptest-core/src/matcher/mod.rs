@@ -179,7 +179,7 @@ impl Matcher {
     #[must_use]
     pub fn exact(value: Value) -> Self {
         Self {
-            written: serde_json::json!({ "exact": value }),
+            written: Value::Object(serde_json::Map::from_iter([("exact".to_owned(), value.clone())])),
             rules: vec![Rule::Exact(value)],
         }
     }
