@@ -1,6 +1,7 @@
 //! Direct tool tests: two hundred calls as tests of a suite, beside a program that makes the same calls and does nothing else.
 //!
-//! Both are started as processes and timed from their start to their end, server included, with the same number of calls under way at once.
+//! Both are started as processes and timed from their start to their end, server included, with the same number of calls under way at once; once more beside
+//! a program that waits for each answer before its next call, as the simplest one would.
 //! They take turns, and are compared within each round. The server is once the reference server of the protocol's authors, where nearly all of the time is
 //! the server's, and once the least that is a server, where nearly all of it is the client's.
 
@@ -26,6 +27,8 @@ const MOST_MIB: f64 = 15.0;
 struct Server {
     name: &'static str,
     program: PathBuf,
+    /// Calls that the bare program has under way at once.
+    in_flight: usize,
     most: f64,
     rounds: usize,
 }
@@ -43,12 +46,21 @@ pub fn run(options: Options) -> Result<bool> {
         Server {
             name: "server-everything",
             program: npm.join("node_modules/.bin/mcp-server-everything"),
+            in_flight: IN_FLIGHT,
             most: 1.06,
             rounds: if options.quick { 3 } else { 31 },
         },
         Server {
             name: "floor server",
+            program: floor.clone(),
+            in_flight: IN_FLIGHT,
+            most: 2.0,
+            rounds: if options.quick { 5 } else { 201 },
+        },
+        Server {
+            name: "floor server, call by call",
             program: floor,
+            in_flight: 1,
             most: 2.0,
             rounds: if options.quick { 5 } else { 201 },
         },
@@ -57,18 +69,18 @@ pub fn run(options: Options) -> Result<bool> {
     let mut bounds = Vec::new();
     if !options.json {
         println!(
-            "{:<20} {:>12} {:>12} {:>8} {:>10}",
+            "{:<28} {:>12} {:>12} {:>8} {:>10}",
             "200 calls to", "bare calls", "mcptest run", "ratio", "peak"
         );
     }
     for server in &servers {
-        let suite = folder.join(format!("{}.yml", server.name.replace(' ', "-")));
+        let suite = folder.join(format!("{}.yml", server.name.replace([' ', ','], "-")));
         std::fs::write(&suite, suite_text(&server.program)).context("cannot write the suite")?;
         let ours = vec![program.clone(), "run".into(), suite];
         let bare = vec![
             driver.clone(),
             CALLS.to_string().into(),
-            IN_FLIGHT.to_string().into(),
+            server.in_flight.to_string().into(),
             server.program.clone(),
         ];
         let (mut ours_ms, mut bare_ms) = (Vec::new(), Vec::new());
@@ -85,7 +97,7 @@ pub fn run(options: Options) -> Result<bool> {
         let (ours, bare) = (median(ours_ms), median(bare_ms));
         if !options.json {
             println!(
-                "{:<20} {bare:>9.2} ms {ours:>9.2} ms {ratio:>7.2}x {mib:>6.1} MiB",
+                "{:<28} {bare:>9.2} ms {ours:>9.2} ms {ratio:>7.2}x {mib:>6.1} MiB",
                 server.name
             );
         }
