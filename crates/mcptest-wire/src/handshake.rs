@@ -18,6 +18,9 @@ use mcptest_http::text::quote;
 /// Longest silence after the probe before the server is asked whether it is there at all.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
 
+/// How long a silent server may take until it is taken for deaf: some hear nothing before `initialize`, and would keep everybody waiting.
+const PING_WAIT: Duration = Duration::from_secs(3);
+
 /// How long a server that is there may still take for its answer to the probe.
 const AWAKE_WAIT: Duration = Duration::from_secs(1);
 
@@ -147,8 +150,8 @@ impl Opening<'_> {
         }
     }
 
-    /// The probe's answer. A server that is silent is deaf to the question, or still starting; `ping` tells, which every server
-    /// answers at any time. One that is only slow gets to the probe first, and so is judged by its own answer on a busy machine, too.
+    /// The probe's answer. A server that is silent is deaf to the question, or still starting; `ping` tells, which servers should
+    /// answer at any time. One that is only slow gets to the probe first, and so is judged by its own answer on a busy machine, too.
     async fn ask_patiently(&self, connection: &Connection) -> Result<CallOutcome, WireError> {
         let third = self.options.connect_timeout / 3;
         // Over HTTP nothing stands in a queue.
@@ -164,7 +167,7 @@ impl Opening<'_> {
         let ping = connection.request(Call {
             method: "ping",
             params: None,
-            timeout: self.remaining(),
+            timeout: PING_WAIT.min(third),
             cancel: None,
             tell_cancelled: false,
             action: "connecting (ping)",
