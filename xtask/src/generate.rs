@@ -37,7 +37,7 @@ fn all() -> Result<Vec<Generated>> {
     let mut files = schemas();
     files.push(Generated {
         path: "crates/mcptest-suite/src/shape_table.rs".to_owned(),
-        text: crate::shape_table::source(&Shapes::of(&mcptest_suite::suite_schema())),
+        text: crate::shape_table::source(&Shapes::of(&mcptest_suite::suite_schema()).merged()),
     });
     files.extend(crate::gate_pages::pages()?);
     files.push(Generated {

@@ -6,761 +6,295 @@ use mcptest_yaml::fits::{Additional, Literal, Plain, Property, Shape, Shapes};
 
 pub(crate) static SHAPES: Shapes = Shapes(B(&[
     // 0
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 1 }, Property { name: B("description"), available: true, alias_of: None, shape: 2 }, Property { name: B("imports"), available: true, alias_of: None, shape: 3 }, Property { name: B("variables"), available: true, alias_of: None, shape: 5 }, Property { name: B("servers"), available: true, alias_of: None, shape: 6 }, Property { name: B("agents"), available: true, alias_of: None, shape: 31 }, Property { name: B("tests"), available: true, alias_of: None, shape: 254 }, Property { name: B("tools"), available: true, alias_of: None, shape: 290 }, Property { name: B("faults"), available: true, alias_of: None, shape: 328 }, Property { name: B("tool_quality"), available: true, alias_of: None, shape: 337 }, Property { name: B("budget"), available: true, alias_of: None, shape: 345 }, Property { name: B("providers"), available: true, alias_of: None, shape: 351 }, Property { name: B("prices"), available: true, alias_of: None, shape: 363 }, Property { name: B("run_options"), available: true, alias_of: None, shape: 368 }]), additional: Additional::No, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 1 }, Property { name: B("description"), available: true, alias_of: None, shape: 1 }, Property { name: B("imports"), available: true, alias_of: None, shape: 2 }, Property { name: B("variables"), available: true, alias_of: None, shape: 4 }, Property { name: B("servers"), available: true, alias_of: None, shape: 5 }, Property { name: B("agents"), available: true, alias_of: None, shape: 19 }, Property { name: B("tests"), available: true, alias_of: None, shape: 113 }, Property { name: B("tools"), available: true, alias_of: None, shape: 116 }, Property { name: B("faults"), available: true, alias_of: None, shape: 127 }, Property { name: B("tool_quality"), available: true, alias_of: None, shape: 132 }, Property { name: B("budget"), available: true, alias_of: None, shape: 134 }, Property { name: B("providers"), available: true, alias_of: None, shape: 135 }, Property { name: B("prices"), available: true, alias_of: None, shape: 140 }, Property { name: B("run_options"), available: true, alias_of: None, shape: 142 }]), additional: Additional::No, ..Plain::FREE }),
     // 1
     Shape::Plain(Plain { types: 20, ..Plain::FREE }),
     // 2
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 32, items: Some(3), ..Plain::FREE }),
     // 3
-    Shape::Plain(Plain { types: 32, items: Some(4), ..Plain::FREE }),
+    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
     // 4
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 5
     Shape::Plain(Plain { types: 64, ..Plain::FREE }),
+    // 5
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(6), ..Plain::FREE }),
     // 6
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(7), ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("command"), available: true, alias_of: None, shape: 7 }, Property { name: B("args"), available: true, alias_of: None, shape: 2 }, Property { name: B("env"), available: true, alias_of: None, shape: 12 }, Property { name: B("cwd"), available: true, alias_of: None, shape: 1 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 14 }, Property { name: B("startup_timeout"), available: true, alias_of: None, shape: 14 }, Property { name: B("lifecycle"), available: true, alias_of: None, shape: 17 }, Property { name: B("isolation"), available: true, alias_of: None, shape: 18 }, Property { name: B("url"), available: true, alias_of: None, shape: 9 }, Property { name: B("headers"), available: true, alias_of: None, shape: 12 }, Property { name: B("bearer"), available: true, alias_of: None, shape: 9 }]), additional: Additional::No, ..Plain::FREE }),
     // 7
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("command"), available: true, alias_of: None, shape: 8 }, Property { name: B("args"), available: true, alias_of: None, shape: 14 }, Property { name: B("env"), available: true, alias_of: None, shape: 16 }, Property { name: B("cwd"), available: true, alias_of: None, shape: 18 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 19 }, Property { name: B("startup_timeout"), available: true, alias_of: None, shape: 24 }, Property { name: B("lifecycle"), available: true, alias_of: None, shape: 26 }, Property { name: B("isolation"), available: true, alias_of: None, shape: 27 }, Property { name: B("url"), available: true, alias_of: None, shape: 28 }, Property { name: B("headers"), available: true, alias_of: None, shape: 29 }, Property { name: B("bearer"), available: true, alias_of: None, shape: 30 }]), additional: Additional::No, ..Plain::FREE }),
+    Shape::AnyOf(B(&[8, 11])),
     // 8
-    Shape::AnyOf(B(&[9, 13])),
+    Shape::AnyOf(B(&[9, 10])),
     // 9
-    Shape::AnyOf(B(&[10, 11])),
+    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
     // 10
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 32, items: Some(9), items_from: 1, ..Plain::FREE }),
     // 11
-    Shape::Plain(Plain { types: 32, items: Some(12), items_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
     // 12
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(13), ..Plain::FREE }),
     // 13
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 14
-    Shape::Plain(Plain { types: 32, items: Some(15), ..Plain::FREE }),
-    // 15
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 16
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(17), ..Plain::FREE }),
-    // 17
     Shape::Plain(Plain { types: 26, ..Plain::FREE }),
-    // 18
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 19
-    Shape::AnyOf(B(&[20, 23])),
-    // 20
-    Shape::AnyOf(B(&[21, 22])),
-    // 21
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 22
+    // 14
+    Shape::AnyOf(B(&[15, 11])),
+    // 15
+    Shape::AnyOf(B(&[3, 16])),
+    // 16
     Shape::Plain(Plain { types: 2, minimum: Some(0.0), ..Plain::FREE }),
-    // 23
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 24
-    Shape::AnyOf(B(&[20, 25])),
-    // 25
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 26
+    // 17
     Shape::Values(B(&[Literal::Text(B("auto")), Literal::Text(B("initialize")), Literal::Text(B("discover"))])),
-    // 27
+    // 18
     Shape::Values(B(&[Literal::Text(B("shared")), Literal::Text(B("run"))])),
-    // 28
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 29
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(17), ..Plain::FREE }),
-    // 30
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 31
-    Shape::Plain(Plain { types: 32, items: Some(32), ..Plain::FREE }),
-    // 32
-    Shape::Plain(Plain { all_of: B(&[251, 252, 253]), types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 33 }, Property { name: B("description"), available: true, alias_of: None, shape: 34 }, Property { name: B("models"), available: true, alias_of: None, shape: 35 }, Property { name: B("servers"), available: true, alias_of: None, shape: 37 }, Property { name: B("prompt"), available: true, alias_of: None, shape: 39 }, Property { name: B("system"), available: true, alias_of: None, shape: 40 }, Property { name: B("runs"), available: true, alias_of: None, shape: 41 }, Property { name: B("budget"), available: true, alias_of: None, shape: 48 }, Property { name: B("max_turns"), available: true, alias_of: None, shape: 53 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 54 }, Property { name: B("expect"), available: true, alias_of: None, shape: 55 }, Property { name: B("script"), available: true, alias_of: None, shape: 118 }, Property { name: B("inject"), available: true, alias_of: None, shape: 132 }, Property { name: B("discovery"), available: true, alias_of: None, shape: 134 }, Property { name: B("replay"), available: true, alias_of: None, shape: 139 }, Property { name: B("tags"), available: true, alias_of: None, shape: 140 }, Property { name: B("model"), available: true, alias_of: Some(B("models")), shape: 142 }, Property { name: B("server"), available: true, alias_of: Some(B("servers")), shape: 144 }, Property { name: B("user_prompt"), available: true, alias_of: Some(B("prompt")), shape: 146 }, Property { name: B("equal_function_sets"), available: true, alias_of: None, shape: 147 }, Property { name: B("tool_selection"), available: true, alias_of: None, shape: 154 }, Property { name: B("distractors"), available: true, alias_of: None, shape: 159 }, Property { name: B("orchestration"), available: true, alias_of: None, shape: 172 }, Property { name: B("token_efficiency"), available: true, alias_of: None, shape: 174 }, Property { name: B("trajectory"), available: true, alias_of: None, shape: 177 }, Property { name: B("trajectory_axes"), available: true, alias_of: None, shape: 204 }, Property { name: B("golden_path"), available: true, alias_of: None, shape: 214 }, Property { name: B("stability"), available: true, alias_of: None, shape: 221 }, Property { name: B("reliability"), available: true, alias_of: None, shape: 223 }, Property { name: B("recovery"), available: true, alias_of: None, shape: 227 }, Property { name: B("narrative"), available: true, alias_of: None, shape: 233 }, Property { name: B("tool_edges"), available: true, alias_of: None, shape: 241 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
-    // 33
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 34
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 35
-    Shape::AnyOf(B(&[9, 36])),
-    // 36
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 37
-    Shape::AnyOf(B(&[9, 38])),
-    // 38
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 39
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 40
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 41
-    Shape::AnyOf(B(&[42, 47])),
-    // 42
-    Shape::AnyOf(B(&[43, 44])),
-    // 43
+    // 19
+    Shape::Plain(Plain { types: 32, items: Some(20), ..Plain::FREE }),
+    // 20
+    Shape::Plain(Plain { all_of: B(&[36, 36, 36]), types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("description"), available: true, alias_of: None, shape: 1 }, Property { name: B("models"), available: true, alias_of: None, shape: 7 }, Property { name: B("servers"), available: true, alias_of: None, shape: 7 }, Property { name: B("prompt"), available: true, alias_of: None, shape: 1 }, Property { name: B("system"), available: true, alias_of: None, shape: 1 }, Property { name: B("runs"), available: true, alias_of: None, shape: 21 }, Property { name: B("budget"), available: true, alias_of: None, shape: 27 }, Property { name: B("max_turns"), available: true, alias_of: None, shape: 31 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 30 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }, Property { name: B("script"), available: true, alias_of: None, shape: 60 }, Property { name: B("inject"), available: true, alias_of: None, shape: 7 }, Property { name: B("discovery"), available: true, alias_of: None, shape: 67 }, Property { name: B("replay"), available: true, alias_of: None, shape: 69 }, Property { name: B("tags"), available: true, alias_of: None, shape: 2 }, Property { name: B("model"), available: true, alias_of: Some(B("models")), shape: 7 }, Property { name: B("server"), available: true, alias_of: Some(B("servers")), shape: 7 }, Property { name: B("user_prompt"), available: true, alias_of: Some(B("prompt")), shape: 1 }, Property { name: B("equal_function_sets"), available: true, alias_of: None, shape: 70 }, Property { name: B("tool_selection"), available: true, alias_of: None, shape: 74 }, Property { name: B("distractors"), available: true, alias_of: None, shape: 76 }, Property { name: B("orchestration"), available: true, alias_of: None, shape: 85 }, Property { name: B("token_efficiency"), available: true, alias_of: None, shape: 86 }, Property { name: B("trajectory"), available: true, alias_of: None, shape: 88 }, Property { name: B("trajectory_axes"), available: true, alias_of: None, shape: 98 }, Property { name: B("golden_path"), available: true, alias_of: None, shape: 103 }, Property { name: B("stability"), available: true, alias_of: None, shape: 85 }, Property { name: B("reliability"), available: true, alias_of: None, shape: 104 }, Property { name: B("recovery"), available: true, alias_of: None, shape: 105 }, Property { name: B("narrative"), available: true, alias_of: None, shape: 107 }, Property { name: B("tool_edges"), available: true, alias_of: None, shape: 109 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
+    // 21
+    Shape::AnyOf(B(&[22, 11])),
+    // 22
+    Shape::AnyOf(B(&[23, 24])),
+    // 23
     Shape::Plain(Plain { types: 1, minimum: Some(0.0), maximum: Some(100000.0), ..Plain::FREE }),
-    // 44
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("max"), available: true, alias_of: None, shape: 45 }, Property { name: B("stop"), available: true, alias_of: None, shape: 46 }]), additional: Additional::No, required: B(&[B("max")]), ..Plain::FREE }),
-    // 45
+    // 24
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("max"), available: true, alias_of: None, shape: 25 }, Property { name: B("stop"), available: true, alias_of: None, shape: 26 }]), additional: Additional::No, required: B(&[B("max")]), ..Plain::FREE }),
+    // 25
     Shape::Plain(Plain { types: 1, minimum: Some(1.0), maximum: Some(100000.0), ..Plain::FREE }),
-    // 46
+    // 26
     Shape::Values(B(&[Literal::Text(B("decided")), Literal::Json(B("null"))])),
-    // 47
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 48
-    Shape::AnyOf(B(&[49, 52])),
-    // 49
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("usd"), available: true, alias_of: None, shape: 50 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 51 }]), additional: Additional::No, ..Plain::FREE }),
-    // 50
+    // 27
+    Shape::AnyOf(B(&[28, 11])),
+    // 28
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("usd"), available: true, alias_of: None, shape: 29 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 30 }]), additional: Additional::No, ..Plain::FREE }),
+    // 29
     Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 51
+    // 30
     Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 52
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 53
+    // 31
     Shape::Plain(Plain { types: 5, minimum: Some(1.0), maximum: Some(10000.0), ..Plain::FREE }),
-    // 54
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 55
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 56
-    Shape::AnyOf(B(&[57, 113])),
-    // 57
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 58 }, Property { name: B("matcher"), available: true, alias_of: None, shape: 59 }]), additional: Additional::No, required: B(&[B("target"), B("matcher")]), ..Plain::FREE }),
-    // 58
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 59
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("exact"), available: true, alias_of: None, shape: 60 }, Property { name: B("contains"), available: true, alias_of: None, shape: 61 }, Property { name: B("icontains"), available: true, alias_of: None, shape: 62 }, Property { name: B("contains-all"), available: true, alias_of: None, shape: 63 }, Property { name: B("contains_all"), available: true, alias_of: Some(B("contains-all")), shape: 64 }, Property { name: B("contains-any"), available: true, alias_of: None, shape: 65 }, Property { name: B("contains_any"), available: true, alias_of: Some(B("contains-any")), shape: 66 }, Property { name: B("not"), available: true, alias_of: None, shape: 67 }, Property { name: B("any-of"), available: true, alias_of: None, shape: 68 }, Property { name: B("any_of"), available: true, alias_of: Some(B("any-of")), shape: 69 }, Property { name: B("all-of"), available: true, alias_of: None, shape: 70 }, Property { name: B("all_of"), available: true, alias_of: Some(B("all-of")), shape: 71 }, Property { name: B("any"), available: true, alias_of: None, shape: 72 }, Property { name: B("every"), available: true, alias_of: None, shape: 73 }, Property { name: B("none"), available: true, alias_of: None, shape: 74 }, Property { name: B("regex"), available: true, alias_of: None, shape: 75 }, Property { name: B("schema"), available: true, alias_of: None, shape: 76 }, Property { name: B("length"), available: true, alias_of: None, shape: 77 }, Property { name: B("type"), available: true, alias_of: None, shape: 86 }, Property { name: B("exists"), available: true, alias_of: None, shape: 87 }, Property { name: B(">="), available: true, alias_of: None, shape: 88 }, Property { name: B(">"), available: true, alias_of: None, shape: 89 }, Property { name: B("<="), available: true, alias_of: None, shape: 90 }, Property { name: B("<"), available: true, alias_of: None, shape: 91 }, Property { name: B("=="), available: true, alias_of: None, shape: 92 }, Property { name: B("!="), available: true, alias_of: None, shape: 93 }, Property { name: B("llm-judge"), available: true, alias_of: None, shape: 94 }, Property { name: B("llm-jury"), available: true, alias_of: None, shape: 101 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
-    // 60
+    // 32
+    Shape::Plain(Plain { types: 32, items: Some(33), ..Plain::FREE }),
+    // 33
+    Shape::AnyOf(B(&[34, 56])),
+    // 34
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 9 }, Property { name: B("matcher"), available: true, alias_of: None, shape: 35 }]), additional: Additional::No, required: B(&[B("target"), B("matcher")]), ..Plain::FREE }),
+    // 35
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("exact"), available: true, alias_of: None, shape: 36 }, Property { name: B("contains"), available: true, alias_of: None, shape: 36 }, Property { name: B("icontains"), available: true, alias_of: None, shape: 36 }, Property { name: B("contains-all"), available: true, alias_of: None, shape: 37 }, Property { name: B("contains_all"), available: true, alias_of: Some(B("contains-all")), shape: 37 }, Property { name: B("contains-any"), available: true, alias_of: None, shape: 37 }, Property { name: B("contains_any"), available: true, alias_of: Some(B("contains-any")), shape: 37 }, Property { name: B("not"), available: true, alias_of: None, shape: 38 }, Property { name: B("any-of"), available: true, alias_of: None, shape: 39 }, Property { name: B("any_of"), available: true, alias_of: Some(B("any-of")), shape: 39 }, Property { name: B("all-of"), available: true, alias_of: None, shape: 39 }, Property { name: B("all_of"), available: true, alias_of: Some(B("all-of")), shape: 39 }, Property { name: B("any"), available: true, alias_of: None, shape: 38 }, Property { name: B("every"), available: true, alias_of: None, shape: 38 }, Property { name: B("none"), available: true, alias_of: None, shape: 38 }, Property { name: B("regex"), available: true, alias_of: None, shape: 3 }, Property { name: B("schema"), available: true, alias_of: None, shape: 40 }, Property { name: B("length"), available: true, alias_of: None, shape: 41 }, Property { name: B("type"), available: true, alias_of: None, shape: 45 }, Property { name: B("exists"), available: true, alias_of: None, shape: 46 }, Property { name: B(">="), available: true, alias_of: None, shape: 44 }, Property { name: B(">"), available: true, alias_of: None, shape: 44 }, Property { name: B("<="), available: true, alias_of: None, shape: 44 }, Property { name: B("<"), available: true, alias_of: None, shape: 44 }, Property { name: B("=="), available: true, alias_of: None, shape: 36 }, Property { name: B("!="), available: true, alias_of: None, shape: 36 }, Property { name: B("llm-judge"), available: true, alias_of: None, shape: 47 }, Property { name: B("llm-jury"), available: true, alias_of: None, shape: 51 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
+    // 36
     Shape::Anything,
-    // 61
-    Shape::Anything,
-    // 62
-    Shape::Anything,
-    // 63
+    // 37
     Shape::Plain(Plain { types: 32, items_from: 1, ..Plain::FREE }),
-    // 64
-    Shape::Plain(Plain { types: 32, items_from: 1, ..Plain::FREE }),
-    // 65
-    Shape::Plain(Plain { types: 32, items_from: 1, ..Plain::FREE }),
-    // 66
-    Shape::Plain(Plain { types: 32, items_from: 1, ..Plain::FREE }),
-    // 67
-    Shape::Plain(Plain { all_of: B(&[59]), ..Plain::FREE }),
-    // 68
-    Shape::Plain(Plain { types: 32, items: Some(59), items_from: 1, ..Plain::FREE }),
-    // 69
-    Shape::Plain(Plain { types: 32, items: Some(59), items_from: 1, ..Plain::FREE }),
-    // 70
-    Shape::Plain(Plain { types: 32, items: Some(59), items_from: 1, ..Plain::FREE }),
-    // 71
-    Shape::Plain(Plain { types: 32, items: Some(59), items_from: 1, ..Plain::FREE }),
-    // 72
-    Shape::Plain(Plain { all_of: B(&[59]), ..Plain::FREE }),
-    // 73
-    Shape::Plain(Plain { all_of: B(&[59]), ..Plain::FREE }),
-    // 74
-    Shape::Plain(Plain { all_of: B(&[59]), ..Plain::FREE }),
-    // 75
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 76
+    // 38
+    Shape::Plain(Plain { all_of: B(&[35]), ..Plain::FREE }),
+    // 39
+    Shape::Plain(Plain { types: 32, items: Some(35), items_from: 1, ..Plain::FREE }),
+    // 40
     Shape::Plain(Plain { types: 72, ..Plain::FREE }),
-    // 77
-    Shape::AnyOf(B(&[78, 79])),
-    // 78
+    // 41
+    Shape::AnyOf(B(&[42, 43])),
+    // 42
     Shape::Plain(Plain { types: 1, minimum: Some(0.0), ..Plain::FREE }),
-    // 79
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B(">="), available: true, alias_of: None, shape: 80 }, Property { name: B(">"), available: true, alias_of: None, shape: 81 }, Property { name: B("<="), available: true, alias_of: None, shape: 82 }, Property { name: B("<"), available: true, alias_of: None, shape: 83 }, Property { name: B("=="), available: true, alias_of: None, shape: 84 }, Property { name: B("!="), available: true, alias_of: None, shape: 85 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
-    // 80
+    // 43
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B(">="), available: true, alias_of: None, shape: 44 }, Property { name: B(">"), available: true, alias_of: None, shape: 44 }, Property { name: B("<="), available: true, alias_of: None, shape: 44 }, Property { name: B("<"), available: true, alias_of: None, shape: 44 }, Property { name: B("=="), available: true, alias_of: None, shape: 44 }, Property { name: B("!="), available: true, alias_of: None, shape: 44 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
+    // 44
     Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 81
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 82
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 83
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 84
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 85
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 86
+    // 45
     Shape::Values(B(&[Literal::Text(B("string")), Literal::Text(B("number")), Literal::Text(B("integer")), Literal::Text(B("boolean")), Literal::Text(B("array")), Literal::Text(B("object")), Literal::Text(B("null"))])),
-    // 87
+    // 46
     Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 88
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 89
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 90
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 91
-    Shape::Plain(Plain { types: 2, ..Plain::FREE }),
-    // 92
-    Shape::Anything,
-    // 93
-    Shape::Anything,
-    // 94
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("rubric"), available: true, alias_of: None, shape: 95 }, Property { name: B("threshold"), available: true, alias_of: None, shape: 96 }, Property { name: B("model"), available: true, alias_of: None, shape: 97 }, Property { name: B("script"), available: true, alias_of: None, shape: 98 }]), additional: Additional::No, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Plain::FREE }),
-    // 95
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 96
+    // 47
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("rubric"), available: true, alias_of: None, shape: 9 }, Property { name: B("threshold"), available: true, alias_of: None, shape: 48 }, Property { name: B("model"), available: true, alias_of: None, shape: 9 }, Property { name: B("script"), available: true, alias_of: None, shape: 49 }]), additional: Additional::No, required: B(&[B("rubric"), B("threshold"), B("model")]), ..Plain::FREE }),
+    // 48
     Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1.0), ..Plain::FREE }),
+    // 49
+    Shape::Plain(Plain { types: 32, items: Some(50), ..Plain::FREE }),
+    // 50
+    Shape::Plain(Plain { types: 32, items: Some(4), ..Plain::FREE }),
+    // 51
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("rubric"), available: true, alias_of: None, shape: 9 }, Property { name: B("threshold"), available: true, alias_of: None, shape: 48 }, Property { name: B("models"), available: true, alias_of: None, shape: 52 }, Property { name: B("quorum"), available: true, alias_of: None, shape: 55 }]), additional: Additional::No, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Plain::FREE }),
+    // 52
+    Shape::Plain(Plain { types: 32, items: Some(53), items_from: 1, ..Plain::FREE }),
+    // 53
+    Shape::AnyOf(B(&[9, 54])),
+    // 54
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("model"), available: true, alias_of: None, shape: 9 }, Property { name: B("script"), available: true, alias_of: None, shape: 49 }]), additional: Additional::No, required: B(&[B("model")]), ..Plain::FREE }),
+    // 55
+    Shape::Plain(Plain { types: 1, minimum: Some(1.0), ..Plain::FREE }),
+    // 56
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 57 }, Property { name: B("matcher"), available: true, alias_of: None, shape: 57 }]), additional: Additional::Like(58), keys: (1, 1), ..Plain::FREE }),
+    // 57
+    Shape::Nothing,
+    // 58
+    Shape::AnyOf(B(&[35, 59])),
+    // 59
+    Shape::Plain(Plain { types: 30, ..Plain::FREE }),
+    // 60
+    Shape::Plain(Plain { types: 36, items: Some(61), ..Plain::FREE }),
+    // 61
+    Shape::Plain(Plain { types: 32, items: Some(62), ..Plain::FREE }),
+    // 62
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("say"), available: true, alias_of: None, shape: 1 }, Property { name: B("calls"), available: true, alias_of: None, shape: 63 }, Property { name: B("usage"), available: true, alias_of: None, shape: 65 }]), additional: Additional::No, ..Plain::FREE }),
+    // 63
+    Shape::Plain(Plain { types: 32, items: Some(64), ..Plain::FREE }),
+    // 64
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("tool"), available: true, alias_of: None, shape: 3 }, Property { name: B("args"), available: true, alias_of: None, shape: 36 }, Property { name: B("caller"), available: true, alias_of: None, shape: 36 }]), additional: Additional::No, required: B(&[B("tool")]), ..Plain::FREE }),
+    // 65
+    Shape::AnyOf(B(&[66, 11])),
+    // 66
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("input"), available: true, alias_of: None, shape: 42 }, Property { name: B("output"), available: true, alias_of: None, shape: 42 }]), additional: Additional::No, required: B(&[B("input"), B("output")]), ..Plain::FREE }),
+    // 67
+    Shape::AnyOf(B(&[68, 11])),
+    // 68
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name_free"), available: true, alias_of: None, shape: 46 }, Property { name: B("strict"), available: true, alias_of: None, shape: 46 }]), additional: Additional::No, ..Plain::FREE }),
+    // 69
+    Shape::Values(B(&[Literal::Text(B("both")), Literal::Text(B("model")), Literal::Text(B("tools")), Literal::Json(B("null"))])),
+    // 70
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("classes"), available: true, alias_of: None, shape: 71 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("classes")]), ..Plain::FREE }),
+    // 71
+    Shape::Plain(Plain { types: 32, items: Some(72), ..Plain::FREE }),
+    // 72
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("members"), available: true, alias_of: None, shape: 73 }]), additional: Additional::No, required: B(&[B("name"), B("members")]), ..Plain::FREE }),
+    // 73
+    Shape::Plain(Plain { types: 32, items: Some(3), items_from: 1, ..Plain::FREE }),
+    // 74
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("expected_tool"), available: true, alias_of: None, shape: 9 }, Property { name: B("min_selection_rate"), available: true, alias_of: None, shape: 48 }, Property { name: B("max_total_tokens"), available: true, alias_of: None, shape: 75 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Plain::FREE }),
+    // 75
+    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
+    // 76
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("count"), available: true, alias_of: None, shape: 77 }, Property { name: B("counts"), available: true, alias_of: None, shape: 78 }, Property { name: B("source"), available: true, alias_of: None, shape: 80 }, Property { name: B("correct"), available: true, alias_of: None, shape: 83 }, Property { name: B("complexity"), available: true, alias_of: None, shape: 84 }, Property { name: B("seed"), available: true, alias_of: None, shape: 75 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("source")]), ..Plain::FREE }),
+    // 77
+    Shape::Plain(Plain { types: 5, minimum: Some(0.0), maximum: Some(1000.0), ..Plain::FREE }),
+    // 78
+    Shape::Plain(Plain { types: 36, items: Some(79), items_from: 1, ..Plain::FREE }),
+    // 79
+    Shape::Plain(Plain { types: 1, minimum: Some(0.0), maximum: Some(1000.0), ..Plain::FREE }),
+    // 80
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("from"), available: true, alias_of: None, shape: 81 }, Property { name: B("of"), available: true, alias_of: None, shape: 82 }]), additional: Additional::No, required: B(&[B("from")]), ..Plain::FREE }),
+    // 81
+    Shape::Values(B(&[Literal::Text(B("catalog")), Literal::Text(B("near_duplicate"))])),
+    // 82
+    Shape::Plain(Plain { types: 36, items: Some(9), ..Plain::FREE }),
+    // 83
+    Shape::Plain(Plain { types: 32, items: Some(9), ..Plain::FREE }),
+    // 84
+    Shape::Values(B(&[Literal::Text(B("serial")), Literal::Text(B("parallel")), Literal::Json(B("null"))])),
+    // 85
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, ..Plain::FREE }),
+    // 86
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("classes"), available: true, alias_of: None, shape: 87 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("classes")]), ..Plain::FREE }),
+    // 87
+    Shape::Plain(Plain { types: 32, items: Some(72), items_from: 1, ..Plain::FREE }),
+    // 88
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("mode"), available: true, alias_of: None, shape: 89 }, Property { name: B("calls"), available: true, alias_of: None, shape: 90 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 2 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 46 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("calls")]), ..Plain::FREE }),
+    // 89
+    Shape::Values(B(&[Literal::Text(B("strict")), Literal::Text(B("exact-sequence")), Literal::Text(B("exact_sequence")), Literal::Text(B("subsequence")), Literal::Text(B("unordered")), Literal::Text(B("superset")), Literal::Text(B("subset")), Literal::Text(B("exact_set")), Literal::Text(B("exact-set"))])),
+    // 90
+    Shape::Plain(Plain { types: 32, items: Some(91), ..Plain::FREE }),
+    // 91
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("server"), available: true, alias_of: None, shape: 1 }, Property { name: B("args"), available: true, alias_of: None, shape: 92 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 2 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 97 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
+    // 92
+    Shape::AnyOf(B(&[93, 94, 95])),
+    // 93
+    Shape::Values(B(&[Literal::Text(B("any"))])),
+    // 94
+    Shape::Values(B(&[Literal::Text(B("ignore"))])),
+    // 95
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("exact"), available: true, alias_of: None, shape: 36 }, Property { name: B("subset"), available: true, alias_of: None, shape: 36 }, Property { name: B("partial"), available: true, alias_of: Some(B("subset")), shape: 36 }, Property { name: B("schema"), available: true, alias_of: None, shape: 40 }, Property { name: B("match"), available: true, alias_of: None, shape: 96 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 83 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 46 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
+    // 96
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(58), ..Plain::FREE }),
     // 97
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 12, ..Plain::FREE }),
     // 98
-    Shape::Plain(Plain { types: 32, items: Some(99), ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("dependencies"), available: true, alias_of: None, shape: 99 }, Property { name: B("order"), available: true, alias_of: None, shape: 101 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, ..Plain::FREE }),
     // 99
     Shape::Plain(Plain { types: 32, items: Some(100), ..Plain::FREE }),
     // 100
-    Shape::Plain(Plain { types: 64, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("producer"), available: true, alias_of: None, shape: 9 }, Property { name: B("consumer"), available: true, alias_of: None, shape: 9 }]), additional: Additional::No, required: B(&[B("producer"), B("consumer")]), ..Plain::FREE }),
     // 101
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("rubric"), available: true, alias_of: None, shape: 102 }, Property { name: B("threshold"), available: true, alias_of: None, shape: 103 }, Property { name: B("models"), available: true, alias_of: None, shape: 104 }, Property { name: B("quorum"), available: true, alias_of: None, shape: 112 }]), additional: Additional::No, required: B(&[B("rubric"), B("threshold"), B("models")]), ..Plain::FREE }),
+    Shape::Plain(Plain { types: 32, items: Some(102), ..Plain::FREE }),
     // 102
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("first"), available: true, alias_of: None, shape: 9 }, Property { name: B("second"), available: true, alias_of: None, shape: 9 }]), additional: Additional::No, required: B(&[B("first"), B("second")]), ..Plain::FREE }),
     // 103
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1.0), ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("calls"), available: true, alias_of: None, shape: 2 }, Property { name: B("penalize_extra_steps"), available: true, alias_of: None, shape: 46 }, Property { name: B("penalize_backtracks"), available: true, alias_of: None, shape: 46 }, Property { name: B("penalize_repeated_tools"), available: true, alias_of: None, shape: 46 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("calls")]), ..Plain::FREE }),
     // 104
-    Shape::Plain(Plain { types: 32, items: Some(105), items_from: 1, ..Plain::FREE }),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("k"), available: true, alias_of: None, shape: 30 }, Property { name: B("tolerate_failed_runs"), available: true, alias_of: None, shape: 46 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, ..Plain::FREE }),
     // 105
-    Shape::AnyOf(B(&[106, 107])),
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("max_detection_ms"), available: true, alias_of: None, shape: 42 }, Property { name: B("max_recovery_ms"), available: true, alias_of: None, shape: 75 }, Property { name: B("require_clean_timeout"), available: true, alias_of: None, shape: 46 }, Property { name: B("accept"), available: true, alias_of: None, shape: 106 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, required: B(&[B("max_detection_ms")]), ..Plain::FREE }),
     // 106
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 107
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("model"), available: true, alias_of: None, shape: 108 }, Property { name: B("script"), available: true, alias_of: None, shape: 109 }]), additional: Additional::No, required: B(&[B("model")]), ..Plain::FREE }),
-    // 108
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 109
-    Shape::Plain(Plain { types: 32, items: Some(110), ..Plain::FREE }),
-    // 110
-    Shape::Plain(Plain { types: 32, items: Some(111), ..Plain::FREE }),
-    // 111
-    Shape::Plain(Plain { types: 64, ..Plain::FREE }),
-    // 112
-    Shape::Plain(Plain { types: 1, minimum: Some(1.0), ..Plain::FREE }),
-    // 113
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 114 }, Property { name: B("matcher"), available: true, alias_of: None, shape: 115 }]), additional: Additional::Like(116), keys: (1, 1), ..Plain::FREE }),
-    // 114
-    Shape::Nothing,
-    // 115
-    Shape::Nothing,
-    // 116
-    Shape::AnyOf(B(&[59, 117])),
-    // 117
-    Shape::Plain(Plain { types: 30, ..Plain::FREE }),
-    // 118
-    Shape::Plain(Plain { types: 36, items: Some(119), ..Plain::FREE }),
-    // 119
-    Shape::Plain(Plain { types: 32, items: Some(120), ..Plain::FREE }),
-    // 120
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("say"), available: true, alias_of: None, shape: 121 }, Property { name: B("calls"), available: true, alias_of: None, shape: 122 }, Property { name: B("usage"), available: true, alias_of: None, shape: 127 }]), additional: Additional::No, ..Plain::FREE }),
-    // 121
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 122
-    Shape::Plain(Plain { types: 32, items: Some(123), ..Plain::FREE }),
-    // 123
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("tool"), available: true, alias_of: None, shape: 124 }, Property { name: B("args"), available: true, alias_of: None, shape: 125 }, Property { name: B("caller"), available: true, alias_of: None, shape: 126 }]), additional: Additional::No, required: B(&[B("tool")]), ..Plain::FREE }),
-    // 124
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 125
-    Shape::Anything,
-    // 126
-    Shape::Anything,
-    // 127
-    Shape::AnyOf(B(&[128, 131])),
-    // 128
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("input"), available: true, alias_of: None, shape: 129 }, Property { name: B("output"), available: true, alias_of: None, shape: 130 }]), additional: Additional::No, required: B(&[B("input"), B("output")]), ..Plain::FREE }),
-    // 129
-    Shape::Plain(Plain { types: 1, minimum: Some(0.0), ..Plain::FREE }),
-    // 130
-    Shape::Plain(Plain { types: 1, minimum: Some(0.0), ..Plain::FREE }),
-    // 131
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 132
-    Shape::AnyOf(B(&[9, 133])),
-    // 133
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 134
-    Shape::AnyOf(B(&[135, 138])),
-    // 135
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name_free"), available: true, alias_of: None, shape: 136 }, Property { name: B("strict"), available: true, alias_of: None, shape: 137 }]), additional: Additional::No, ..Plain::FREE }),
-    // 136
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 137
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 138
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 139
-    Shape::Values(B(&[Literal::Text(B("both")), Literal::Text(B("model")), Literal::Text(B("tools")), Literal::Json(B("null"))])),
-    // 140
-    Shape::Plain(Plain { types: 32, items: Some(141), ..Plain::FREE }),
-    // 141
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 142
-    Shape::AnyOf(B(&[9, 143])),
-    // 143
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 144
-    Shape::AnyOf(B(&[9, 145])),
-    // 145
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 146
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 147
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("classes"), available: true, alias_of: None, shape: 148 }, Property { name: B("expect"), available: true, alias_of: None, shape: 153 }]), additional: Additional::No, required: B(&[B("classes")]), ..Plain::FREE }),
-    // 148
-    Shape::Plain(Plain { types: 32, items: Some(149), ..Plain::FREE }),
-    // 149
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 150 }, Property { name: B("members"), available: true, alias_of: None, shape: 151 }]), additional: Additional::No, required: B(&[B("name"), B("members")]), ..Plain::FREE }),
-    // 150
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 151
-    Shape::Plain(Plain { types: 32, items: Some(152), items_from: 1, ..Plain::FREE }),
-    // 152
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 153
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 154
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("expected_tool"), available: true, alias_of: None, shape: 155 }, Property { name: B("min_selection_rate"), available: true, alias_of: None, shape: 156 }, Property { name: B("max_total_tokens"), available: true, alias_of: None, shape: 157 }, Property { name: B("expect"), available: true, alias_of: None, shape: 158 }]), additional: Additional::No, required: B(&[B("expected_tool"), B("min_selection_rate")]), ..Plain::FREE }),
-    // 155
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 156
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1.0), ..Plain::FREE }),
-    // 157
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 158
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 159
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("count"), available: true, alias_of: None, shape: 160 }, Property { name: B("counts"), available: true, alias_of: None, shape: 161 }, Property { name: B("source"), available: true, alias_of: None, shape: 163 }, Property { name: B("correct"), available: true, alias_of: None, shape: 167 }, Property { name: B("complexity"), available: true, alias_of: None, shape: 169 }, Property { name: B("seed"), available: true, alias_of: None, shape: 170 }, Property { name: B("expect"), available: true, alias_of: None, shape: 171 }]), additional: Additional::No, required: B(&[B("source")]), ..Plain::FREE }),
-    // 160
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), maximum: Some(1000.0), ..Plain::FREE }),
-    // 161
-    Shape::Plain(Plain { types: 36, items: Some(162), items_from: 1, ..Plain::FREE }),
-    // 162
-    Shape::Plain(Plain { types: 1, minimum: Some(0.0), maximum: Some(1000.0), ..Plain::FREE }),
-    // 163
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("from"), available: true, alias_of: None, shape: 164 }, Property { name: B("of"), available: true, alias_of: None, shape: 165 }]), additional: Additional::No, required: B(&[B("from")]), ..Plain::FREE }),
-    // 164
-    Shape::Values(B(&[Literal::Text(B("catalog")), Literal::Text(B("near_duplicate"))])),
-    // 165
-    Shape::Plain(Plain { types: 36, items: Some(166), ..Plain::FREE }),
-    // 166
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 167
-    Shape::Plain(Plain { types: 32, items: Some(168), ..Plain::FREE }),
-    // 168
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 169
-    Shape::Values(B(&[Literal::Text(B("serial")), Literal::Text(B("parallel")), Literal::Json(B("null"))])),
-    // 170
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 171
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 172
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("expect"), available: true, alias_of: None, shape: 173 }]), additional: Additional::No, ..Plain::FREE }),
-    // 173
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 174
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("classes"), available: true, alias_of: None, shape: 175 }, Property { name: B("expect"), available: true, alias_of: None, shape: 176 }]), additional: Additional::No, required: B(&[B("classes")]), ..Plain::FREE }),
-    // 175
-    Shape::Plain(Plain { types: 32, items: Some(149), items_from: 1, ..Plain::FREE }),
-    // 176
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 177
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("mode"), available: true, alias_of: None, shape: 178 }, Property { name: B("calls"), available: true, alias_of: None, shape: 179 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 200 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 202 }, Property { name: B("expect"), available: true, alias_of: None, shape: 203 }]), additional: Additional::No, required: B(&[B("calls")]), ..Plain::FREE }),
-    // 178
-    Shape::Values(B(&[Literal::Text(B("strict")), Literal::Text(B("exact-sequence")), Literal::Text(B("exact_sequence")), Literal::Text(B("subsequence")), Literal::Text(B("unordered")), Literal::Text(B("superset")), Literal::Text(B("subset")), Literal::Text(B("exact_set")), Literal::Text(B("exact-set"))])),
-    // 179
-    Shape::Plain(Plain { types: 32, items: Some(180), ..Plain::FREE }),
-    // 180
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 181 }, Property { name: B("server"), available: true, alias_of: None, shape: 182 }, Property { name: B("args"), available: true, alias_of: None, shape: 183 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 197 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 199 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
-    // 181
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 182
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 183
-    Shape::AnyOf(B(&[184, 185, 186])),
-    // 184
-    Shape::Values(B(&[Literal::Text(B("any"))])),
-    // 185
-    Shape::Values(B(&[Literal::Text(B("ignore"))])),
-    // 186
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("exact"), available: true, alias_of: None, shape: 187 }, Property { name: B("subset"), available: true, alias_of: None, shape: 188 }, Property { name: B("partial"), available: true, alias_of: Some(B("subset")), shape: 189 }, Property { name: B("schema"), available: true, alias_of: None, shape: 190 }, Property { name: B("match"), available: true, alias_of: None, shape: 191 }, Property { name: B("ignore_keys"), available: true, alias_of: None, shape: 194 }, Property { name: B("defaults"), available: true, alias_of: None, shape: 196 }]), additional: Additional::No, keys: (1, 18446744073709551615), ..Plain::FREE }),
-    // 187
-    Shape::Anything,
-    // 188
-    Shape::Anything,
-    // 189
-    Shape::Anything,
-    // 190
-    Shape::Plain(Plain { types: 72, ..Plain::FREE }),
-    // 191
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(192), ..Plain::FREE }),
-    // 192
-    Shape::AnyOf(B(&[59, 193])),
-    // 193
-    Shape::Plain(Plain { types: 30, ..Plain::FREE }),
-    // 194
-    Shape::Plain(Plain { types: 32, items: Some(195), ..Plain::FREE }),
-    // 195
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 196
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 197
-    Shape::Plain(Plain { types: 32, items: Some(198), ..Plain::FREE }),
-    // 198
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 199
-    Shape::Plain(Plain { types: 12, ..Plain::FREE }),
-    // 200
-    Shape::Plain(Plain { types: 32, items: Some(201), ..Plain::FREE }),
-    // 201
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 202
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 203
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 204
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("dependencies"), available: true, alias_of: None, shape: 205 }, Property { name: B("order"), available: true, alias_of: None, shape: 209 }, Property { name: B("expect"), available: true, alias_of: None, shape: 213 }]), additional: Additional::No, ..Plain::FREE }),
-    // 205
-    Shape::Plain(Plain { types: 32, items: Some(206), ..Plain::FREE }),
-    // 206
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("producer"), available: true, alias_of: None, shape: 207 }, Property { name: B("consumer"), available: true, alias_of: None, shape: 208 }]), additional: Additional::No, required: B(&[B("producer"), B("consumer")]), ..Plain::FREE }),
-    // 207
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 208
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 209
-    Shape::Plain(Plain { types: 32, items: Some(210), ..Plain::FREE }),
-    // 210
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("first"), available: true, alias_of: None, shape: 211 }, Property { name: B("second"), available: true, alias_of: None, shape: 212 }]), additional: Additional::No, required: B(&[B("first"), B("second")]), ..Plain::FREE }),
-    // 211
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 212
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 213
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 214
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("calls"), available: true, alias_of: None, shape: 215 }, Property { name: B("penalize_extra_steps"), available: true, alias_of: None, shape: 217 }, Property { name: B("penalize_backtracks"), available: true, alias_of: None, shape: 218 }, Property { name: B("penalize_repeated_tools"), available: true, alias_of: None, shape: 219 }, Property { name: B("expect"), available: true, alias_of: None, shape: 220 }]), additional: Additional::No, required: B(&[B("calls")]), ..Plain::FREE }),
-    // 215
-    Shape::Plain(Plain { types: 32, items: Some(216), ..Plain::FREE }),
-    // 216
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 217
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 218
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 219
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 220
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 221
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("expect"), available: true, alias_of: None, shape: 222 }]), additional: Additional::No, ..Plain::FREE }),
-    // 222
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 223
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("k"), available: true, alias_of: None, shape: 224 }, Property { name: B("tolerate_failed_runs"), available: true, alias_of: None, shape: 225 }, Property { name: B("expect"), available: true, alias_of: None, shape: 226 }]), additional: Additional::No, ..Plain::FREE }),
-    // 224
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 225
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 226
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 227
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("max_detection_ms"), available: true, alias_of: None, shape: 228 }, Property { name: B("max_recovery_ms"), available: true, alias_of: None, shape: 229 }, Property { name: B("require_clean_timeout"), available: true, alias_of: None, shape: 230 }, Property { name: B("accept"), available: true, alias_of: None, shape: 231 }, Property { name: B("expect"), available: true, alias_of: None, shape: 232 }]), additional: Additional::No, required: B(&[B("max_detection_ms")]), ..Plain::FREE }),
-    // 228
-    Shape::Plain(Plain { types: 1, minimum: Some(0.0), ..Plain::FREE }),
-    // 229
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 230
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 231
     Shape::Values(B(&[Literal::Text(B("call")), Literal::Text(B("answer"))])),
-    // 232
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 233
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("mutating_tools"), available: true, alias_of: None, shape: 234 }, Property { name: B("readonly_tools"), available: true, alias_of: None, shape: 236 }, Property { name: B("max_divergence_score"), available: true, alias_of: None, shape: 238 }, Property { name: B("llm_assisted"), available: true, alias_of: None, shape: 239 }, Property { name: B("expect"), available: true, alias_of: None, shape: 240 }]), additional: Additional::No, ..Plain::FREE }),
-    // 234
-    Shape::Plain(Plain { types: 32, items: Some(235), ..Plain::FREE }),
-    // 235
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 236
-    Shape::Plain(Plain { types: 32, items: Some(237), ..Plain::FREE }),
-    // 237
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 238
+    // 107
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("mutating_tools"), available: true, alias_of: None, shape: 2 }, Property { name: B("readonly_tools"), available: true, alias_of: None, shape: 2 }, Property { name: B("max_divergence_score"), available: true, alias_of: None, shape: 108 }, Property { name: B("llm_assisted"), available: true, alias_of: None, shape: 46 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, ..Plain::FREE }),
+    // 108
     Shape::Plain(Plain { types: 6, minimum: Some(0.0), maximum: Some(1.0), ..Plain::FREE }),
-    // 239
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 240
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 241
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("allowed"), available: true, alias_of: None, shape: 242 }, Property { name: B("restricted"), available: true, alias_of: None, shape: 244 }, Property { name: B("delegation"), available: true, alias_of: None, shape: 246 }, Property { name: B("expect"), available: true, alias_of: None, shape: 250 }]), additional: Additional::No, ..Plain::FREE }),
-    // 242
-    Shape::Plain(Plain { types: 36, items: Some(243), ..Plain::FREE }),
-    // 243
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 244
-    Shape::Plain(Plain { types: 32, items: Some(245), ..Plain::FREE }),
-    // 245
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 246
-    Shape::Plain(Plain { types: 32, items: Some(247), ..Plain::FREE }),
-    // 247
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("from"), available: true, alias_of: None, shape: 248 }, Property { name: B("to"), available: true, alias_of: None, shape: 249 }]), additional: Additional::No, required: B(&[B("from"), B("to")]), ..Plain::FREE }),
-    // 248
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 249
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 250
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 251
-    Shape::Anything,
-    // 252
-    Shape::Anything,
-    // 253
-    Shape::Anything,
-    // 254
-    Shape::Plain(Plain { types: 32, items: Some(255), ..Plain::FREE }),
-    // 255
-    Shape::Plain(Plain { all_of: B(&[287, 288, 289]), types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 256 }, Property { name: B("description"), available: true, alias_of: None, shape: 257 }, Property { name: B("type"), available: true, alias_of: None, shape: 258 }, Property { name: B("agent"), available: true, alias_of: None, shape: 259 }, Property { name: B("models"), available: true, alias_of: None, shape: 260 }, Property { name: B("servers"), available: true, alias_of: None, shape: 262 }, Property { name: B("prompt"), available: true, alias_of: None, shape: 264 }, Property { name: B("system"), available: true, alias_of: None, shape: 265 }, Property { name: B("runs"), available: true, alias_of: None, shape: 266 }, Property { name: B("budget"), available: true, alias_of: None, shape: 268 }, Property { name: B("max_turns"), available: true, alias_of: None, shape: 270 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 271 }, Property { name: B("expect"), available: true, alias_of: None, shape: 272 }, Property { name: B("script"), available: true, alias_of: None, shape: 273 }, Property { name: B("inject"), available: true, alias_of: None, shape: 275 }, Property { name: B("discovery"), available: true, alias_of: None, shape: 277 }, Property { name: B("replay"), available: true, alias_of: None, shape: 279 }, Property { name: B("tags"), available: true, alias_of: None, shape: 280 }, Property { name: B("model"), available: true, alias_of: Some(B("models")), shape: 282 }, Property { name: B("server"), available: true, alias_of: Some(B("servers")), shape: 284 }, Property { name: B("user_prompt"), available: true, alias_of: Some(B("prompt")), shape: 286 }, Property { name: B("equal_function_sets"), available: true, alias_of: None, shape: 147 }, Property { name: B("tool_selection"), available: true, alias_of: None, shape: 154 }, Property { name: B("distractors"), available: true, alias_of: None, shape: 159 }, Property { name: B("orchestration"), available: true, alias_of: None, shape: 172 }, Property { name: B("token_efficiency"), available: true, alias_of: None, shape: 174 }, Property { name: B("trajectory"), available: true, alias_of: None, shape: 177 }, Property { name: B("trajectory_axes"), available: true, alias_of: None, shape: 204 }, Property { name: B("golden_path"), available: true, alias_of: None, shape: 214 }, Property { name: B("stability"), available: true, alias_of: None, shape: 221 }, Property { name: B("reliability"), available: true, alias_of: None, shape: 223 }, Property { name: B("recovery"), available: true, alias_of: None, shape: 227 }, Property { name: B("narrative"), available: true, alias_of: None, shape: 233 }, Property { name: B("tool_edges"), available: true, alias_of: None, shape: 241 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
-    // 256
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 257
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 258
+    // 109
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("allowed"), available: true, alias_of: None, shape: 110 }, Property { name: B("restricted"), available: true, alias_of: None, shape: 2 }, Property { name: B("delegation"), available: true, alias_of: None, shape: 111 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }]), additional: Additional::No, ..Plain::FREE }),
+    // 110
+    Shape::Plain(Plain { types: 36, items: Some(3), ..Plain::FREE }),
+    // 111
+    Shape::Plain(Plain { types: 32, items: Some(112), ..Plain::FREE }),
+    // 112
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("from"), available: true, alias_of: None, shape: 9 }, Property { name: B("to"), available: true, alias_of: None, shape: 9 }]), additional: Additional::No, required: B(&[B("from"), B("to")]), ..Plain::FREE }),
+    // 113
+    Shape::Plain(Plain { types: 32, items: Some(114), ..Plain::FREE }),
+    // 114
+    Shape::Plain(Plain { all_of: B(&[36, 36, 36]), types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("description"), available: true, alias_of: None, shape: 1 }, Property { name: B("type"), available: true, alias_of: None, shape: 115 }, Property { name: B("agent"), available: true, alias_of: None, shape: 1 }, Property { name: B("models"), available: true, alias_of: None, shape: 7 }, Property { name: B("servers"), available: true, alias_of: None, shape: 7 }, Property { name: B("prompt"), available: true, alias_of: None, shape: 1 }, Property { name: B("system"), available: true, alias_of: None, shape: 1 }, Property { name: B("runs"), available: true, alias_of: None, shape: 21 }, Property { name: B("budget"), available: true, alias_of: None, shape: 27 }, Property { name: B("max_turns"), available: true, alias_of: None, shape: 31 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 30 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }, Property { name: B("script"), available: true, alias_of: None, shape: 60 }, Property { name: B("inject"), available: true, alias_of: None, shape: 7 }, Property { name: B("discovery"), available: true, alias_of: None, shape: 67 }, Property { name: B("replay"), available: true, alias_of: None, shape: 69 }, Property { name: B("tags"), available: true, alias_of: None, shape: 2 }, Property { name: B("model"), available: true, alias_of: Some(B("models")), shape: 7 }, Property { name: B("server"), available: true, alias_of: Some(B("servers")), shape: 7 }, Property { name: B("user_prompt"), available: true, alias_of: Some(B("prompt")), shape: 1 }, Property { name: B("equal_function_sets"), available: true, alias_of: None, shape: 70 }, Property { name: B("tool_selection"), available: true, alias_of: None, shape: 74 }, Property { name: B("distractors"), available: true, alias_of: None, shape: 76 }, Property { name: B("orchestration"), available: true, alias_of: None, shape: 85 }, Property { name: B("token_efficiency"), available: true, alias_of: None, shape: 86 }, Property { name: B("trajectory"), available: true, alias_of: None, shape: 88 }, Property { name: B("trajectory_axes"), available: true, alias_of: None, shape: 98 }, Property { name: B("golden_path"), available: true, alias_of: None, shape: 103 }, Property { name: B("stability"), available: true, alias_of: None, shape: 85 }, Property { name: B("reliability"), available: true, alias_of: None, shape: 104 }, Property { name: B("recovery"), available: true, alias_of: None, shape: 105 }, Property { name: B("narrative"), available: true, alias_of: None, shape: 107 }, Property { name: B("tool_edges"), available: true, alias_of: None, shape: 109 }]), additional: Additional::No, required: B(&[B("name")]), ..Plain::FREE }),
+    // 115
     Shape::Values(B(&[Literal::Text(B("agent")), Literal::Json(B("null"))])),
-    // 259
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 260
-    Shape::AnyOf(B(&[9, 261])),
-    // 261
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 262
-    Shape::AnyOf(B(&[9, 263])),
-    // 263
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 264
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 265
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 266
-    Shape::AnyOf(B(&[42, 267])),
-    // 267
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 268
-    Shape::AnyOf(B(&[49, 269])),
-    // 269
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 270
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), maximum: Some(10000.0), ..Plain::FREE }),
-    // 271
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 272
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 273
-    Shape::Plain(Plain { types: 36, items: Some(274), ..Plain::FREE }),
-    // 274
-    Shape::Plain(Plain { types: 32, items: Some(120), ..Plain::FREE }),
-    // 275
-    Shape::AnyOf(B(&[9, 276])),
-    // 276
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 277
-    Shape::AnyOf(B(&[135, 278])),
-    // 278
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 279
-    Shape::Values(B(&[Literal::Text(B("both")), Literal::Text(B("model")), Literal::Text(B("tools")), Literal::Json(B("null"))])),
-    // 280
-    Shape::Plain(Plain { types: 32, items: Some(281), ..Plain::FREE }),
-    // 281
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 282
-    Shape::AnyOf(B(&[9, 283])),
-    // 283
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 284
-    Shape::AnyOf(B(&[9, 285])),
-    // 285
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 286
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 287
-    Shape::Anything,
-    // 288
-    Shape::Anything,
-    // 289
-    Shape::Anything,
-    // 290
-    Shape::Plain(Plain { types: 32, items: Some(291), ..Plain::FREE }),
-    // 291
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 292 }, Property { name: B("description"), available: true, alias_of: None, shape: 293 }, Property { name: B("server"), available: true, alias_of: None, shape: 294 }, Property { name: B("tool"), available: true, alias_of: None, shape: 295 }, Property { name: B("args"), available: true, alias_of: None, shape: 296 }, Property { name: B("expect"), available: true, alias_of: None, shape: 297 }, Property { name: B("snapshot"), available: true, alias_of: None, shape: 303 }, Property { name: B("setup"), available: true, alias_of: None, shape: 310 }, Property { name: B("teardown"), available: true, alias_of: None, shape: 319 }, Property { name: B("save"), available: true, alias_of: None, shape: 320 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 322 }, Property { name: B("isolation"), available: true, alias_of: None, shape: 324 }, Property { name: B("serial"), available: true, alias_of: None, shape: 325 }, Property { name: B("tags"), available: true, alias_of: None, shape: 326 }]), additional: Additional::No, required: B(&[B("name"), B("server"), B("tool")]), ..Plain::FREE }),
-    // 292
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 293
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 294
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 295
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 296
+    // 116
+    Shape::Plain(Plain { types: 32, items: Some(117), ..Plain::FREE }),
+    // 117
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("description"), available: true, alias_of: None, shape: 1 }, Property { name: B("server"), available: true, alias_of: None, shape: 3 }, Property { name: B("tool"), available: true, alias_of: None, shape: 3 }, Property { name: B("args"), available: true, alias_of: None, shape: 118 }, Property { name: B("expect"), available: true, alias_of: None, shape: 119 }, Property { name: B("snapshot"), available: true, alias_of: None, shape: 121 }, Property { name: B("setup"), available: true, alias_of: None, shape: 123 }, Property { name: B("teardown"), available: true, alias_of: None, shape: 123 }, Property { name: B("save"), available: true, alias_of: None, shape: 125 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 14 }, Property { name: B("isolation"), available: true, alias_of: None, shape: 126 }, Property { name: B("serial"), available: true, alias_of: None, shape: 97 }, Property { name: B("tags"), available: true, alias_of: None, shape: 2 }]), additional: Additional::No, required: B(&[B("name"), B("server"), B("tool")]), ..Plain::FREE }),
+    // 118
     Shape::Plain(Plain { types: 68, ..Plain::FREE }),
-    // 297
-    Shape::AnyOf(B(&[298, 299])),
-    // 298
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 299
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("assertions"), available: true, alias_of: None, shape: 300 }, Property { name: B("max_duration_ms"), available: true, alias_of: None, shape: 301 }, Property { name: B("max_response_tokens"), available: true, alias_of: None, shape: 302 }]), additional: Additional::No, ..Plain::FREE }),
-    // 300
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 301
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 302
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 303
-    Shape::AnyOf(B(&[304, 305])),
-    // 304
-    Shape::Plain(Plain { types: 8, ..Plain::FREE }),
-    // 305
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 306 }, Property { name: B("ignore"), available: true, alias_of: None, shape: 307 }, Property { name: B("name"), available: true, alias_of: None, shape: 309 }]), additional: Additional::No, ..Plain::FREE }),
-    // 306
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 307
-    Shape::Plain(Plain { types: 32, items: Some(308), ..Plain::FREE }),
-    // 308
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 309
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 310
-    Shape::Plain(Plain { types: 32, items: Some(311), ..Plain::FREE }),
-    // 311
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("server"), available: true, alias_of: None, shape: 312 }, Property { name: B("tool"), available: true, alias_of: None, shape: 313 }, Property { name: B("args"), available: true, alias_of: None, shape: 314 }, Property { name: B("save"), available: true, alias_of: None, shape: 315 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 317 }]), additional: Additional::No, required: B(&[B("tool")]), ..Plain::FREE }),
-    // 312
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 313
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 314
-    Shape::Plain(Plain { types: 68, ..Plain::FREE }),
-    // 315
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(316), ..Plain::FREE }),
-    // 316
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 317
-    Shape::AnyOf(B(&[20, 318])),
-    // 318
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 319
-    Shape::Plain(Plain { types: 32, items: Some(311), ..Plain::FREE }),
-    // 320
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(321), ..Plain::FREE }),
-    // 321
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 322
-    Shape::AnyOf(B(&[20, 323])),
-    // 323
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 324
+    // 119
+    Shape::AnyOf(B(&[32, 120])),
+    // 120
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("assertions"), available: true, alias_of: None, shape: 32 }, Property { name: B("max_duration_ms"), available: true, alias_of: None, shape: 75 }, Property { name: B("max_response_tokens"), available: true, alias_of: None, shape: 75 }]), additional: Additional::No, ..Plain::FREE }),
+    // 121
+    Shape::AnyOf(B(&[46, 122])),
+    // 122
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("target"), available: true, alias_of: None, shape: 9 }, Property { name: B("ignore"), available: true, alias_of: None, shape: 2 }, Property { name: B("name"), available: true, alias_of: None, shape: 9 }]), additional: Additional::No, ..Plain::FREE }),
+    // 123
+    Shape::Plain(Plain { types: 32, items: Some(124), ..Plain::FREE }),
+    // 124
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("server"), available: true, alias_of: None, shape: 1 }, Property { name: B("tool"), available: true, alias_of: None, shape: 3 }, Property { name: B("args"), available: true, alias_of: None, shape: 118 }, Property { name: B("save"), available: true, alias_of: None, shape: 125 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 14 }]), additional: Additional::No, required: B(&[B("tool")]), ..Plain::FREE }),
+    // 125
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(3), ..Plain::FREE }),
+    // 126
     Shape::Values(B(&[Literal::Text(B("shared")), Literal::Text(B("run")), Literal::Json(B("null"))])),
-    // 325
-    Shape::Plain(Plain { types: 12, ..Plain::FREE }),
-    // 326
-    Shape::Plain(Plain { types: 32, items: Some(327), ..Plain::FREE }),
-    // 327
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 328
-    Shape::Plain(Plain { types: 32, items: Some(329), ..Plain::FREE }),
-    // 329
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 330 }, Property { name: B("target"), available: true, alias_of: None, shape: 331 }, Property { name: B("kind"), available: true, alias_of: None, shape: 334 }, Property { name: B("delay_ms"), available: true, alias_of: None, shape: 335 }, Property { name: B("failures"), available: true, alias_of: None, shape: 336 }]), additional: Additional::No, required: B(&[B("name"), B("target"), B("kind")]), ..Plain::FREE }),
-    // 330
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 331
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("tool"), available: true, alias_of: None, shape: 332 }, Property { name: B("server"), available: true, alias_of: None, shape: 333 }]), additional: Additional::No, ..Plain::FREE }),
-    // 332
+    // 127
+    Shape::Plain(Plain { types: 32, items: Some(128), ..Plain::FREE }),
+    // 128
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("target"), available: true, alias_of: None, shape: 129 }, Property { name: B("kind"), available: true, alias_of: None, shape: 131 }, Property { name: B("delay_ms"), available: true, alias_of: None, shape: 75 }, Property { name: B("failures"), available: true, alias_of: None, shape: 30 }]), additional: Additional::No, required: B(&[B("name"), B("target"), B("kind")]), ..Plain::FREE }),
+    // 129
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("tool"), available: true, alias_of: None, shape: 130 }, Property { name: B("server"), available: true, alias_of: None, shape: 130 }]), additional: Additional::No, ..Plain::FREE }),
+    // 130
     Shape::Plain(Plain { types: 20, length_from: 1, ..Plain::FREE }),
-    // 333
-    Shape::Plain(Plain { types: 20, length_from: 1, ..Plain::FREE }),
-    // 334
+    // 131
     Shape::Values(B(&[Literal::Text(B("hang")), Literal::Text(B("wedged")), Literal::Text(B("slow")), Literal::Text(B("recover_after"))])),
-    // 335
-    Shape::Plain(Plain { types: 5, minimum: Some(0.0), ..Plain::FREE }),
-    // 336
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 337
-    Shape::Plain(Plain { types: 32, items: Some(338), ..Plain::FREE }),
-    // 338
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 339 }, Property { name: B("description"), available: true, alias_of: None, shape: 340 }, Property { name: B("server"), available: true, alias_of: None, shape: 341 }, Property { name: B("expect"), available: true, alias_of: None, shape: 342 }, Property { name: B("tags"), available: true, alias_of: None, shape: 343 }]), additional: Additional::No, required: B(&[B("name"), B("server")]), ..Plain::FREE }),
-    // 339
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 340
-    Shape::Plain(Plain { types: 20, ..Plain::FREE }),
-    // 341
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 342
-    Shape::Plain(Plain { types: 32, items: Some(56), ..Plain::FREE }),
-    // 343
-    Shape::Plain(Plain { types: 32, items: Some(344), ..Plain::FREE }),
-    // 344
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 345
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("per_test_usd"), available: true, alias_of: None, shape: 346 }, Property { name: B("per_suite_usd"), available: true, alias_of: None, shape: 347 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 348 }, Property { name: B("max_duration"), available: true, alias_of: None, shape: 349 }]), additional: Additional::No, ..Plain::FREE }),
-    // 346
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 347
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 348
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), ..Plain::FREE }),
-    // 349
-    Shape::AnyOf(B(&[20, 350])),
-    // 350
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 351
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(352), ..Plain::FREE }),
-    // 352
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("base_url"), available: true, alias_of: None, shape: 353 }, Property { name: B("api_key_env"), available: true, alias_of: None, shape: 354 }, Property { name: B("api"), available: true, alias_of: None, shape: 355 }, Property { name: B("headers"), available: true, alias_of: None, shape: 356 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 357 }, Property { name: B("stream"), available: true, alias_of: None, shape: 359 }, Property { name: B("body"), available: true, alias_of: None, shape: 360 }, Property { name: B("max_concurrency"), available: true, alias_of: None, shape: 361 }, Property { name: B("retries"), available: true, alias_of: None, shape: 362 }]), additional: Additional::No, ..Plain::FREE }),
-    // 353
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 354
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 355
+    // 132
+    Shape::Plain(Plain { types: 32, items: Some(133), ..Plain::FREE }),
+    // 133
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 9 }, Property { name: B("description"), available: true, alias_of: None, shape: 1 }, Property { name: B("server"), available: true, alias_of: None, shape: 3 }, Property { name: B("expect"), available: true, alias_of: None, shape: 32 }, Property { name: B("tags"), available: true, alias_of: None, shape: 2 }]), additional: Additional::No, required: B(&[B("name"), B("server")]), ..Plain::FREE }),
+    // 134
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("per_test_usd"), available: true, alias_of: None, shape: 29 }, Property { name: B("per_suite_usd"), available: true, alias_of: None, shape: 29 }, Property { name: B("max_tokens"), available: true, alias_of: None, shape: 30 }, Property { name: B("max_duration"), available: true, alias_of: None, shape: 14 }]), additional: Additional::No, ..Plain::FREE }),
+    // 135
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(136), ..Plain::FREE }),
+    // 136
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("base_url"), available: true, alias_of: None, shape: 9 }, Property { name: B("api_key_env"), available: true, alias_of: None, shape: 9 }, Property { name: B("api"), available: true, alias_of: None, shape: 137 }, Property { name: B("headers"), available: true, alias_of: None, shape: 12 }, Property { name: B("timeout"), available: true, alias_of: None, shape: 14 }, Property { name: B("stream"), available: true, alias_of: None, shape: 97 }, Property { name: B("body"), available: true, alias_of: None, shape: 4 }, Property { name: B("max_concurrency"), available: true, alias_of: None, shape: 138 }, Property { name: B("retries"), available: true, alias_of: None, shape: 139 }]), additional: Additional::No, ..Plain::FREE }),
+    // 137
     Shape::Values(B(&[Literal::Text(B("anthropic")), Literal::Text(B("openai_chat")), Literal::Text(B("openai_responses")), Literal::Text(B("gemini")), Literal::Json(B("null"))])),
-    // 356
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(17), ..Plain::FREE }),
-    // 357
-    Shape::AnyOf(B(&[20, 358])),
-    // 358
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 359
-    Shape::Plain(Plain { types: 12, ..Plain::FREE }),
-    // 360
-    Shape::Plain(Plain { types: 64, ..Plain::FREE }),
-    // 361
+    // 138
     Shape::Plain(Plain { types: 5, minimum: Some(1.0), maximum: Some(1024.0), ..Plain::FREE }),
-    // 362
+    // 139
     Shape::Plain(Plain { types: 5, minimum: Some(0.0), maximum: Some(100.0), ..Plain::FREE }),
-    // 363
-    Shape::Plain(Plain { types: 64, additional: Additional::Like(364), ..Plain::FREE }),
-    // 364
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("input_per_mtok"), available: true, alias_of: None, shape: 365 }, Property { name: B("output_per_mtok"), available: true, alias_of: None, shape: 366 }, Property { name: B("cached_input_per_mtok"), available: true, alias_of: None, shape: 367 }]), additional: Additional::No, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Plain::FREE }),
-    // 365
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 366
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 367
-    Shape::Plain(Plain { types: 2, minimum: Some(0.0), maximum: Some(1000000.0), ..Plain::FREE }),
-    // 368
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("timeout"), available: true, alias_of: None, shape: 369 }, Property { name: B("jobs"), available: true, alias_of: None, shape: 371 }, Property { name: B("no_evidence"), available: true, alias_of: None, shape: 372 }, Property { name: B("cassettes"), available: true, alias_of: None, shape: 373 }, Property { name: B("replay"), available: true, alias_of: None, shape: 374 }, Property { name: B("normalise"), available: true, alias_of: None, shape: 375 }]), additional: Additional::No, ..Plain::FREE }),
-    // 369
-    Shape::AnyOf(B(&[20, 370])),
-    // 370
-    Shape::Plain(Plain { types: 4, ..Plain::FREE }),
-    // 371
-    Shape::Plain(Plain { types: 5, minimum: Some(1.0), maximum: Some(1024.0), ..Plain::FREE }),
-    // 372
+    // 140
+    Shape::Plain(Plain { types: 64, additional: Additional::Like(141), ..Plain::FREE }),
+    // 141
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("input_per_mtok"), available: true, alias_of: None, shape: 29 }, Property { name: B("output_per_mtok"), available: true, alias_of: None, shape: 29 }, Property { name: B("cached_input_per_mtok"), available: true, alias_of: None, shape: 29 }]), additional: Additional::No, required: B(&[B("input_per_mtok"), B("output_per_mtok")]), ..Plain::FREE }),
+    // 142
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("timeout"), available: true, alias_of: None, shape: 14 }, Property { name: B("jobs"), available: true, alias_of: None, shape: 138 }, Property { name: B("no_evidence"), available: true, alias_of: None, shape: 143 }, Property { name: B("cassettes"), available: true, alias_of: None, shape: 9 }, Property { name: B("replay"), available: true, alias_of: None, shape: 69 }, Property { name: B("normalise"), available: true, alias_of: None, shape: 144 }]), additional: Additional::No, ..Plain::FREE }),
+    // 143
     Shape::Values(B(&[Literal::Text(B("pass")), Literal::Text(B("fail")), Literal::Json(B("null"))])),
-    // 373
-    Shape::Plain(Plain { types: 16, length_from: 1, ..Plain::FREE }),
-    // 374
-    Shape::Values(B(&[Literal::Text(B("both")), Literal::Text(B("model")), Literal::Text(B("tools")), Literal::Json(B("null"))])),
-    // 375
-    Shape::Plain(Plain { types: 32, items: Some(376), ..Plain::FREE }),
-    // 376
-    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 377 }, Property { name: B("pattern"), available: true, alias_of: None, shape: 378 }]), additional: Additional::No, required: B(&[B("name"), B("pattern")]), ..Plain::FREE }),
-    // 377
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
-    // 378
-    Shape::Plain(Plain { types: 16, ..Plain::FREE }),
+    // 144
+    Shape::Plain(Plain { types: 32, items: Some(145), ..Plain::FREE }),
+    // 145
+    Shape::Plain(Plain { types: 64, properties: B(&[Property { name: B("name"), available: true, alias_of: None, shape: 3 }, Property { name: B("pattern"), available: true, alias_of: None, shape: 3 }]), additional: Additional::No, required: B(&[B("name"), B("pattern")]), ..Plain::FREE }),
 ]));
