@@ -1,6 +1,6 @@
 //! Whether a document fits a schema, quickly and without words.
 //!
-//! Nearly every suite that is loaded is right, and explaining what would be wrong costs far more than seeing that nothing is: [`crate::shape`] tries every
+//! Nearly every suite that is loaded is right, and explaining what would be wrong costs far more than seeing that nothing is: `shape.rs` tries every
 //! branch with all its messages. So this comes first. It knows the same part of JSON Schema, as a table that can be made ahead of time, and says yes only where
 //! the other would find nothing; where it says no, the other has the word.
 
