@@ -1,6 +1,6 @@
 //! What an invocation, a suite and a test may cost, and what they did cost.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcptest_agent::budget::{AccountId, Books, Caps, Metered};
@@ -9,7 +9,7 @@ use mcptest_core::prices::{Price, Prices, Usd};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_report::model::Spend;
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{Test, TestBudget};
+use mcptest_suite::suite::Test;
 use tokio::time::Instant;
 
 use crate::plan::Case;
@@ -49,14 +49,24 @@ pub(crate) struct Deadline {
 /// The accounts of one suite.
 pub(crate) struct SuiteLimits {
     books: Arc<Books>,
+    invocation: AccountId,
     suite: AccountId,
-    /// For each case: those that pay for it.
-    cases: Vec<Vec<AccountId>>,
-    /// For each case: what its replayed answers cost when they were recorded. Nobody pays for them again, so no cap counts them.
-    replayed: Vec<AccountId>,
-    /// Whether dollars are capped, for each case.
-    in_dollars: Vec<bool>,
+    /// Whether the suite or the invocation has a cap in dollars.
+    in_dollars: bool,
+    cases: Vec<CaseLimits>,
     pub deadline: Option<Deadline>,
+}
+
+/// What one case may cost. Its accounts are opened when it first asks a model: most direct calls never do.
+struct CaseLimits {
+    caps: Caps,
+    accounts: OnceLock<CaseAccounts>,
+}
+
+struct CaseAccounts {
+    own: AccountId,
+    /// What its replayed answers cost when they were recorded. Nobody pays for them again, so no cap counts them.
+    replayed: AccountId,
 }
 
 impl SuiteLimits {
@@ -67,31 +77,16 @@ impl SuiteLimits {
         };
         let books = Arc::clone(&limits.books);
         let account = books.open("the suite's budget", caps);
-        let mut accounts = Vec::new();
-        let mut in_dollars = Vec::new();
-        let mut replayed = Vec::new();
-        for case in cases {
-            let own = match &suite.tests[case.test] {
-                Test::Agent(test) => test.budget,
-                Test::Tool(test) if test.expect.iter().any(|expectation| expectation.judge().is_some()) => {
-                    TestBudget::default()
-                }
-                // No model is asked, so nobody pays.
-                Test::Tool(_) | Test::ToolQuality(_) => {
-                    accounts.push(Vec::new());
-                    in_dollars.push(false);
-                    replayed.push(account);
-                    continue;
-                }
-            };
-            let own = Caps {
-                usd: own.usd,
-                tokens: own.tokens,
-            };
-            accounts.push(vec![limits.account, account, books.open("the test's budget", own)]);
-            in_dollars.push([limits.caps, caps, own].iter().any(|caps| caps.usd.is_some()));
-            replayed.push(books.open("a replay", Caps::default()));
-        }
+        let case_limits = cases.iter().map(|case| CaseLimits {
+            caps: match &suite.tests[case.test] {
+                Test::Agent(test) => Caps {
+                    usd: test.budget.usd,
+                    tokens: test.budget.tokens,
+                },
+                Test::Tool(_) | Test::ToolQuality(_) => Caps::default(),
+            },
+            accounts: OnceLock::new(),
+        });
         let deadline = match (limits.duration, suite.budget.duration) {
             (Some(duration), _) => Some((limits.began + duration, "this invocation", duration)),
             (None, Some(duration)) => Some((Instant::now() + duration, "the suite", duration)),
@@ -99,10 +94,10 @@ impl SuiteLimits {
         };
         Self {
             books,
+            invocation: limits.account,
             suite: account,
-            cases: accounts,
-            replayed,
-            in_dollars,
+            in_dollars: limits.caps.usd.is_some() || caps.usd.is_some(),
+            cases: case_limits.collect(),
             deadline: deadline.map(|(at, whose, duration)| Deadline {
                 at,
                 words: format!("the time of {whose} ({}) is over", shown(duration)),
@@ -110,10 +105,24 @@ impl SuiteLimits {
         }
     }
 
+    fn accounts(&self, case: usize) -> &CaseAccounts {
+        let case = &self.cases[case];
+        case.accounts.get_or_init(|| CaseAccounts {
+            own: self.books.open("the test's budget", case.caps),
+            replayed: self.books.open("a replay", Caps::default()),
+        })
+    }
+
     /// Adds up what the replayed answers of a case cost when they were recorded, so that the report is the recorded run's.
     pub fn count_replay(&self, case: usize, id: &str, prices: &Prices, model: Box<dyn Model>) -> Box<dyn Model> {
         let price = price_of(prices, id);
-        Box::new(Metered::new(model, id, price, &self.books, vec![self.replayed[case]]))
+        Box::new(Metered::new(
+            model,
+            id,
+            price,
+            &self.books,
+            vec![self.accounts(case).replayed],
+        ))
     }
 
     /// Puts a model of a case on the case's accounts.
@@ -125,7 +134,7 @@ impl SuiteLimits {
         model: Box<dyn Model>,
     ) -> Result<Box<dyn Model>, RunError> {
         let price = price_of(prices, id);
-        if price.is_none() && self.in_dollars[case] {
+        if price.is_none() && (self.in_dollars || self.cases[case].caps.usd.is_some()) {
             return Err(RunError {
                 kind: ErrorKind::Provider,
                 message: format!(
@@ -133,13 +142,15 @@ impl SuiteLimits {
                 ),
             });
         }
-        let accounts = self.cases[case].clone();
+        let accounts = vec![self.invocation, self.suite, self.accounts(case).own];
         Ok(Box::new(Metered::new(model, id, price, &self.books, accounts)))
     }
 
     /// Why no further run of a case is started: its budget is spent.
     pub fn stopped(&self, case: usize) -> Option<RunError> {
-        let why = self.books.stopped(&self.cases[case])?;
+        let own = self.cases[case].accounts.get().map(|accounts| accounts.own);
+        let accounts: Vec<_> = [self.invocation, self.suite].into_iter().chain(own).collect();
+        let why = self.books.stopped(&accounts)?;
         Some(RunError {
             kind: ErrorKind::Budget,
             message: format!("never started: {why}"),
@@ -153,8 +164,8 @@ impl SuiteLimits {
 
     /// What a case cost. Nothing if only built-in models without a price were asked: they cost nothing, and nobody wonders.
     pub fn spend(&self, case: usize) -> Option<Spend> {
-        let account = self.cases[case].last()?;
-        spend(self.books.spend(*account)).or_else(|| spend(self.books.spend(self.replayed[case])))
+        let accounts = self.cases[case].accounts.get()?;
+        spend(self.books.spend(accounts.own)).or_else(|| spend(self.books.spend(accounts.replayed)))
     }
 }
 
