@@ -37,7 +37,7 @@ pub use report::{MergeArgs, RenderArgs, ReportCommand};
 pub use run::RunArgs;
 pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;
-pub use shared::{CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs};
+pub use shared::{CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs, TraceArgs};
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 pub use validate::{Purpose, ValidateArgs};
 

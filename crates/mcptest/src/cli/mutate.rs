@@ -1,10 +1,8 @@
 //! The command line of `mutate`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{FilterArgs, FormatArgs};
+use super::{FilterArgs, FormatArgs, TraceArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -17,15 +15,8 @@ Examples:
   mcptest mutate suite.yml --trace traces.jsonl --min-score 80     fail below 80 %
   mcptest mutate suite.yml --trace traces.jsonl --format json")]
 pub struct MutateArgs {
-    /// The suite whose gates are tried.
-    #[arg(value_name = "SUITE")]
-    pub suite: PathBuf,
-    /// Files with recorded traces that pass.
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    pub trace: Vec<PathBuf>,
-    /// All traces belong to this test.
-    #[arg(long, value_name = "NAME")]
-    pub test: Option<String>,
+    #[command(flatten)]
+    pub traces: TraceArgs,
     /// Exit with 1 if a test kills fewer than this percent of its mutants.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
     pub min_score: Option<u64>,

@@ -1,10 +1,8 @@
 //! The command line of `score`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{FilterArgs, ReportArgs};
+use super::{FilterArgs, ReportArgs, TraceArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -15,15 +13,8 @@ Examples:
   mcptest score suite.yml --trace traces.jsonl --reporter json
   other-tool | mcptest score suite.yml --test 'weather selection' --trace -")]
 pub struct ScoreArgs {
-    /// The suite whose gates apply.
-    #[arg(value_name = "SUITE")]
-    pub suite: PathBuf,
-    /// Files with recorded traces.
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    pub trace: Vec<PathBuf>,
-    /// All traces belong to this test.
-    #[arg(long, value_name = "NAME")]
-    pub test: Option<String>,
+    #[command(flatten)]
+    pub traces: TraceArgs,
     /// Skip assertions with `llm-judge` and `llm-jury`, whatever the traces keep of them.
     #[arg(long)]
     pub no_judges: bool,

@@ -46,6 +46,20 @@ impl From<&FilterArgs> for Filter {
     }
 }
 
+/// Recorded traces and the suite that they are held to. `score` and `mutate` share it.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// The suite whose gates apply.
+    #[arg(value_name = "SUITE")]
+    pub suite: PathBuf,
+    /// Files with recorded traces.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    pub trace: Vec<PathBuf>,
+    /// All traces belong to this test.
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
+}
+
 /// How results are told. Commands with other formats have a list of their own.
 #[derive(Debug, Args)]
 pub struct FormatArgs {

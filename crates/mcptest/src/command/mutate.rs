@@ -15,15 +15,15 @@ use crate::output::Output;
 use crate::{secrets, suites};
 
 pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let loaded = suites::load_one(&args.suite, Purpose::Score)?;
+    let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
     output.problems(&loaded.warnings);
     let settings = ScoreSettings {
-        test: args.test.clone(),
+        test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),
         no_judges: true,
     };
-    let report =
-        mcptest_runner::mutate(&loaded.suite, read_all(&args.trace)?, &settings).map_err(|error| error.to_string())?;
+    let report = mcptest_runner::mutate(&loaded.suite, read_all(&args.traces.trace)?, &settings)
+        .map_err(|error| error.to_string())?;
     let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
     let text = match args.how.format {
         Format::Json => {

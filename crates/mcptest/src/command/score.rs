@@ -15,11 +15,11 @@ use crate::{secrets, suites};
 
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
-    let loaded = suites::load_one(&args.suite, Purpose::Score)?;
+    let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
     output.problems(&loaded.warnings);
-    let traces = read_all(&args.trace)?;
+    let traces = read_all(&args.traces.trace)?;
     let settings = ScoreSettings {
-        test: args.test.clone(),
+        test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),
         no_judges: args.no_judges,
     };
