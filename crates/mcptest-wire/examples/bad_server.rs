@@ -84,7 +84,7 @@ fn serve(mode: &str) -> ExitCode {
                     complain("Traceback: unknown method\n");
                     return ExitCode::from(1);
                 }
-                "ignores-probe" | "silent" => {}
+                "ignores-probe" | "deaf" | "silent" => {}
                 // As if it came while the server was starting: it is answered when the next message is there.
                 "wakes-late" | "wakes-late-old" => waiting = Some(id),
                 // As if the first came before it could read.
@@ -103,7 +103,7 @@ fn serve(mode: &str) -> ExitCode {
                 "old-list" => reply(&id, json!({"supportedVersions": ["2025-06-18"]})),
                 _ => refuse(&id, -32601, "Method not found"),
             },
-            "ping" if mode == "silent" => {}
+            "ping" if matches!(mode, "deaf" | "silent") => {}
             "ping" => {
                 match waiting.take() {
                     Some(probe) if mode == "wakes-late" => reply(

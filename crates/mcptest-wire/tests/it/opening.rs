@@ -147,6 +147,22 @@ fn ignoring_the_probe_means_initialize_on_the_same_process() {
 }
 
 #[test]
+fn a_server_that_hears_nothing_before_initialize_is_initialized() {
+    run(async {
+        let options = ConnectOptions {
+            connect_timeout: Duration::from_secs(3),
+            ..options(Lifecycle::Auto)
+        };
+        let client = Client::connect_stdio("bad", &bad_server("deaf"), &options)
+            .await
+            .unwrap();
+        assert_eq!(client.server().revision, Revision::V2025_11_25);
+        assert!(client.server().probe_unanswered);
+        client.shutdown().await;
+    });
+}
+
+#[test]
 fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
     run(async {
         let options = ConnectOptions {
