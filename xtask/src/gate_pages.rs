@@ -1,4 +1,5 @@
-//! The page of each gate, from where its facts are: the module's own documentation, the registry, the schema, the examples.
+//! The page of each gate, from where its facts are: the module's own documentation, the registry,
+//! the schema, the examples.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,7 +35,11 @@ fn index() -> Generated {
          `expect:` list, or by its default.\n\n| block | what it measures | targets |\n|---|---|---|\n"
     );
     for gate in GATES {
-        let targets: Vec<String> = gate.targets.iter().map(|target| format!("`{}`", target.name)).collect();
+        let targets: Vec<String> = gate
+            .targets
+            .iter()
+            .map(|target| format!("`{}`", target.name))
+            .collect();
         let _ = writeln!(
             text,
             "| [`{0}:`]({0}.md) | {1} | {2} |",
@@ -56,7 +61,13 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
     let mut text = format!("{MADE}\n{}", manual(gate.block)?);
     text.push_str("\n## Targets\n\n| target | unit | meaning |\n|---|---|---|\n");
     for target in gate.targets {
-        let _ = writeln!(text, "| `{}` | {} | {} |", target.name, unit(target.unit), target.doc);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            target.name,
+            unit(target.unit),
+            target.doc
+        );
     }
     text.push_str("\n## Keys\n\n| key | meaning |\n|---|---|\n");
     for (key, description) in keys(gate.block, schema) {
@@ -75,13 +86,18 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
     })
 }
 
-/// The module's documentation as Markdown: its first sentence is the title, its headings go one down, Rust examples lose what rustdoc hides.
+/// The module's documentation as Markdown: its first sentence is the title, its headings go one
+/// down, Rust examples lose what rustdoc hides.
 fn manual(block: &str) -> Result<String> {
     let path = format!("crates/mcptest-core/src/eval/{block}.rs");
-    let source =
-        std::fs::read_to_string(workspace::root().join(&path)).with_context(|| format!("cannot read {path}"))?;
+    let source = std::fs::read_to_string(workspace::root().join(&path))
+        .with_context(|| format!("cannot read {path}"))?;
     let lines = source.lines().take_while(|line| line.starts_with("//!"));
-    let lines = lines.map(|line| line.strip_prefix("//! ").or(line.strip_prefix("//!")).unwrap_or(line));
+    let lines = lines.map(|line| {
+        line.strip_prefix("//! ")
+            .or(line.strip_prefix("//!"))
+            .unwrap_or(line)
+    });
     let mut out = String::new();
     let mut fence: Option<String> = None;
     for (number, line) in lines.enumerate() {
@@ -89,7 +105,11 @@ fn manual(block: &str) -> Result<String> {
             let _ = writeln!(out, "# {}", line.trim_end_matches('.'));
         } else if let Some(language) = line.strip_prefix("```") {
             if fence.take().is_none() {
-                let language = if language.is_empty() { "rust" } else { language };
+                let language = if language.is_empty() {
+                    "rust"
+                } else {
+                    language
+                };
                 fence = Some(language.to_owned());
                 let _ = writeln!(out, "```{language}");
             } else {
@@ -165,7 +185,9 @@ fn examples() -> Result<Vec<(String, String)>> {
 }
 
 fn gather(folder: &Path, found: &mut Vec<(String, String)>) -> Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+    for entry in
+        std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
         let path = entry?.path();
         if path.is_dir() {
             gather(&path, found)?;

@@ -20,7 +20,8 @@ pub fn write() -> Result<()> {
     for file in stale(all()?) {
         let path = workspace::root().join(&file.path);
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder of {}", file.path))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder of {}", file.path))?;
         }
         std::fs::write(&path, &file.text).with_context(|| format!("cannot write {}", file.path))?;
         println!("wrote {}", file.path);
@@ -60,7 +61,10 @@ pub fn refuse(stale: &[Generated]) -> Result<()> {
         return Ok(());
     }
     let paths: Vec<&str> = stale.iter().map(|file| file.path.as_str()).collect();
-    bail!("out of date: {}; run `cargo xtask generate`", paths.join(", "))
+    bail!(
+        "out of date: {}; run `cargo xtask generate`",
+        paths.join(", ")
+    )
 }
 
 /// What `mcptest schema` prints, for those who want an address in the repository.
@@ -68,10 +72,19 @@ fn schemas() -> Vec<Generated> {
     [
         ("schema/suite.schema.json", mcptest_suite::suite_schema()),
         ("schema/report.schema.json", mcptest_report::report_schema()),
-        ("schema/comparison.schema.json", mcptest_report::comparison_schema()),
+        (
+            "schema/comparison.schema.json",
+            mcptest_report::comparison_schema(),
+        ),
         ("schema/mock.schema.json", mcptest_mock::manifest_schema()),
-        ("schema/tool-bench.schema.json", mcptest_core::tool_bench::spec_schema()),
-        ("schema/trace.schema.json", schemars::schema_for!(Trace).to_value()),
+        (
+            "schema/tool-bench.schema.json",
+            mcptest_core::tool_bench::spec_schema(),
+        ),
+        (
+            "schema/trace.schema.json",
+            schemars::schema_for!(Trace).to_value(),
+        ),
     ]
     .into_iter()
     .map(|(path, schema)| Generated {
@@ -92,7 +105,9 @@ fn command_line(program: &Path) -> Result<String> {
         page.push_str(&format!("\n## mcptest {command}\n\n```text\n{text}```\n"));
         for inner in commands(&text) {
             let text = help(program, &[command, inner])?;
-            page.push_str(&format!("\n## mcptest {command} {inner}\n\n```text\n{text}```\n"));
+            page.push_str(&format!(
+                "\n## mcptest {command} {inner}\n\n```text\n{text}```\n"
+            ));
         }
     }
     Ok(page)
@@ -121,7 +136,11 @@ fn help(program: &Path, command: &[&str]) -> Result<String> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run {}", program.display()))?;
-    ensure!(output.status.success(), "`mcptest {} --help` failed", command.join(" "));
+    ensure!(
+        output.status.success(),
+        "`mcptest {} --help` failed",
+        command.join(" ")
+    );
     let text = String::from_utf8(output.stdout).context("the help is not UTF-8")?;
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     Ok(format!("{}\n", lines.join("\n").trim_end()))
@@ -156,8 +175,7 @@ mod tests {
 
     #[test]
     fn commands_are_read_off_the_help() {
-        let overview =
-            "Test.\n\nUsage: x\n\nCommands:\n  run   Run\n        more words\n  mock  Mock\n\nOptions:\n  -h  Help\n";
+        let overview = "Test.\n\nUsage: x\n\nCommands:\n  run   Run\n        more words\n  mock  Mock\n\nOptions:\n  -h  Help\n";
         assert_eq!(commands(overview), ["run", "mock"]);
     }
 }

@@ -1,6 +1,8 @@
-//! Checks on public recorded runs, which are not part of this repository: `cargo xtask public-traces FOLDER`.
+//! Checks on public recorded runs, which are not part of this repository: `cargo xtask
+//! public-traces FOLDER`.
 //!
-//! The folder holds `tau-airline.native.jsonl` (80 runs: 20 tasks, four trials each, with a `reward`) and `livemcpbench.native.jsonl`.
+//! The folder holds `tau-airline.native.jsonl` (80 runs: 20 tasks, four trials each, with a
+//! `reward`) and `livemcpbench.native.jsonl`.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +27,10 @@ pub fn run(folder: &Path) -> Result<bool> {
         scratch: tempfile::tempdir()?,
     };
     let checks: [(&str, Result<()>); 4] = [
-        ("unbiased pass^k on the airline tasks", lab.pass_hat(&airline)),
+        (
+            "unbiased pass^k on the airline tasks",
+            lab.pass_hat(&airline),
+        ),
         ("narrative on the airline runs", lab.narrative(&airline)),
         (
             "every gate on the airline runs, twice the same bytes",
@@ -83,20 +88,29 @@ impl Lab<'_> {
             let tests: Vec<Value> = (0..20)
                 .map(|task| json!({"name": format!("airline-{task:02}"), "expect": [{"trace.reward": 1}], "reliability": {"k": k}}))
                 .collect();
-            let report: Value = serde_json::from_str(&self.score(&json!({"agents": tests}), traces, &[])?)?;
+            let report: Value =
+                serde_json::from_str(&self.score(&json!({"agents": tests}), traces, &[])?)?;
             let values: Vec<f64> = gates(&report, "reliability")
                 .filter_map(|gate| gate["values"]["reliability.passhat_k_unbiased"].as_f64())
                 .collect();
-            ensure!(values.len() == 20, "{} of 20 tasks have a figure", values.len());
+            ensure!(
+                values.len() == 20,
+                "{} of 20 tasks have a figure",
+                values.len()
+            );
             let mean = values.iter().sum::<f64>() / 20.0;
-            ensure!((mean - wanted).abs() < 1e-12, "pass^{k} is {mean}, not {wanted}");
+            ensure!(
+                (mean - wanted).abs() < 1e-12,
+                "pass^{k} is {mean}, not {wanted}"
+            );
         }
         Ok(())
     }
 
     fn narrative(&self, traces: &Path) -> Result<()> {
         let suite = json!({"agents": [{"name": "all", "narrative": {}}]});
-        let report: Value = serde_json::from_str(&self.score(&suite, traces, &["--test", "all"])?)?;
+        let report: Value =
+            serde_json::from_str(&self.score(&suite, traces, &["--test", "all"])?)?;
         let failed = gates(&report, "narrative")
             .next()
             .and_then(|gate| gate["detail"]["failed_runs"].as_array().cloned());
@@ -136,5 +150,10 @@ impl Lab<'_> {
 
 fn gates<'a>(report: &'a Value, block: &'a str) -> impl Iterator<Item = &'a Value> {
     let tests = report["tests"].as_array().into_iter().flatten();
-    tests.filter_map(move |test| test["gates"].as_array()?.iter().find(|gate| gate["block"] == block))
+    tests.filter_map(move |test| {
+        test["gates"]
+            .as_array()?
+            .iter()
+            .find(|gate| gate["block"] == block)
+    })
 }

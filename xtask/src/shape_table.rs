@@ -1,4 +1,5 @@
-//! The shapes of suite files as Rust source: a table in the program costs nothing to start with, where reading the schema costs most of a millisecond.
+//! The shapes of suite files as Rust source: a table in the program costs nothing to start with,
+//! where reading the schema costs most of a millisecond.
 
 use std::fmt::Write as _;
 
@@ -68,14 +69,26 @@ fn of_plain(plain: &Plain) -> String {
         list(&plain.required, |name| of_text(name)),
     );
     field(plain.keys != free.keys, "keys", format!("{:?}", plain.keys));
-    field(plain.items != free.items, "items", format!("{:?}", plain.items));
+    field(
+        plain.items != free.items,
+        "items",
+        format!("{:?}", plain.items),
+    );
     field(
         plain.items_from != free.items_from,
         "items_from",
         plain.items_from.to_string(),
     );
-    field(plain.minimum != free.minimum, "minimum", format!("{:?}", plain.minimum));
-    field(plain.maximum != free.maximum, "maximum", format!("{:?}", plain.maximum));
+    field(
+        plain.minimum != free.minimum,
+        "minimum",
+        format!("{:?}", plain.minimum),
+    );
+    field(
+        plain.maximum != free.maximum,
+        "maximum",
+        format!("{:?}", plain.maximum),
+    );
     field(
         plain.length_from != free.length_from,
         "length_from",
@@ -86,10 +99,10 @@ fn of_plain(plain: &Plain) -> String {
 }
 
 fn of_property(property: &Property) -> String {
-    let alias_of = property
-        .alias_of
-        .as_ref()
-        .map_or_else(|| "None".to_owned(), |name| format!("Some({})", of_text(name)));
+    let alias_of = property.alias_of.as_ref().map_or_else(
+        || "None".to_owned(),
+        |name| format!("Some({})", of_text(name)),
+    );
     format!(
         "Property {{ name: {}, available: {}, alias_of: {alias_of}, shape: {} }}",
         of_text(&property.name),

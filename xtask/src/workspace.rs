@@ -16,11 +16,14 @@ pub fn root() -> &'static Path {
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // What cargo tells a program that it runs is not meant for another cargo: build scripts that look at it would run again, and with them
-    // everything that depends on their packages, whenever we were started in another way.
+    // What cargo tells a program that it runs is not meant for another cargo: build scripts that
+    // look at it would run again, and with them everything that depends on their packages, whenever
+    // we were started in another way.
     for (name, _) in std::env::vars_os() {
         let inherited = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
+            name.starts_with("CARGO_PKG_")
+                || name.starts_with("CARGO_MANIFEST_")
+                || name == "CARGO_BIN_NAME"
         });
         if inherited {
             command.env_remove(&name);
@@ -37,9 +40,12 @@ pub fn target_directory() -> Result<PathBuf> {
         .output()
         .context("cannot run cargo metadata")?;
     ensure!(output.status.success(), "cargo metadata failed");
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
     let directory = metadata["target_directory"].as_str();
-    Ok(directory.context("cargo metadata names no target directory")?.into())
+    Ok(directory
+        .context("cargo metadata names no target directory")?
+        .into())
 }
 
 /// How the program is built.
@@ -77,7 +83,10 @@ fn built(package: &str, kind: &str, name: &str, release: Option<&str>) -> Result
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find_map(|message| {
             let is_it = message["target"]["name"] == name && message["target"]["kind"][0] == kind;
-            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
+            message["executable"]
+                .as_str()
+                .filter(|_| is_it)
+                .map(PathBuf::from)
         })
         .context("cargo build did not say where the program is")
 }
@@ -85,7 +94,13 @@ fn built(package: &str, kind: &str, name: &str, release: Option<&str>) -> Result
 /// Builds a package that is no part of our workspace, and says in which folder its programs are.
 pub fn build_apart(package: &str, target: &Path) -> Result<PathBuf> {
     let status = cargo()
-        .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--manifest-path",
+        ])
         .arg(root().join(package).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(target)

@@ -1,14 +1,18 @@
 //! What models cost, counted as it is spent, and caps that are looked at before every request.
 //!
-//! [`Books`] hold the accounts of an invocation: one for all of it, one for each suite, one for each test. A [`Metered`] model writes every answer
-//! into the accounts it belongs to. Before it asks, it holds in each of them what the request may cost at most: everything that is sent,
-//! counted in `cl100k_base` tokens, and as many written tokens as the test allows (or [`UNSAID_OUTPUT`]). The rule is:
+//! [`Books`] hold the accounts of an invocation: one for all of it, one for each suite, one for
+//! each test. A [`Metered`] model writes every answer into the accounts it belongs to. Before it
+//! asks, it holds in each of them what the request may cost at most: everything that is sent,
+//! counted in `cl100k_base` tokens, and as many written tokens as the test allows (or
+//! [`UNSAID_OUTPUT`]). The rule is:
 //!
-//! > A request is sent while what is spent, and what the requests under way may cost, is below every cap.
+//! > A request is sent while what is spent, and what the requests under way may cost, is below
+//! every cap.
 //!
-//! So a cap can be overshot by the cost of one request, however many runs go on at once. A request that must not be sent yet because of others
-//! waits for them; if none is under way, the account is stopped, and nothing is sent on it any more. A provider counts with its own
-//! tokenizer: what it counts above what was held is known with the answer, and charged.
+//! So a cap can be overshot by the cost of one request, however many runs go on at once. A request
+//! that must not be sent yet because of others waits for them; if none is under way, the account is
+//! stopped, and nothing is sent on it any more. A provider counts with its own tokenizer: what it
+//! counts above what was held is known with the answer, and charged.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -186,11 +190,18 @@ impl Books {
         }
     }
 
-    fn try_hold(self: &Arc<Self>, accounts: &[AccountId], most: Amount, words: &dyn Fn() -> String) -> Attempt {
+    fn try_hold(
+        self: &Arc<Self>,
+        accounts: &[AccountId],
+        most: Amount,
+        words: &dyn Fn() -> String,
+    ) -> Attempt {
         let mut books = self.accounts();
         let mut later = false;
         for id in accounts {
-            let Some(account) = books.get_mut(id.0) else { continue };
+            let Some(account) = books.get_mut(id.0) else {
+                continue;
+            };
             if let Some(why) = &account.stopped {
                 return Attempt::Refused(format!("{why}; {} was not sent", words()));
             }
@@ -241,7 +252,8 @@ enum Attempt {
     Refused(String),
 }
 
-/// An amount that is held in some accounts until the answer is there, or nobody waits for it any more.
+/// An amount that is held in some accounts until the answer is there, or nobody waits for it any
+/// more.
 struct Hold {
     books: Arc<Books>,
     accounts: Vec<AccountId>,
@@ -257,7 +269,9 @@ impl Hold {
         });
         let mut books = self.books.accounts();
         for id in &self.accounts {
-            let Some(account) = books.get_mut(id.0) else { continue };
+            let Some(account) = books.get_mut(id.0) else {
+                continue;
+            };
             // Tokens that nobody told were used all the same.
             account.charged = account.charged.plus(told.unwrap_or(self.most));
             account.spend.requests += 1;
@@ -326,7 +340,9 @@ impl Model for Metered {
                 (0, 0)
             };
             let most = Amount {
-                usd: self.price.map_or(Usd::ZERO, |price| price.most(input, output)),
+                usd: self
+                    .price
+                    .map_or(Usd::ZERO, |price| price.most(input, output)),
                 tokens: input.saturating_add(output),
             };
             let words = || format!("a request to `{}`", self.name);
@@ -344,14 +360,23 @@ fn tokens_sent(request: &Request<'_>) -> u64 {
         Message::User(text) => tokens::count(text),
         Message::Assistant(turn) => {
             let calls = turn.calls.iter().map(|call| {
-                let args = call.args.as_ref().map_or(0, |args| tokens::count(&args.to_string()));
+                let args = call
+                    .args
+                    .as_ref()
+                    .map_or(0, |args| tokens::count(&args.to_string()));
                 tokens::count(&call.wire_name) + args
             });
             tokens::count(&turn.text) + calls.sum::<u64>()
         }
-        Message::Results(results) => results.iter().map(|(_, reply)| tokens::count(&reply.text())).sum(),
+        Message::Results(results) => results
+            .iter()
+            .map(|(_, reply)| tokens::count(&reply.text()))
+            .sum(),
     });
-    let tools = request.tools.iter().map(|offered| tokens::of_tool(&offered.tool));
+    let tools = request
+        .tools
+        .iter()
+        .map(|offered| tokens::of_tool(&offered.tool));
     request.system.map_or(0, tokens::count) + messages.sum::<u64>() + tools.sum::<u64>()
 }
 

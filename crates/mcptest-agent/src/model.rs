@@ -54,8 +54,9 @@ pub struct AssistantTurn {
     /// The same in a word that all providers share.
     #[serde(default, skip_serializing_if = "TurnEnd::is_finished")]
     pub end: TurnEnd,
-    /// The turn as the provider sent it, block by block. Sent back unchanged in the next request: signatures of hidden reasoning and blocks that
-    /// we do not know would be lost otherwise. A built-in model has none.
+    /// The turn as the provider sent it, block by block. Sent back unchanged in the next request:
+    /// signatures of hidden reasoning and blocks that we do not know would be lost otherwise. A
+    /// built-in model has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<Value>,
 }
@@ -67,7 +68,8 @@ pub enum TurnEnd {
     /// The model had nothing more to say.
     #[default]
     Finished,
-    /// The provider took a break in a long turn: it wants the turn back as it is, and goes on with it.
+    /// The provider took a break in a long turn: it wants the turn back as it is, and goes on with
+    /// it.
     Paused,
     /// The model was cut off: it had written as many tokens as it may.
     OutOfTokens,
@@ -145,7 +147,10 @@ impl Usage {
     /// As a trace and the price table know it.
     #[must_use]
     pub fn into_tokens(self) -> Tokens {
-        let parts = [("cached_input", self.cached_input), ("reasoning", self.reasoning)];
+        let parts = [
+            ("cached_input", self.cached_input),
+            ("reasoning", self.reasoning),
+        ];
         Tokens {
             input: Some(self.input),
             output: Some(self.output),
@@ -171,7 +176,8 @@ pub struct ToolReply {
     /// The protocol's error object, for a call that the server refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// What else the recorded result carries, such as the fault that struck. The model does not see it.
+    /// What else the recorded result carries, such as the fault that struck. The model does not see
+    /// it.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub marks: serde_json::Map<String, Value>,
 }
@@ -191,7 +197,9 @@ impl ToolReply {
     #[must_use]
     pub fn text(&self) -> String {
         let blocks = self.content.as_array().into_iter().flatten();
-        let texts: Vec<&str> = blocks.filter_map(|block| block.get("text")?.as_str()).collect();
+        let texts: Vec<&str> = blocks
+            .filter_map(|block| block.get("text")?.as_str())
+            .collect();
         texts.join("\n")
     }
 }
@@ -211,5 +219,10 @@ pub trait Tools: Send + Sync {
     ///
     /// # Errors
     /// What kept the call from being answered. A refusal by the server is an answer.
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>>;
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>>;
 }

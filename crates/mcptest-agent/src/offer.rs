@@ -52,31 +52,46 @@ impl Offer {
         });
     }
 
-    /// Adds tools that no server has, and puts all in a new order: position by position, the index of the tool that stands there.
-    pub fn inject(&mut self, fakes: Vec<Tool>, refusal: fn(&str) -> String, order: impl Fn(usize) -> Vec<usize>) {
+    /// Adds tools that no server has, and puts all in a new order: position by position, the index
+    /// of the tool that stands there.
+    pub fn inject(
+        &mut self,
+        fakes: Vec<Tool>,
+        refusal: fn(&str) -> String,
+        order: impl Fn(usize) -> Vec<usize>,
+    ) {
         for fake in fakes {
             let server = self.server_of(&fake);
             let answer = refusal(fake.name());
             self.add(server, fake, Some(answer));
         }
-        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools).into_iter().map(Some).collect();
+        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools)
+            .into_iter()
+            .map(Some)
+            .collect();
         self.tools = order(old.len())
             .into_iter()
             .filter_map(|index| old.get_mut(index)?.take())
             .collect();
     }
 
-    /// Adds tools that no server has, each with what a call to it is answered with, and puts all in the order of these wire names. A tool
-    /// without a name there comes last.
+    /// Adds tools that no server has, each with what a call to it is answered with, and puts all in
+    /// the order of these wire names. A tool without a name there comes last.
     pub fn inject_in_order(&mut self, fakes: Vec<(Tool, String)>, order: &[String]) {
         for (fake, answer) in fakes {
             let server = self.server_of(&fake);
             self.add(server, fake, Some(answer));
         }
-        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools).into_iter().map(Some).collect();
+        let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools)
+            .into_iter()
+            .map(Some)
+            .collect();
         for name in order {
-            let named = |tool: &&mut Option<OfferedTool>| tool.as_ref().is_some_and(|tool| tool.wire_name == *name);
-            self.tools.extend(old.iter_mut().find(named).and_then(Option::take));
+            let named = |tool: &&mut Option<OfferedTool>| {
+                tool.as_ref().is_some_and(|tool| tool.wire_name == *name)
+            };
+            self.tools
+                .extend(old.iter_mut().find(named).and_then(Option::take));
         }
         self.tools.extend(old.into_iter().flatten());
     }
@@ -99,7 +114,8 @@ impl Offer {
         self.tools.iter().find(|tool| tool.wire_name == wire_name)
     }
 
-    /// How a call by this wire name is recorded when no such tool is offered: with the server, if the name tells it.
+    /// How a call by this wire name is recorded when no such tool is offered: with the server, if
+    /// the name tells it.
     #[must_use]
     pub fn split_unknown<'a>(&'a self, wire_name: &'a str) -> (Option<&'a str>, &'a str) {
         if let [only] = self.servers.as_slice() {
@@ -128,9 +144,9 @@ mod tests {
             servers
                 .iter()
                 .map(|(server, tools)| {
-                    let tools = tools
-                        .iter()
-                        .filter_map(|name| Tool::from_listing(Some(server), &json!({"name": name})));
+                    let tools = tools.iter().filter_map(|name| {
+                        Tool::from_listing(Some(server), &json!({"name": name}))
+                    });
                     ((*server).to_owned(), tools.collect())
                 })
                 .collect(),
@@ -143,14 +159,25 @@ mod tests {
         let fake = Tool::from_listing(Some("a"), &json!({"name": "x_v2"}))
             .into_iter()
             .collect();
-        offer.inject(fake, |name| format!("not {name}"), |count| (0..count).rev().collect());
+        offer.inject(
+            fake,
+            |name| format!("not {name}"),
+            |count| (0..count).rev().collect(),
+        );
         let names: Vec<_> = offer
             .tools()
             .iter()
             .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
             .collect();
-        assert_eq!(names, [("x_v2", Some("not x_v2")), ("y", None), ("x", None)]);
-        let order: Vec<String> = offer.tools().iter().map(|tool| tool.wire_name.clone()).collect();
+        assert_eq!(
+            names,
+            [("x_v2", Some("not x_v2")), ("y", None), ("x", None)]
+        );
+        let order: Vec<String> = offer
+            .tools()
+            .iter()
+            .map(|tool| tool.wire_name.clone())
+            .collect();
         let mut again = super::tests::offer(&[("a", &["x", "y"])]);
         let fake = offer.tools()[0].tool.clone();
         again.inject_in_order(vec![(fake, "not x_v2".to_owned())], &order);
@@ -166,10 +193,17 @@ mod tests {
     fn names_are_bare_with_one_server_and_prefixed_with_several() {
         assert_eq!(offer(&[("a", &["x"])]).tools()[0].wire_name, "x");
         let two = offer(&[("a", &["x"]), ("b", &["x"])]);
-        let names: Vec<_> = two.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+        let names: Vec<_> = two
+            .tools()
+            .iter()
+            .map(|tool| tool.wire_name.as_str())
+            .collect();
         assert_eq!(names, ["a__x", "b__x"]);
         assert_eq!(two.split_unknown("b__nope"), (Some("b"), "nope"));
         assert_eq!(two.split_unknown("nope"), (None, "nope"));
-        assert_eq!(offer(&[("a", &["x"])]).split_unknown("nope"), (Some("a"), "nope"));
+        assert_eq!(
+            offer(&[("a", &["x"])]).split_unknown("nope"),
+            (Some("a"), "nope")
+        );
     }
 }

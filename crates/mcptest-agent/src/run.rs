@@ -4,7 +4,9 @@ use mcptest_core::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
 use mcptest_core::verdict::RunError;
 use serde_json::{Map, Value};
 
-use crate::model::{AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage};
+use crate::model::{
+    AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage,
+};
 use crate::offer::Offer;
 
 /// What one run is about.
@@ -20,10 +22,11 @@ pub struct Task<'a> {
     pub max_tokens: Option<u32>,
 }
 
-/// Lets the model act until it ends by itself or reaches the most turns allowed, and gives the trace of it.
+/// Lets the model act until it ends by itself or reaches the most turns allowed, and gives the
+/// trace of it.
 ///
-/// Calls of one turn are carried out one after the other, in the order in which the model made them, so that a run against a server
-/// with state leaves the same trace each time.
+/// Calls of one turn are carried out one after the other, in the order in which the model made
+/// them, so that a run against a server with state leaves the same trace each time.
 pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn Tools) -> Trace {
     let mut recorder = Recorder::new(task, offer);
     let mut messages = vec![Message::User(task.prompt.to_owned())];
@@ -41,7 +44,8 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         recorder.turn(&turn);
         if turn.calls.is_empty() {
             if turn.end == TurnEnd::Paused {
-                // It counts as a turn: a provider that pauses for ever ends like a model that never does.
+                // It counts as a turn: a provider that pauses for ever ends like a model that never
+                // does.
                 messages.push(Message::Assistant(turn));
                 continue;
             }
@@ -64,10 +68,19 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
     recorder.out_of_turns()
 }
 
-/// Carries out a call, or says why it cannot be: such a refusal is fed back to the model like any other error result.
-async fn dispatch(call: &ModelCall, offer: &Offer, tools: &dyn Tools) -> Result<ToolReply, RunError> {
+/// Carries out a call, or says why it cannot be: such a refusal is fed back to the model like any
+/// other error result.
+async fn dispatch(
+    call: &ModelCall,
+    offer: &Offer,
+    tools: &dyn Tools,
+) -> Result<ToolReply, RunError> {
     let Some(found) = offer.find(&call.wire_name) else {
-        let known: Vec<&str> = offer.tools().iter().map(|tool| tool.wire_name.as_str()).collect();
+        let known: Vec<&str> = offer
+            .tools()
+            .iter()
+            .map(|tool| tool.wire_name.as_str())
+            .collect();
         return Ok(ToolReply::refusal(format!(
             "Unknown tool: {}. Known tools: {}",
             call.wire_name,
@@ -105,7 +118,13 @@ impl Recorder {
         };
         Self {
             trace: Trace {
-                catalog: Some(offer.tools().iter().map(|offered| offered.tool.clone()).collect()),
+                catalog: Some(
+                    offer
+                        .tools()
+                        .iter()
+                        .map(|offered| offered.tool.clone())
+                        .collect(),
+                ),
                 ..Trace::default()
             },
             turns: vec![user],
@@ -139,7 +158,12 @@ impl Recorder {
         };
         let number = self.trace.tool_calls.len() + 1;
         self.trace.tool_calls.push(ToolCall {
-            id: Some(call.id.clone().unwrap_or_else(|| format!("c{number}")).into()),
+            id: Some(
+                call.id
+                    .clone()
+                    .unwrap_or_else(|| format!("c{number}"))
+                    .into(),
+            ),
             raw_name: name.into(),
             server: server.map(Into::into),
             args: call.args.clone(),
@@ -159,7 +183,11 @@ impl Recorder {
             extra.insert("error".to_owned(), error.clone());
         }
         self.trace.tool_results.push(ToolResult {
-            call_id: self.trace.tool_calls.last().and_then(|call| call.id.clone()),
+            call_id: self
+                .trace
+                .tool_calls
+                .last()
+                .and_then(|call| call.id.clone()),
             is_error: Some(reply.is_error),
             content: Some(reply.content.clone()),
             extra,
@@ -190,7 +218,9 @@ impl Recorder {
             tokens: self.usage.filter(|_| talked).map(Usage::into_tokens),
             extra: Map::new(),
         };
-        self.trace.extra.insert("stop_reason".to_owned(), stop_reason.into());
+        self.trace
+            .extra
+            .insert("stop_reason".to_owned(), stop_reason.into());
         self.trace
     }
 }
@@ -207,7 +237,10 @@ mod tests {
     use crate::model::Future;
 
     /// Plays turns, and keeps what it was fed.
-    struct Fixed(Mutex<Vec<Result<AssistantTurn, RunError>>>, Mutex<Vec<String>>);
+    struct Fixed(
+        Mutex<Vec<Result<AssistantTurn, RunError>>>,
+        Mutex<Vec<String>>,
+    );
 
     impl Model for Fixed {
         fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
@@ -271,9 +304,9 @@ mod tests {
             servers
                 .iter()
                 .map(|server| {
-                    let tools = ["get", "dies"]
-                        .iter()
-                        .filter_map(|name| Tool::from_listing(Some(server), &json!({"name": name})));
+                    let tools = ["get", "dies"].iter().filter_map(|name| {
+                        Tool::from_listing(Some(server), &json!({"name": name}))
+                    });
                     ((*server).to_owned(), tools.collect())
                 })
                 .collect(),
@@ -299,7 +332,10 @@ mod tests {
     #[tokio::test]
     async fn parallel_calls_keep_their_order_with_one_result_each() {
         let turns = vec![
-            says("", vec![call("get", json!({"n": 1})), call("get", json!({"n": 2}))]),
+            says(
+                "",
+                vec![call("get", json!({"n": 1})), call("get", json!({"n": 2}))],
+            ),
             says("Done.", vec![]),
         ];
         let (trace, fed) = play(&["s"], 10, turns).await;
@@ -328,7 +364,12 @@ mod tests {
         assert_eq!(trace.error, None);
         assert_eq!(trace.tool_calls[0].full_id(), "s.invented");
         assert_eq!(trace.tool_calls[1].args, Some(json!("{broken")));
-        assert!(trace.tool_results.iter().all(|result| result.is_error == Some(true)));
+        assert!(
+            trace
+                .tool_results
+                .iter()
+                .all(|result| result.is_error == Some(true))
+        );
         assert!(fed[0].contains("Unknown tool: invented. Known tools: get, dies"));
     }
 
@@ -392,7 +433,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_infrastructure_error_keeps_what_happened_before_it() {
-        let turns = vec![says("", vec![call("a__get", json!({})), call("b__dies", json!({}))])];
+        let turns = vec![says(
+            "",
+            vec![call("a__get", json!({})), call("b__dies", json!({}))],
+        )];
         let (trace, _) = play(&["a", "b"], 10, turns).await;
         assert_eq!(trace.error.as_ref().unwrap().kind, ErrorKind::ServerCrash);
         assert_eq!(trace.tool_calls[1].full_id(), "b.dies");
@@ -405,7 +449,12 @@ mod tests {
             text: "ok".into(),
             ..AssistantTurn::default()
         });
-        let (trace, _) = play(&["s"], 10, vec![says("", vec![call("get", json!({}))]), silent]).await;
+        let (trace, _) = play(
+            &["s"],
+            10,
+            vec![says("", vec![call("get", json!({}))]), silent],
+        )
+        .await;
         assert_eq!(trace.conversation.tokens, None);
         let (trace, _) = play(
             &["s"],

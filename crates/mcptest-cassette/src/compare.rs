@@ -38,11 +38,19 @@ fn quoted(text: &str) -> String {
 /// Two texts, each from a little before the place where they part.
 fn parting(recorded: &str, now: &str) -> String {
     const BEFORE: usize = 30;
-    let same = recorded.chars().zip(now.chars()).take_while(|(a, b)| a == b).count();
+    let same = recorded
+        .chars()
+        .zip(now.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     let from = |text: &str| {
         let skipped = same.saturating_sub(BEFORE);
         let tail: String = text.chars().skip(skipped).collect();
-        quoted(&if skipped > 0 { format!("…{tail}") } else { tail })
+        quoted(&if skipped > 0 {
+            format!("…{tail}")
+        } else {
+            tail
+        })
     };
     format!("was {}, is {}", from(recorded), from(now))
 }
@@ -60,8 +68,14 @@ pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
     }
     match (&was.system, &now.system) {
         (Some(was), Some(now)) if was != now => found.push(change("system", parting(was, now))),
-        (None, Some(now)) => found.push(change("system", format!("there was none, is {}", quoted(now)))),
-        (Some(was), None) => found.push(change("system", format!("was {}, there is none", quoted(was)))),
+        (None, Some(now)) => found.push(change(
+            "system",
+            format!("there was none, is {}", quoted(now)),
+        )),
+        (Some(was), None) => found.push(change(
+            "system",
+            format!("was {}, there is none", quoted(was)),
+        )),
         _ => {}
     }
     if was.prompt != now.prompt {
@@ -92,7 +106,10 @@ pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
     }
     if runs > cassette.planned || runs as usize > cassette.runs.len() {
         let recorded = cassette.runs.len();
-        found.push(change("runs", format!("{recorded} recorded, {runs} wanted")));
+        found.push(change(
+            "runs",
+            format!("{recorded} recorded, {runs} wanted"),
+        ));
     }
     found
 }
@@ -101,7 +118,10 @@ fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", one_line(name))).collect();
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", one_line(name)))
+        .collect();
     names.join(", ")
 }
 
@@ -109,7 +129,8 @@ fn name_of(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What is different about the tools. Only servers on both sides are looked at: the subject tells the rest.
+/// What is different about the tools. Only servers on both sides are looked at: the subject tells
+/// the rest.
 #[must_use]
 pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
     let mut found = Vec::new();
@@ -140,10 +161,18 @@ pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
             };
             found.extend(tool_changes(&server, old, tool));
         }
-        let order =
-            |catalog: &Catalog| -> Vec<String> { catalog.tools.iter().map(|tool| name_of(tool).to_owned()).collect() };
+        let order = |catalog: &Catalog| -> Vec<String> {
+            catalog
+                .tools
+                .iter()
+                .map(|tool| name_of(tool).to_owned())
+                .collect()
+        };
         if added.is_empty() && removed.is_empty() && order(was) != order(is) {
-            found.push(change("tools", format!("`{server}` lists them in another order")));
+            found.push(change(
+                "tools",
+                format!("`{server}` lists them in another order"),
+            ));
         }
     }
     found
@@ -165,7 +194,11 @@ fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
         if equal(old, new) {
             continue;
         }
-        let what = if key.ends_with("Schema") { "schema" } else { "tools" };
+        let what = if key.ends_with("Schema") {
+            "schema"
+        } else {
+            "tools"
+        };
         let words = match (old, new) {
             (Value::String(old), Value::String(new)) => parting(old, new),
             _ => {

@@ -56,7 +56,10 @@ impl CassetteDiff {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.runs.is_empty() && self.only_first.is_empty() && self.only_second.is_empty()
+        self.changes.is_empty()
+            && self.runs.is_empty()
+            && self.only_first.is_empty()
+            && self.only_second.is_empty()
     }
 
     /// For people.
@@ -92,7 +95,9 @@ impl CassetteDiff {
 pub fn diff(first: &Cassette, second: &Cassette) -> CassetteDiff {
     let missing_in = |other: &Cassette, of: &Cassette| -> Vec<u32> {
         let numbers = of.runs.iter().map(|run| run.run);
-        numbers.filter(|number| other.run(*number).is_none()).collect()
+        numbers
+            .filter(|number| other.run(*number).is_none())
+            .collect()
     };
     let mut found = changes(first, &second.subject, 0);
     found.extend(catalog_changes(&first.catalogs, &second.catalogs));
@@ -126,7 +131,10 @@ fn run_diff(first: &RecordedRun, second: &RecordedRun) -> Option<RunDiff> {
     } else {
         aligned(&a, &b)
     };
-    Some(RunDiff { run: first.run, events })
+    Some(RunDiff {
+        run: first.run,
+        events,
+    })
 }
 
 /// A longest common subsequence in the middle, everything else on its side.

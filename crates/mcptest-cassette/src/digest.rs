@@ -1,13 +1,14 @@
 //! Short names for long texts.
 
-/// FNV-1a with 128 bits, in hexadecimal. It tells changes apart; it is no protection against somebody who forges a cassette.
+/// FNV-1a with 128 bits, in hexadecimal. It tells changes apart; it is no protection against
+/// somebody who forges a cassette.
 #[must_use]
 pub fn digest(text: &str) -> String {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let hash = text
-        .bytes()
-        .fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    let hash = text.bytes().fold(OFFSET, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(PRIME)
+    });
     format!("{hash:032x}")
 }
 

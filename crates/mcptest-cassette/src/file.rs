@@ -57,7 +57,8 @@ pub fn load(path: &Path) -> Result<Cassette, LoadError> {
     parse(&path.display().to_string(), &read(path)?)
 }
 
-/// How long the recorded runs took, in milliseconds. Nothing if there is no whole cassette: whoever wants to know why loads it.
+/// How long the recorded runs took, in milliseconds. Nothing if there is no whole cassette: whoever
+/// wants to know why loads it.
 #[must_use]
 pub fn durations(path: &Path) -> Option<Vec<u64>> {
     /// Only what is needed: the rest of the file is skipped.
@@ -118,7 +119,8 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
         let message = error.to_string();
         // The position is told apart; serde appends it to the text too.
         let end = message.rfind(" at line ").unwrap_or(message.len());
-        let message = mcptest_core::text::shorten(&mcptest_core::text::one_line(&message[..end]), 300);
+        let message =
+            mcptest_core::text::shorten(&mcptest_core::text::one_line(&message[..end]), 300);
         malformed(error.line(), error.column(), message)
     })?;
     // What a hand-edited or hostile file could say that no recording would.
@@ -137,7 +139,10 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
             if let crate::format::Fed::Call(index) = result
                 && *index >= run.calls.len()
             {
-                let message = format!("run {} refers to its call {index}, which is not there", run.run);
+                let message = format!(
+                    "run {} refers to its call {index}, which is not there",
+                    run.run
+                );
                 return Err(malformed(1, 1, message));
             }
         }
@@ -145,12 +150,15 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
     Ok(cassette)
 }
 
-/// Writes a cassette so that whoever looks at any moment, and whatever happens to us or the machine, finds the old file or the new one.
+/// Writes a cassette so that whoever looks at any moment, and whatever happens to us or the
+/// machine, finds the old file or the new one.
 ///
 /// # Errors
 /// What went wrong. The old file is then still there.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -176,7 +184,10 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "as on systems where folders can be synced")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "as on systems where folders can be synced"
+)]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
@@ -184,7 +195,9 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 /// Moves a finished recording to its place.
 pub(crate) fn promote(partial: &Path, path: &Path) -> io::Result<()> {
     fs::rename(partial, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     sync_folder(folder.unwrap_or(Path::new(".")))
 }
 
@@ -201,18 +214,28 @@ pub(crate) fn sweep(path: &Path) {
                 let middle = found
                     .strip_prefix(prefix.as_str())
                     .and_then(|rest| rest.strip_suffix(".tmp"));
-                middle.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
+                middle.is_some_and(|id| {
+                    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
+                })
             })
     };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(left_over) {
+    for entry in fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(left_over)
+    {
         let _ = fs::remove_file(entry.path());
     }
 }
 
-/// The file of a test: in the suite's folder, called like the test, and like the model too where there are several.
+/// The file of a test: in the suite's folder, called like the test, and like the model too where
+/// there are several.
 #[must_use]
 pub fn place(folder: &Path, test: &str, model: Option<&str>) -> PathBuf {
-    let model = model.map(|model| format!(".{}", safe(model))).unwrap_or_default();
+    let model = model
+        .map(|model| format!(".{}", safe(model)))
+        .unwrap_or_default();
     folder.join(format!("{}{model}.json", safe(test)))
 }
 
@@ -230,8 +253,8 @@ pub fn is_partial(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().ends_with(PARTIAL))
 }
 
-/// A name that every file system takes. Where it is not the name itself, a digest keeps different names apart, also on file systems that
-/// do not tell small letters from large ones.
+/// A name that every file system takes. Where it is not the name itself, a digest keeps different
+/// names apart, also on file systems that do not tell small letters from large ones.
 #[must_use]
 pub fn safe(name: &str) -> String {
     let mut out = String::new();
@@ -266,7 +289,11 @@ pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
         // Links are not followed: a folder could contain itself.
         if kind.is_dir() {
             found.extend(find(&path)?);
-        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "json") {
+        } else if kind.is_file()
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+        {
             found.push(path);
         }
     }
@@ -284,7 +311,10 @@ mod tests {
     fn names_are_safe_and_stay_apart() {
         assert_eq!(safe("weather_1"), "weather_1");
         assert_eq!(safe("finds the weather"), "finds-the-weather-fe80eb00");
-        assert_ne!(safe("finds-the-weather-fe80eb00"), "finds-the-weather-fe80eb00");
+        assert_ne!(
+            safe("finds-the-weather-fe80eb00"),
+            "finds-the-weather-fe80eb00"
+        );
         for (a, b) in [
             ("Weather", "weather"),
             ("a/b", "a b"),
@@ -301,7 +331,10 @@ mod tests {
             "{}",
             place.display()
         );
-        assert_eq!(partial_place(Path::new("c/x.json")), Path::new("c/x.partial.json"));
+        assert_eq!(
+            partial_place(Path::new("c/x.json")),
+            Path::new("c/x.partial.json")
+        );
         assert!(is_partial(Path::new("c/x.partial.json")) && !is_partial(Path::new("c/x.json")));
     }
 
@@ -334,7 +367,11 @@ mod tests {
     #[test]
     fn what_is_no_cassette_is_told_with_its_place() {
         let error = |text: &str| parse("c.json", text.as_bytes()).unwrap_err().to_string();
-        assert!(error("").starts_with("c.json:1:0: not a cassette: "), "{}", error(""));
+        assert!(
+            error("").starts_with("c.json:1:0: not a cassette: "),
+            "{}",
+            error("")
+        );
         assert_eq!(
             error("{\n  \"format\": \"other\"\n}"),
             "c.json:3:1: not a cassette: expected `mcptest-cassette`"

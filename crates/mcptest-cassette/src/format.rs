@@ -115,7 +115,8 @@ pub struct Subject {
     pub prompt: String,
     /// The servers whose tools are offered, in order.
     pub servers: Vec<String>,
-    /// Settings that change what the model or the agent meets: `max_tokens`, `distractors`, `faults`, `script`, …
+    /// Settings that change what the model or the agent meets: `max_tokens`, `distractors`,
+    /// `faults`, `script`, …
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
 }
@@ -329,10 +330,13 @@ impl RecordedRun {
                 Answer::Error(error) => Some(error),
                 Answer::Turn(_) => None,
             });
-        let called = self.calls.iter().filter_map(|exchange| match &exchange.answer {
-            CallAnswer::Error(error) => Some(error),
-            CallAnswer::Reply(_) => None,
-        });
+        let called = self
+            .calls
+            .iter()
+            .filter_map(|exchange| match &exchange.answer {
+                CallAnswer::Error(error) => Some(error),
+                CallAnswer::Reply(_) => None,
+            });
         self.error.iter().chain(asked).chain(called).next()
     }
 }

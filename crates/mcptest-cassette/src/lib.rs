@@ -1,7 +1,10 @@
-//! Cassettes: agent runs that were recorded once and can be replayed exactly, as often as wanted, with no model, no server and no network.
+//! Cassettes: agent runs that were recorded once and can be replayed exactly, as often as wanted,
+//! with no model, no server and no network.
 //!
-//! A cassette holds one agent test with one model and all its runs. The model's side and the servers' side are apart, so that either can be
-//! replayed against the other one live. Recording wraps a [`Model`](mcptest_agent::Model) and [`Tools`](mcptest_agent::Tools); replay stands in for them.
+//! A cassette holds one agent test with one model and all its runs. The model's side and the
+//! servers' side are apart, so that either can be replayed against the other one live. Recording
+//! wraps a [`Model`](mcptest_agent::Model) and [`Tools`](mcptest_agent::Tools); replay stands in
+//! for them.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -34,10 +37,13 @@ mod verify;
 pub use compare::{Change, catalog_changes, changes};
 pub use diff::{CassetteDiff, diff};
 pub use digest::digest;
-pub use file::{LoadError, MOST_BYTES, durations, find, is_partial, load, parse, partial_place, place, safe, write};
+pub use file::{
+    LoadError, MOST_BYTES, durations, find, is_partial, load, parse, partial_place, place, safe,
+    write,
+};
 pub use format::{
-    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT, Fed, Marker,
-    ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,
+    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT,
+    Fed, Marker, ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,
 };
 pub use merge::{MergeError, merge};
 pub use record::{Outcome, Recording, RecordingSpec, RecordingTools, RunRecorder};

@@ -12,15 +12,16 @@ use serde_json::Value;
 
 use crate::file;
 use crate::format::{
-    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, Fed, Marker, ModelExchange,
-    RecordedRun, Subject, Version, VolatileOfRun,
+    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, Fed,
+    Marker, ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,
 };
 use crate::role::Role;
 use crate::scrub::Scrub;
 use crate::told;
 use mcptest_core::volatile::{Normaliser, Rules};
 
-/// Saving may take this part of the time (one in so many): with very many runs, not every one is saved at once.
+/// Saving may take this part of the time (one in so many): with very many runs, not every one is
+/// saved at once.
 const SHARE: u32 = 5;
 
 /// What a recording begins with.
@@ -141,7 +142,10 @@ impl Recording {
     /// The cassette so far.
     fn cassette(&self, state: &mut State) -> Cassette {
         state.runs.sort_by_key(|(run, ..)| run.run);
-        let listed = state.runs.iter().find_map(|(_, catalogs, _)| catalogs.clone());
+        let listed = state
+            .runs
+            .iter()
+            .find_map(|(_, catalogs, _)| catalogs.clone());
         let catalogs = listed.unwrap_or_default();
         let runs = state.runs.iter().map(|(run, listed, _)| RecordedRun {
             catalogs: listed.clone().filter(|listed| *listed != catalogs),
@@ -157,16 +161,22 @@ impl Recording {
             rules: self.spec.rules.written(),
             runs: runs.collect(),
             catalogs,
-            volatile: state.runs.iter().map(|(.., volatile)| volatile.clone()).collect(),
+            volatile: state
+                .runs
+                .iter()
+                .map(|(.., volatile)| volatile.clone())
+                .collect(),
         }
     }
 
-    /// Saves the finished runs beside the cassette's place. With very many runs, some of the calls do nothing: the last does.
+    /// Saves the finished runs beside the cassette's place. With very many runs, some of the calls
+    /// do nothing: the last does.
     ///
     /// # Errors
     /// What went wrong with the file.
     pub fn save(&self) -> io::Result<()> {
-        // One write at a time, so that an older state never replaces a newer one. Runs that finish meanwhile do not wait for the disk.
+        // One write at a time, so that an older state never replaces a newer one. Runs that finish
+        // meanwhile do not wait for the disk.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();
         let cassette = {
@@ -181,7 +191,8 @@ impl Recording {
         written
     }
 
-    /// Ends the recording. A whole one takes its place, unless the cassette that is there has fewer broken runs.
+    /// Ends the recording. A whole one takes its place, unless the cassette that is there has fewer
+    /// broken runs.
     ///
     /// # Errors
     /// What went wrong with the files.
@@ -201,9 +212,14 @@ impl Recording {
             });
         }
         let broken = cassette.broken_runs();
-        let old = file::load(&self.spec.path).ok().filter(Cassette::is_complete);
+        let old = file::load(&self.spec.path)
+            .ok()
+            .filter(Cassette::is_complete);
         if old.is_some_and(|old| old.broken_runs() < broken) {
-            return Ok(Outcome::Worse { path: partial, broken });
+            return Ok(Outcome::Worse {
+                path: partial,
+                broken,
+            });
         }
         file::promote(&partial, &self.spec.path)?;
         Ok(Outcome::Written)
@@ -242,7 +258,9 @@ impl RunRecorder {
 
     /// What the servers listed, entry by entry as sent.
     pub fn listed(&self, catalogs: Vec<Catalog>) {
-        let catalogs = catalogs.into_iter().map(|one| redacted(self.redactor(), one));
+        let catalogs = catalogs
+            .into_iter()
+            .map(|one| redacted(self.redactor(), one));
         self.state().catalogs = Some(catalogs.collect());
     }
 
@@ -256,7 +274,11 @@ impl RunRecorder {
         });
         let distractors = Distractors {
             tools: fakes.collect(),
-            order: offer.tools().iter().map(|tool| tool.wire_name.clone()).collect(),
+            order: offer
+                .tools()
+                .iter()
+                .map(|tool| tool.wire_name.clone())
+                .collect(),
         };
         self.state().run.distractors = Some(redacted(self.redactor(), distractors));
     }
@@ -281,7 +303,10 @@ impl RunRecorder {
     /// Tools whose answers are written down.
     #[must_use]
     pub fn tools<'a>(&'a self, tools: &'a dyn Tools) -> RecordingTools<'a> {
-        RecordingTools { recorder: self, tools }
+        RecordingTools {
+            recorder: self,
+            tools,
+        }
     }
 
     /// The run is over: it becomes a part of the recording.
@@ -304,7 +329,11 @@ impl RunRecorder {
         let prompt = redactor.text(told::prompt(request).unwrap_or_default());
         let system = request.system.map(|system| redactor.text(system));
         let tools = told::digest_of(&redacted(redactor, told::tools(request.tools)));
-        let conversation = clean(redactor, &mut state.normaliser, told::conversation(request.messages));
+        let conversation = clean(
+            redactor,
+            &mut state.normaliser,
+            told::conversation(request.messages),
+        );
         let of_agent = role == Role::Agent;
         let mut results = Vec::new();
         if let Some(Message::Results(replies)) = request.messages.last() {
@@ -328,7 +357,13 @@ impl RunRecorder {
         }
         let first = request.messages.len() <= 1;
         let request = Asked {
-            digest: told::request_digest(request, &prompt, system.as_deref(), &tools, &conversation),
+            digest: told::request_digest(
+                request,
+                &prompt,
+                system.as_deref(),
+                &tools,
+                &conversation,
+            ),
             tools,
             system: system.filter(|_| first && !of_agent),
             prompt: Some(prompt).filter(|_| first && !of_agent),
@@ -348,7 +383,11 @@ impl RunRecorder {
         let state = &mut *state;
         let args = clean(redactor, &mut state.normaliser, args.clone());
         let recorded = match answer {
-            Ok(reply) => CallAnswer::Reply(Box::new(clean(redactor, &mut state.normaliser, reply.clone()))),
+            Ok(reply) => CallAnswer::Reply(Box::new(clean(
+                redactor,
+                &mut state.normaliser,
+                reply.clone(),
+            ))),
             Err(error) => CallAnswer::Error(clean(redactor, &mut state.normaliser, error.clone())),
         };
         state.replies.push(answer.as_ref().ok().cloned());
@@ -398,7 +437,12 @@ pub struct RecordingTools<'a> {
 }
 
 impl Tools for RecordingTools<'_> {
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>> {
         Box::pin(async move {
             let answer = self.tools.call(server, tool, args).await;
             self.recorder.called(server, tool, args, &answer);

@@ -59,10 +59,15 @@ impl Player {
     pub fn run(self: &Arc<Self>, number: u32) -> Result<Arc<RunReplay>, RunError> {
         let Some(index) = self.cassette.runs.iter().position(|run| run.run == number) else {
             let recorded = self.cassette.runs.len();
-            let words = format!("run {number} is not in the cassette, which has {recorded} of them; {REMEDY}");
+            let words = format!(
+                "run {number} is not in the cassette, which has {recorded} of them; {REMEDY}"
+            );
             return Err(not_recorded(words));
         };
-        let values = self.cassette.volatile_of(number).map(|of| of.values.clone());
+        let values = self
+            .cassette
+            .volatile_of(number)
+            .map(|of| of.values.clone());
         Ok(Arc::new(RunReplay {
             player: Arc::clone(self),
             index,
@@ -115,7 +120,10 @@ impl RunReplay {
     /// What kept the run from beginning, if something did.
     #[must_use]
     pub fn error(&self) -> Option<RunError> {
-        self.recorded().error.clone().map(|error| self.restored(error))
+        self.recorded()
+            .error
+            .clone()
+            .map(|error| self.restored(error))
     }
 
     /// What the servers listed.
@@ -163,7 +171,11 @@ impl RunReplay {
             *asked += 1;
             *asked
         };
-        let recorded = self.recorded().models.get(&role).map_or(&[][..], Vec::as_slice);
+        let recorded = self
+            .recorded()
+            .models
+            .get(&role)
+            .map_or(&[][..], Vec::as_slice);
         let Some(exchange) = recorded.get(number - 1) else {
             return Err(not_recorded(format!(
                 "request {number} to the {role} model was not recorded: the recording of run {} ends after {}; {REMEDY}",
@@ -192,7 +204,8 @@ impl RunReplay {
                 .collect(),
             _ => Vec::new(),
         };
-        // A live server's fresh values are taken for the recorded ones where they stand in the same places.
+        // A live server's fresh values are taken for the recorded ones where they stand in the same
+        // places.
         let mut differs = None;
         for (index, (fed, now)) in recorded.results.iter().zip(&replies).enumerate() {
             let was = self.reply_of(fed).map(told::reply).unwrap_or_default();
@@ -205,7 +218,8 @@ impl RunReplay {
         self.state().bindings.denote(&mut conversation);
         let prompt = redactor.text(told::prompt(request).unwrap_or_default());
         let system = request.system.map(|system| redactor.text(system));
-        let digest = told::request_digest(request, &prompt, system.as_deref(), &tools, &conversation);
+        let digest =
+            told::request_digest(request, &prompt, system.as_deref(), &tools, &conversation);
         if digest == recorded.digest {
             return None;
         }
@@ -223,7 +237,8 @@ impl RunReplay {
         }
         let differing = |what: &str, was: Option<&str>, now: Option<&str>| {
             (was != now).then(|| {
-                let shown = |text: Option<&str>| shorten(&one_line(text.unwrap_or("nothing")), SHOWN);
+                let shown =
+                    |text: Option<&str>| shorten(&one_line(text.unwrap_or("nothing")), SHOWN);
                 format!(
                     "its {what} differs\n  recorded  {}\n  now       {}",
                     shown(was),
@@ -275,7 +290,8 @@ impl RunReplay {
         }
     }
 
-    /// The nearest of the recorded calls: of the same tool, not yet made, with the fewest differences.
+    /// The nearest of the recorded calls: of the same tool, not yet made, with the fewest
+    /// differences.
     fn unknown_call(&self, server: &str, tool: &str, args: &Value) -> String {
         let shown = |value: &Value| shorten(&one_line(&value.to_string()), SHOWN);
         let id = format!("{}.{}", one_line(server), one_line(tool));
@@ -287,7 +303,10 @@ impl RunReplay {
             .min_by_key(|(call, used)| (**used, differences(&call.args, args, false).len()));
         match nearest {
             Some((call, used)) => {
-                words.push_str(&format!("; the nearest recorded one is {}", shown(&call.args)));
+                words.push_str(&format!(
+                    "; the nearest recorded one is {}",
+                    shown(&call.args)
+                ));
                 if *used {
                     words.push_str(", which has been used up");
                 }
@@ -328,7 +347,11 @@ fn explain(bindings: &Bindings, recorded: &Value, now: &Value) -> String {
         (Some(recorded), Some(now)) => !bindings.clone().align(recorded, now),
         _ => true,
     };
-    for one in differences(recorded, now, false).iter().filter(differs).take(5) {
+    for one in differences(recorded, now, false)
+        .iter()
+        .filter(differs)
+        .take(5)
+    {
         let place = if one.pointer.is_empty() {
             "/"
         } else {
@@ -361,7 +384,12 @@ impl Model for ReplayModel {
 pub struct ReplayTools(Arc<RunReplay>);
 
 impl Tools for ReplayTools {
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>> {
         let answer = self.0.call(server, tool, args);
         Box::pin(async move { answer })
     }

@@ -1,4 +1,5 @@
-//! Where the free texts of recorded things are. Names of fields and typed values are ours and stay as they are, whatever they look like.
+//! Where the free texts of recorded things are. Names of fields and typed values are ours and stay
+//! as they are, whatever they look like.
 
 use mcptest_agent::{AssistantTurn, ToolReply};
 use mcptest_core::verdict::RunError;

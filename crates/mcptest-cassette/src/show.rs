@@ -13,7 +13,8 @@ fn short(text: &str) -> String {
     shorten(&one_line(text), SHOWN)
 }
 
-/// A readable account: what was asked of whom, the tools, and run by run what was said, called and answered. With a number, that run only.
+/// A readable account: what was asked of whom, the tools, and run by run what was said, called and
+/// answered. With a number, that run only.
 #[must_use]
 pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
     let subject = &cassette.subject;
@@ -26,11 +27,23 @@ pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
     }
     lines.push(format!("prompt   {}", short(&subject.prompt)));
     for (key, value) in &subject.settings {
-        lines.push(format!("setting  {} = {}", short(key), short(&value.to_string())));
+        lines.push(format!(
+            "setting  {} = {}",
+            short(key),
+            short(&value.to_string())
+        ));
     }
     for catalog in &cassette.catalogs {
-        let names: Vec<String> = catalog.tools().iter().map(|tool| short(tool.name())).collect();
-        lines.push(format!("server   {}: {}", short(&catalog.server), names.join(", ")));
+        let names: Vec<String> = catalog
+            .tools()
+            .iter()
+            .map(|tool| short(tool.name()))
+            .collect();
+        lines.push(format!(
+            "server   {}: {}",
+            short(&catalog.server),
+            names.join(", ")
+        ));
     }
     let missing = if cassette.is_complete() {
         String::new()
@@ -43,7 +56,9 @@ pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
         .iter()
         .filter(|one| run.is_none_or(|wanted| one.run == wanted))
     {
-        let took = cassette.volatile_of(recorded.run).map_or(0, |of| of.duration_ms);
+        let took = cassette
+            .volatile_of(recorded.run)
+            .map_or(0, |of| of.duration_ms);
         lines.push(String::new());
         lines.push(format!("run {} ({took} ms)", recorded.run));
         lines.extend(events(recorded).into_iter().map(|line| format!("  {line}")));
@@ -60,10 +75,18 @@ pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
 pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &run.error {
-        lines.push(format!("error    {}: {}", error.kind.as_str(), short(&error.message)));
+        lines.push(format!(
+            "error    {}: {}",
+            error.kind.as_str(),
+            short(&error.message)
+        ));
     }
     if let Some(fakes) = &run.distractors {
-        let names: Vec<String> = fakes.tools.iter().map(|one| short(one.tool.name())).collect();
+        let names: Vec<String> = fakes
+            .tools
+            .iter()
+            .map(|one| short(one.tool.name()))
+            .collect();
         lines.push(format!("fakes    {}", names.join(", ")));
     }
     for (role, exchanges) in &run.models {
@@ -81,7 +104,13 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
                 match fed {
                     Fed::Call(index) => {
                         // What a server answered is told once, in its place.
-                        lines.extend(run.calls.get(shown..=*index).into_iter().flatten().map(call));
+                        lines.extend(
+                            run.calls
+                                .get(shown..=*index)
+                                .into_iter()
+                                .flatten()
+                                .map(call),
+                        );
                         shown = index + 1;
                     }
                     Fed::Reply(reply) => lines.push(format!("refused  {}", answer(reply))),
@@ -94,7 +123,11 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
                     }
                     for call in &turn.calls {
                         let args = call.args.as_ref().map(Value::to_string).unwrap_or_default();
-                        lines.push(format!("{who}wants    {} {}", short(&call.wire_name), short(&args)));
+                        lines.push(format!(
+                            "{who}wants    {} {}",
+                            short(&call.wire_name),
+                            short(&args)
+                        ));
                     }
                 }
                 Answer::Error(error) => {

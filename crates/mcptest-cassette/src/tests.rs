@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use mcptest_agent::{AssistantTurn, Future, Message, Model, ModelCall, Offer, Request, Task, ToolReply, Tools, run};
+use mcptest_agent::{
+    AssistantTurn, Future, Message, Model, ModelCall, Offer, Request, Task, ToolReply, Tools, run,
+};
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::Trace;
 use mcptest_core::verdict::{ErrorKind, RunError};
@@ -26,7 +28,8 @@ fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// Creates something, then asks for it by the id that it got, then ends. Its own ids are fresh each time.
+/// Creates something, then asks for it by the id that it got, then ends. Its own ids are fresh each
+/// time.
 struct Creator {
     fresh: u32,
     city: &'static str,
@@ -44,9 +47,16 @@ impl Model for Creator {
             ..AssistantTurn::default()
         };
         let turn = match request.messages {
-            [_] => call("create", json!({"city": self.city, "key": uuid(self.fresh)})),
+            [_] => call(
+                "create",
+                json!({"city": self.city, "key": uuid(self.fresh)}),
+            ),
             [_, _, Message::Results(results)] => {
-                let id = results[0].1.structured.as_ref().map(|got| got["id"].clone());
+                let id = results[0]
+                    .1
+                    .structured
+                    .as_ref()
+                    .map(|got| got["id"].clone());
                 call("get", json!({"id": id}))
             }
             _ => AssistantTurn {
@@ -65,7 +75,12 @@ struct Shop {
 }
 
 impl Tools for Shop {
-    fn call<'a>(&'a self, _: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
+    fn call<'a>(
+        &'a self,
+        _: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let reply = if tool == "create" {
             json!({"id": uuid(number), "for": args["key"], "at": format!("2026-07-28T10:00:{:02}Z", number % 60)})
@@ -110,7 +125,10 @@ fn subject() -> Subject {
 }
 
 fn agent(model: &dyn Model, tools: &dyn Tools) -> Trace {
-    let listed = catalogs().iter().map(|one| (one.server.clone(), one.tools())).collect();
+    let listed = catalogs()
+        .iter()
+        .map(|one| (one.server.clone(), one.tools()))
+        .collect();
     let task = Task {
         system: None,
         prompt: "Buy it.",
@@ -194,12 +212,19 @@ fn a_replay_is_the_run_whatever_finished_first() {
             }
             assert_eq!(verify(player.cassette(), &Redactor::default()), []);
             let mut cassette = player.cassette().clone();
-            cassette.volatile.iter_mut().for_each(|of| of.duration_ms = 0);
+            cassette
+                .volatile
+                .iter_mut()
+                .for_each(|of| of.duration_ms = 0);
             cassette.to_text()
         })
         .collect();
     assert_eq!(texts[0], texts[1]);
-    assert!(texts[0].contains("<uuid:1>") && texts[0].contains("<timestamp:1>") && texts[0].contains("<id:1>"));
+    assert!(
+        texts[0].contains("<uuid:1>")
+            && texts[0].contains("<timestamp:1>")
+            && texts[0].contains("<id:1>")
+    );
     assert!(texts[0].contains("done, [redacted]") && !texts[0].contains("sk-abc"));
 }
 
@@ -241,11 +266,17 @@ fn live_tools_with_fresh_ids_meet_the_recorded_model() {
         next: AtomicU32::new(900),
         price: 7,
     };
-    let error = agent(replay.model(Role::Agent).as_ref(), &shop).error.unwrap();
+    let error = agent(replay.model(Role::Agent).as_ref(), &shop)
+        .error
+        .unwrap();
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(
-        error.message.contains("result 1 of the turn before differs")
-            && error.message.contains("at /structured/price: recorded 1, now 7"),
+        error
+            .message
+            .contains("result 1 of the turn before differs")
+            && error
+                .message
+                .contains("at /structured/price: recorded 1, now 7"),
         "{}",
         error.message
     );
@@ -276,7 +307,11 @@ fn a_live_model_with_fresh_ids_meets_the_recorded_tools() {
     );
     // Each recorded call serves once.
     let error = agent(&live(777, "Rome"), &tools).error.unwrap();
-    assert!(error.message.contains("which has been used up"), "{}", error.message);
+    assert!(
+        error.message.contains("which has been used up"),
+        "{}",
+        error.message
+    );
 }
 
 #[test]
@@ -303,7 +338,10 @@ fn errors_are_recorded_and_come_again() {
     let again = agent(replay.model(Role::Agent).as_ref(), &replay.tools());
     assert_eq!(clean(&again), clean(&traces[0]));
     let findings = verify(player.cassette(), &Redactor::default());
-    assert!(findings.iter().all(|finding| !finding.error), "{findings:?}");
+    assert!(
+        findings.iter().all(|finding| !finding.error),
+        "{findings:?}"
+    );
     assert_eq!(findings.len(), 2);
     assert_eq!(player.run(3).unwrap_err().kind, ErrorKind::Protocol);
 }
@@ -323,14 +361,20 @@ fn a_whole_cassette_is_never_replaced_by_less() {
     let interrupted = recording(&dir, 2);
     record(&interrupted, &[2], 20);
     let outcome = interrupted.finish().unwrap();
-    assert!(matches!(outcome, Outcome::Partial { finished: 1, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Outcome::Partial { finished: 1, .. }),
+        "{outcome:?}"
+    );
     let found = verify(&load(&partial_place(&path)).unwrap(), &Redactor::default());
     assert_eq!(found[0].words, "1 of 2 runs are recorded");
 
     let broken = recording(&dir, 2);
     record(&broken, &[1, 2], 9);
     let outcome = broken.finish().unwrap();
-    assert!(matches!(outcome, Outcome::Worse { broken: 1, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Outcome::Worse { broken: 1, .. }),
+        "{outcome:?}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(recording(&dir, 2).finish().unwrap(), Outcome::Nothing);
 }
@@ -371,7 +415,9 @@ fn judges_are_recorded_beside_the_agent() {
     recording.finish().unwrap();
     let replay = player(recording.path()).run(1).unwrap();
     assert_eq!(
-        ask(replay.model(Role::Judge(2)).as_ref(), "Is it good?").unwrap().text,
+        ask(replay.model(Role::Judge(2)).as_ref(), "Is it good?")
+            .unwrap()
+            .text,
         "8/10"
     );
     let error = ask(replay.model(Role::Judge(1)).as_ref(), "Is it bad?").unwrap_err();
@@ -384,7 +430,9 @@ fn judges_are_recorded_beside_the_agent() {
     );
     let error = ask(replay.model(Role::Judge(3)).as_ref(), "x").unwrap_err();
     assert!(
-        error.message.contains("the recording of run 1 ends after 0"),
+        error
+            .message
+            .contains("the recording of run 1 ends after 0"),
         "{}",
         error.message
     );
@@ -434,9 +482,18 @@ fn what_was_edited_by_hand_is_found() {
     };
     assert_eq!(found(&|_| {}), "");
     assert!(found(&|cassette| cassette.subject.prompt.push('!')).contains("the file was edited"));
-    assert!(found(&|cassette| cassette.volatile.clear()).contains("nothing tells what <id:1>, <uuid:1>"));
-    assert!(found(&|cassette| cassette.runs[0].calls[0].args = json!({})).contains("run 1 does not replay"));
-    assert!(found(&|cassette| cassette.suite = "hunter2hunter2".to_owned()).contains("there is a secret in line 4"));
+    assert!(
+        found(&|cassette| cassette.volatile.clear())
+            .contains("nothing tells what <id:1>, <uuid:1>")
+    );
+    assert!(
+        found(&|cassette| cassette.runs[0].calls[0].args = json!({}))
+            .contains("run 1 does not replay")
+    );
+    assert!(
+        found(&|cassette| cassette.suite = "hunter2hunter2".to_owned())
+            .contains("there is a secret in line 4")
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ pub(crate) fn conversation(messages: &[Message]) -> Value {
     let one = |message: &Message| match message {
         Message::User(text) => json!({"user": text}),
         Message::Assistant(turn) => {
-            let calls = turn.calls.iter().map(|call| json!([call.wire_name, call.args]));
+            let calls = turn
+                .calls
+                .iter()
+                .map(|call| json!([call.wire_name, call.args]));
             json!({"said": turn.text, "called": calls.collect::<Vec<_>>()})
         }
         Message::Results(results) => {

@@ -43,7 +43,10 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
     if let Some(error) = replay.error() {
         return broken(error);
     }
-    let listed = replay.catalogs().iter().map(|one| (one.server.clone(), one.tools()));
+    let listed = replay
+        .catalogs()
+        .iter()
+        .map(|one| (one.server.clone(), one.tools()));
     let mut offer = Offer::new(listed.collect());
     let fakes = run.distractors.as_ref();
     if let Some(fakes) = fakes {
@@ -57,7 +60,10 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
         );
     }
     let subject = &player.cassette().subject;
-    let turns = run.models.get(&Role::Agent.to_string()).map_or(&[][..], Vec::as_slice);
+    let turns = run
+        .models
+        .get(&Role::Agent.to_string())
+        .map_or(&[][..], Vec::as_slice);
     let ended = turns.last().is_some_and(|last| match &last.answer {
         Answer::Turn(turn) => turn.calls.is_empty(),
         Answer::Error(_) => true,

@@ -39,7 +39,12 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
         .map(|(number, _): (usize, _)| number.to_string())
         .collect();
     if !dirty.is_empty() {
-        let lines = dirty.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        let lines = dirty
+            .iter()
+            .take(10)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
         found.push(error(format!("there is a secret in line {lines}")));
     }
     for run in &cassette.runs {
@@ -50,12 +55,27 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
         let value = serde_json::to_value((&run.models, &run.calls)).unwrap_or_default();
         let missing = unexplained(&value, &table);
         if !missing.is_empty() {
-            let names = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-            found.push(error(format!("run {}: nothing tells what {names} stands for", run.run)));
+            let names = missing
+                .iter()
+                .take(5)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            found.push(error(format!(
+                "run {}: nothing tells what {names} stands for",
+                run.run
+            )));
         }
         if let Some(broke) = run.broke() {
-            let words = format!("run {} was recorded with an error ({})", run.run, broke.kind.as_str());
-            found.push(Finding { error: false, words });
+            let words = format!(
+                "run {} was recorded with an error ({})",
+                run.run,
+                broke.kind.as_str()
+            );
+            found.push(Finding {
+                error: false,
+                words,
+            });
         }
     }
     match traces(cassette.clone()) {

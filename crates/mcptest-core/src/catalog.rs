@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One offered tool: the JSON object as the server sent it, keys in its order, with the server's name put in.
+/// One offered tool: the JSON object as the server sent it, keys in its order, with the server's
+/// name put in.
 ///
-/// It stays raw on purpose. A tool without a schema or with a hint of the wrong type is evidence about its server; a typed
-/// struct would have to drop or refuse it.
+/// It stays raw on purpose. A tool without a schema or with a hint of the wrong type is evidence
+/// about its server; a typed struct would have to drop or refuse it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Tool(Map<String, Value>);
@@ -21,7 +22,11 @@ impl Tool {
         if let Some(server) = server {
             map.insert("server".into(), server.into());
         }
-        map.extend(listed.iter().map(|(key, value)| (key.clone(), value.clone())));
+        map.extend(
+            listed
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
         Some(Self(map))
     }
 
@@ -64,7 +69,11 @@ mod tests {
 
     #[test]
     fn a_malformed_tool_is_kept_as_it_is() {
-        let tool = Tool::from_listing(Some("s"), &json!({"name": 3, "annotations": {"readOnlyHint": "yes"}})).unwrap();
+        let tool = Tool::from_listing(
+            Some("s"),
+            &json!({"name": 3, "annotations": {"readOnlyHint": "yes"}}),
+        )
+        .unwrap();
         assert_eq!(tool.name(), "");
         assert_eq!(tool.server(), Some("s"));
         assert_eq!(tool.description(), None);

@@ -92,7 +92,8 @@ impl Expectation {
         };
         let mut problems = Vec::new();
         let long_form = map.contains_key("target");
-        // Places are put together only where they are needed: most expectations have nothing wrong with them.
+        // Places are put together only where they are needed: most expectations have nothing wrong
+        // with them.
         let (path, path_key, matcher) = if let Some(path) = map.get("target") {
             let matcher = match map.get("matcher") {
                 Some(matcher) => Matcher::compile_for_test(matcher, &pointer_join(at, "matcher")),
@@ -101,7 +102,10 @@ impl Expectation {
             (path.as_str().unwrap_or(""), "target", matcher)
         } else {
             let Some((path, value)) = map.iter().next().filter(|_| map.len() == 1) else {
-                return Err(vec![Problem::new(at, "expected one `<target>: <matcher>` pair")]);
+                return Err(vec![Problem::new(
+                    at,
+                    "expected one `<target>: <matcher>` pair",
+                )]);
             };
             let matcher = if value.is_object() {
                 Matcher::compile_for_test(value, &pointer_join(at, path))
@@ -140,7 +144,12 @@ impl Expectation {
 
     /// A complaint if it asks a model, where only evidence may decide. `owner` is what must not.
     #[must_use]
-    pub fn refuse_judge(&self, written: &WrittenExpectation, at: &str, owner: &str) -> Option<Problem> {
+    pub fn refuse_judge(
+        &self,
+        written: &WrittenExpectation,
+        at: &str,
+        owner: &str,
+    ) -> Option<Problem> {
         self.judge()?;
         let matcher = match written.0.get("matcher") {
             Some(_) => pointer_join(at, "matcher"),
@@ -221,7 +230,12 @@ pub struct Assertion {
 impl Assertion {
     /// Of evidence: it holds, unless there is a reason why not.
     #[must_use]
-    pub fn new(target: impl Into<String>, matcher: Value, actual: Value, why_not: Option<String>) -> Self {
+    pub fn new(
+        target: impl Into<String>,
+        matcher: Value,
+        actual: Value,
+        why_not: Option<String>,
+    ) -> Self {
         Self {
             target: target.into(),
             matcher,
@@ -271,7 +285,10 @@ mod tests {
     #[test]
     fn problems_of_target_and_matcher_come_together() {
         let problems = compile(json!({"target": "a..b", "matcher": {"regex": "("}})).unwrap_err();
-        let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
         assert_eq!(places, ["/expect/0/target", "/expect/0/matcher/regex"]);
         assert!(compile(json!({"a": 1, "b": 2})).is_err());
         assert!(compile(json!({"target": "a"})).is_err());
@@ -280,7 +297,10 @@ mod tests {
     #[test]
     fn absent_says_why() {
         let expectation = compile(json!({"a.cost": {"<=": 1}})).unwrap();
-        let assertion = expectation.apply(&json!({"a": {"cost": null}}), Some("no price is known for model `x`"));
+        let assertion = expectation.apply(
+            &json!({"a": {"cost": null}}),
+            Some("no price is known for model `x`"),
+        );
         assert!(!assertion.passed);
         assert_eq!(
             assertion.reason.as_deref(),

@@ -13,8 +13,9 @@
 //!     recovery: { max_detection_ms: 3000 }
 //! ```
 //!
-//! Before it dispatches a call, the executor asks the run's [`FaultState`]. What strikes is synthesized at once and in virtual time: no
-//! clock runs, nothing sleeps, and the same calls always meet the same faults.
+//! Before it dispatches a call, the executor asks the run's [`FaultState`]. What strikes is
+//! synthesized at once and in virtual time: no clock runs, nothing sleeps, and the same calls
+//! always meet the same faults.
 //!
 //! | kind | what the agent meets |
 //! |---|---|
@@ -22,8 +23,9 @@
 //! | `slow` | the call is answered after `delay_ms` of virtual time, or times out if that is longer than the detection budget |
 //! | `recover_after` | the first `failures` matching calls of the run time out, then the tool is healthy |
 //!
-//! A target without a tool means every tool of the server; one without a server, that tool on any server. Where several injected
-//! faults match a call, the first that strikes is the one that happens, in the order of `inject:`.
+//! A target without a tool means every tool of the server; one without a server, that tool on any
+//! server. Where several injected faults match a call, the first that strikes is the one that
+//! happens, in the order of `inject:`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,8 +130,10 @@ impl WrittenFault {
     pub fn compile(&self) -> Result<Fault, Vec<Problem>> {
         let mut problems = Vec::new();
         if self.target.tool.is_none() && self.target.server.is_none() {
-            problems
-                .push(Problem::new("/target", "a fault needs a target").help("name a `tool:`, a `server:`, or both"));
+            problems.push(
+                Problem::new("/target", "a fault needs a target")
+                    .help("name a `tool:`, a `server:`, or both"),
+            );
         }
         let takes = match self.kind {
             WrittenKind::Hang | WrittenKind::Wedged => None,
@@ -149,7 +153,10 @@ impl WrittenFault {
             }
         }
         if takes == Some("failures") && self.failures == Some(0) {
-            problems.push(Problem::new("/failures", "with 0 failures the fault never happens"));
+            problems.push(Problem::new(
+                "/failures",
+                "with 0 failures the fault never happens",
+            ));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -214,7 +221,8 @@ impl Strike {
     }
 }
 
-/// What the model reads in the place of a result that never came. The fault's name is not in it: it would give the test away.
+/// What the model reads in the place of a result that never came. The fault's name is not in it: it
+/// would give the test away.
 #[must_use]
 pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
     match budget_ms {
@@ -244,8 +252,8 @@ pub struct FaultState<'a> {
 }
 
 impl<'a> FaultState<'a> {
-    /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one nobody waits too long, and a slow call is
-    /// only late.
+    /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one nobody
+    /// waits too long, and a slow call is only late.
     #[must_use]
     pub fn new(faults: &'a [Fault], max_detection_ms: Option<u64>) -> Self {
         Self {
@@ -264,9 +272,13 @@ impl<'a> FaultState<'a> {
             let name = || fault.name.clone();
             let strike = match fault.kind {
                 FaultKind::Hang | FaultKind::Wedged => Strike::Timeout { fault: name() },
-                FaultKind::RecoverAfter { failures } if *struck < failures => Strike::Timeout { fault: name() },
+                FaultKind::RecoverAfter { failures } if *struck < failures => {
+                    Strike::Timeout { fault: name() }
+                }
                 FaultKind::RecoverAfter { .. } => continue,
-                FaultKind::Slow { delay_ms } if self.budget_ms.is_some_and(|budget| delay_ms > budget) => {
+                FaultKind::Slow { delay_ms }
+                    if self.budget_ms.is_some_and(|budget| delay_ms > budget) =>
+                {
                     Strike::Timeout { fault: name() }
                 }
                 FaultKind::Slow { delay_ms } => Strike::Late {
@@ -347,7 +359,11 @@ mod tests {
     #[test]
     fn slow_is_late_up_to_the_budget_and_a_timeout_beyond() {
         let strike = |delay_ms, budget| {
-            let faults = [fault("f", target(None, Some("s")), FaultKind::Slow { delay_ms })];
+            let faults = [fault(
+                "f",
+                target(None, Some("s")),
+                FaultKind::Slow { delay_ms },
+            )];
             FaultState::new(&faults, budget).strike("s", "t")
         };
         let late = |delay_ms| {
@@ -376,7 +392,11 @@ mod tests {
             .collect();
         assert_eq!(met, [true, false, true, false, false]);
         // The next run starts anew.
-        assert!(FaultState::new(&faults, Some(3000)).strike("s", "search").is_some());
+        assert!(
+            FaultState::new(&faults, Some(3000))
+                .strike("s", "search")
+                .is_some()
+        );
     }
 
     #[test]
@@ -407,25 +427,42 @@ mod tests {
             fault: "f".into(),
             delay_ms: 7,
         };
-        assert_eq!(Value::Object(late.marks()), json!({"fault": "f", "delay_ms": 7}));
+        assert_eq!(
+            Value::Object(late.marks()),
+            json!({"fault": "f", "delay_ms": 7})
+        );
         assert_eq!(
             timeout_text("search", Some(3000)),
             "Timeout: `search` did not answer within 3000 ms."
         );
-        assert_eq!(timeout_text("search", None), "Timeout: `search` did not answer.");
+        assert_eq!(
+            timeout_text("search", None),
+            "Timeout: `search` did not answer."
+        );
     }
 
     #[test]
     fn the_documents_fault_compiles() {
-        let hung = written(json!({"name": "hung-search", "target": {"tool": "search"}, "kind": "hang"}));
+        let hung =
+            written(json!({"name": "hung-search", "target": {"tool": "search"}, "kind": "hang"}));
         assert_eq!(
             hung.compile().unwrap(),
             fault("hung-search", target(Some("search"), None), FaultKind::Hang)
         );
-        let slow = written(json!({"name": "s", "target": {"server": "x"}, "kind": "slow", "delay_ms": 10}));
-        assert_eq!(slow.compile().unwrap().kind, FaultKind::Slow { delay_ms: 10 });
-        let back = written(json!({"name": "s", "target": {"server": "x"}, "kind": "recover_after", "failures": 2}));
-        assert_eq!(back.compile().unwrap().kind, FaultKind::RecoverAfter { failures: 2 });
+        let slow = written(
+            json!({"name": "s", "target": {"server": "x"}, "kind": "slow", "delay_ms": 10}),
+        );
+        assert_eq!(
+            slow.compile().unwrap().kind,
+            FaultKind::Slow { delay_ms: 10 }
+        );
+        let back = written(
+            json!({"name": "s", "target": {"server": "x"}, "kind": "recover_after", "failures": 2}),
+        );
+        assert_eq!(
+            back.compile().unwrap().kind,
+            FaultKind::RecoverAfter { failures: 2 }
+        );
         let wedged = written(json!({"name": "s", "target": {"server": "x"}, "kind": "wedged"}));
         assert_eq!(wedged.compile().unwrap().kind, FaultKind::Wedged);
     }
@@ -434,7 +471,10 @@ mod tests {
     fn each_kind_takes_its_own_figure_and_no_other() {
         let problems = |value| {
             let found = written(value).compile().unwrap_err();
-            found.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+            found
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             problems(json!({"name": "f", "target": {}, "kind": "slow", "failures": 1})),
@@ -453,7 +493,9 @@ mod tests {
             ["kind `recover_after` needs `failures`"]
         );
         assert_eq!(
-            problems(json!({"name": "f", "target": {"tool": "t"}, "kind": "recover_after", "failures": 0})),
+            problems(
+                json!({"name": "f", "target": {"tool": "t"}, "kind": "recover_after", "failures": 0})
+            ),
             ["with 0 failures the fault never happens"]
         );
         for broken in [

@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Deep equality with numbers compared by value: `1` equals `1.0`, and integers beyond 2^53 are compared exactly.
+/// Deep equality with numbers compared by value: `1` equals `1.0`, and integers beyond 2^53 are
+/// compared exactly.
 #[must_use]
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter()
@@ -45,7 +48,8 @@ fn float(number: &Number) -> f64 {
 
 /// Converting the integer to a double would round it; splitting the double at its point does not.
 fn compare_mixed(integer: i128, float: f64) -> Ordering {
-    // JSON integers have 64 bits: every double at or beyond 2^65 is larger than any of them, and below that the cast is exact.
+    // JSON integers have 64 bits: every double at or beyond 2^65 is larger than any of them, and
+    // below that the cast is exact.
     if float >= 3.7e19 {
         return Ordering::Less;
     }
@@ -53,12 +57,15 @@ fn compare_mixed(integer: i128, float: f64) -> Ordering {
         return Ordering::Greater;
     }
     let whole = float.trunc();
-    integer
-        .cmp(&(whole as i128))
-        .then_with(|| 0.0_f64.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal))
+    integer.cmp(&(whole as i128)).then_with(|| {
+        0.0_f64
+            .partial_cmp(&(float - whole))
+            .unwrap_or(Ordering::Equal)
+    })
 }
 
-/// One text for all spellings of the same value: keys sorted, no blanks, whole doubles written as integers.
+/// One text for all spellings of the same value: keys sorted, no blanks, whole doubles written as
+/// integers.
 ///
 /// This is not RFC 8785: that works in doubles and would make two 64-bit ids one.
 #[must_use]
@@ -104,7 +111,10 @@ fn write_canonical(value: &Value, out: &mut String) {
 
 fn write_canonical_number(number: &Number, out: &mut String) {
     let float = float(number);
-    let _ = if integer(number).is_none() && float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 {
+    let _ = if integer(number).is_none()
+        && float.fract() == 0.0
+        && float.abs() < 9_007_199_254_740_992.0
+    {
         write!(out, "{}", float as i64)
     } else {
         write!(out, "{number}")

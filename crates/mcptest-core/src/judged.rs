@@ -1,11 +1,15 @@
-//! Judged matchers: what a text must be like, as one model or several see it (`llm-judge`, `llm-jury`).
+//! Judged matchers: what a text must be like, as one model or several see it (`llm-judge`,
+//! `llm-jury`).
 //!
-//! A model's opinion is kept in its place. It is asked for once, after the run, and written into the trace ([`Judgement`]); here it is only read, so
-//! the same trace gives the same verdict with no model at hand. Judged matchers stand alone in a test's own `expect:`; every gate refuses
-//! them, and they are no part of the outcome of a run that gates look at. What a judge could not say is never a failure of the agent.
+//! A model's opinion is kept in its place. It is asked for once, after the run, and written into
+//! the trace ([`Judgement`]); here it is only read, so the same trace gives the same verdict with
+//! no model at hand. Judged matchers stand alone in a test's own `expect:`; every gate refuses
+//! them, and they are no part of the outcome of a run that gates look at. What a judge could not
+//! say is never a failure of the agent.
 //!
-//! The judged text is untrusted: it may hold instructions to the judge. It stands between two marker lines whose word follows from the text itself
-//! and does not occur in it, and the judge is told beforehand that nothing between them is meant for it.
+//! The judged text is untrusted: it may hold instructions to the judge. It stands between two
+//! marker lines whose word follows from the text itself and does not occur in it, and the judge is
+//! told beforehand that nothing between them is meant for it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +37,8 @@ const LONGEST_REASON: usize = 1000;
 pub struct Judgement {
     /// The path of the judged value.
     pub target: String,
-    /// Follows from the rubric and the judged text: an opinion on another text, or by another rubric, is not this one.
+    /// Follows from the rubric and the judged text: an opinion on another text, or by another
+    /// rubric, is not this one.
     pub digest: String,
     /// The model that judged.
     pub model: String,
@@ -168,10 +173,17 @@ impl Judge {
                 "a jury needs at least one model",
             ));
         } else if !(1..=judge.jurors.len()).contains(&judge.quorum) {
-            let words = format!("the quorum is from 1 to {}, the number of models", judge.jurors.len());
+            let words = format!(
+                "the quorum is from 1 to {}, the number of models",
+                judge.jurors.len()
+            );
             problems.push(Problem::new(pointer_join(at, "quorum"), words));
         }
-        if problems.is_empty() { Ok(judge) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(judge)
+        } else {
+            Err(problems)
+        }
     }
 
     /// What ties a judgement to its question.
@@ -213,7 +225,10 @@ impl Judge {
              Answer with one JSON object and nothing else: {{\"score\": S, \"reason\": \"R\"}}, where S is a number from 0 (does not meet \
              the rubric at all) to 1 (meets it fully), and R says why in one sentence."
         );
-        let message = format!("Rubric:\n{}\n\n{marker}\n{shown}\n{marker}\n{cut}", self.rubric);
+        let message = format!(
+            "Rubric:\n{}\n\n{marker}\n{shown}\n{marker}\n{cut}",
+            self.rubric
+        );
         (system, message.trim_end().to_owned())
     }
 
@@ -222,7 +237,9 @@ impl Judge {
         let mut tally = Tally::default();
         for opinion in opinions {
             match opinion.map(|opinion| (&opinion.score, &opinion.error)) {
-                Some((Some(score), _)) if compare_numbers(score, &self.threshold).is_ge() => tally.good += 1,
+                Some((Some(score), _)) if compare_numbers(score, &self.threshold).is_ge() => {
+                    tally.good += 1
+                }
                 Some((Some(_), _)) => {}
                 Some((None, Some(error))) => {
                     tally.open += 1;
@@ -242,20 +259,30 @@ struct Tally {
     broken: Option<RunError>,
 }
 
-/// Reads a judge's answer: a JSON object with a score from 0 to 1 and a reason, and nothing else. A fence around it is taken off.
+/// Reads a judge's answer: a JSON object with a score from 0 to 1 and a reason, and nothing else. A
+/// fence around it is taken off.
 ///
 /// # Errors
 /// What is wrong with it, in words for the judge.
 pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
     let mut text = answer.trim();
-    if let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) {
+    if let Some(inner) = text
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+    {
         text = inner.strip_prefix("json").unwrap_or(inner).trim();
     }
     let Ok(Value::Object(mut map)) = serde_json::from_str::<Value>(text) else {
         return Err("the answer is not a JSON object".to_owned());
     };
     let score = match map.remove("score") {
-        Some(Value::Number(score)) if score.as_f64().is_some_and(|score| (0.0..=1.0).contains(&score)) => score,
+        Some(Value::Number(score))
+            if score
+                .as_f64()
+                .is_some_and(|score| (0.0..=1.0).contains(&score)) =>
+        {
+            score
+        }
         _ => return Err("`score` is not a number from 0 to 1".to_owned()),
     };
     let reason = match map.remove("reason") {
@@ -264,7 +291,10 @@ pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
     };
     match map.keys().next() {
         None => Ok((score, shorten(&reason, LONGEST_REASON))),
-        Some(key) => Err(format!("`{}` is not asked for", shorten(&one_line(key), 40))),
+        Some(key) => Err(format!(
+            "`{}` is not asked for",
+            shorten(&one_line(key), 40)
+        )),
     }
 }
 
@@ -288,7 +318,8 @@ pub enum Unjudged {
     Broken(RunError),
 }
 
-/// Applies a judged expectation to what a trace keeps. With `off`, judges are switched off and their opinions are not looked at.
+/// Applies a judged expectation to what a trace keeps. With `off`, judges are switched off and
+/// their opinions are not looked at.
 #[must_use]
 pub fn apply(
     expectation: &Expectation,
@@ -331,7 +362,8 @@ pub fn apply(
             Unjudged::Broken(error)
         }
         None => {
-            assertion.skipped = Some("the trace has no judgement of this text by this rubric".to_owned());
+            assertion.skipped =
+                Some("the trace has no judgement of this text by this rubric".to_owned());
             Unjudged::Missing
         }
     };
@@ -339,18 +371,26 @@ pub fn apply(
 }
 
 /// Each juror's opinion. A model that sits twice has two.
-fn opinions<'a>(judge: &Judge, target: &str, digest: &str, judgements: &'a [Judgement]) -> Vec<Option<&'a Judgement>> {
+fn opinions<'a>(
+    judge: &Judge,
+    target: &str,
+    digest: &str,
+    judgements: &'a [Judgement],
+) -> Vec<Option<&'a Judgement>> {
     let mut taken: Vec<usize> = Vec::new();
     judge
         .jurors
         .iter()
         .map(|juror| {
-            let found = judgements.iter().enumerate().position(|(index, judgement)| {
-                !taken.contains(&index)
-                    && judgement.target == target
-                    && judgement.digest == digest
-                    && judgement.model == juror.model
-            })?;
+            let found = judgements
+                .iter()
+                .enumerate()
+                .position(|(index, judgement)| {
+                    !taken.contains(&index)
+                        && judgement.target == target
+                        && judgement.digest == digest
+                        && judgement.model == juror.model
+                })?;
             taken.push(found);
             judgements.get(found)
         })
@@ -364,7 +404,11 @@ fn words(judge: &Judge, tally: &Tally, opinions: &[Option<&Judgement>]) -> Strin
         .filter_map(|opinion| {
             let score = opinion.score.as_ref()?;
             let reason = opinion.reason.as_deref().unwrap_or_default();
-            Some(format!("`{}` gives {score}: {}", opinion.model, one_line(reason)))
+            Some(format!(
+                "`{}` gives {score}: {}",
+                opinion.model,
+                one_line(reason)
+            ))
         })
         .collect();
     let said = said.join("; ");
@@ -382,9 +426,9 @@ fn words(judge: &Judge, tally: &Tally, opinions: &[Option<&Judgement>]) -> Strin
 
 /// The schemas of both matchers, for editors and for the check of a suite's shape.
 pub(crate) fn schemas() -> [(&'static str, Value); 2] {
-    let text = |description: &str| json!({"type": "string", "minLength": 1, "description": description});
-    let threshold =
-        json!({"type": "number", "minimum": 0, "maximum": 1, "description": "The least score that is good enough."});
+    let text =
+        |description: &str| json!({"type": "string", "minLength": 1, "description": description});
+    let threshold = json!({"type": "number", "minimum": 0, "maximum": 1, "description": "The least score that is good enough."});
     let script = json!({
         "type": "array",
         "items": {"type": "array", "items": {"type": "object"}},
@@ -399,7 +443,10 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         ("model".to_owned(), model.clone()),
         ("script".to_owned(), script.clone()),
     ]);
-    let juror = Map::from_iter([("model".to_owned(), model.clone()), ("script".to_owned(), script)]);
+    let juror = Map::from_iter([
+        ("model".to_owned(), model.clone()),
+        ("script".to_owned(), script),
+    ]);
     let jurors = json!({
         "type": "array", "minItems": 1, "description": "The models that judge.",
         "items": {"x-mcptest-expected": "a model id", "anyOf": [{"type": "string", "minLength": 1}, object(juror, &["model"], "`model:` with `script:`")]}
@@ -416,7 +463,9 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         &["rubric", "threshold", "model"],
         "`rubric:`, `threshold:` and `model:`",
     );
-    judge["description"] = "A model finds that the text meets a rubric. Stands alone in a test's own `expect:`.".into();
+    judge["description"] =
+        "A model finds that the text meets a rubric. Stands alone in a test's own `expect:`."
+            .into();
     let mut jury = object(
         jury,
         &["rubric", "threshold", "models"],

@@ -1,8 +1,9 @@
 //! Tool selection by shared words: deterministic, reproducible, and no language model.
 //!
-//! A tool's content words are those of its name and description, split on blanks, punctuation, `_`, `-`, `.` and changes of
-//! case, without stop words. The tool that shares most of them with the request is picked; at equal overlap the one with fewer
-//! content words (it is more about the request), then the first in the catalog. Without any shared word nothing is picked.
+//! A tool's content words are those of its name and description, split on blanks, punctuation, `_`,
+//! `-`, `.` and changes of case, without stop words. The tool that shares most of them with the
+//! request is picked; at equal overlap the one with fewer content words (it is more about the
+//! request), then the first in the catalog. Without any shared word nothing is picked.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,11 +11,11 @@ use std::ops::Range;
 
 /// Words too common to tell tools apart.
 const STOP_WORDS: [&str; 62] = [
-    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
-    "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or",
-    "our", "please", "should", "so", "some", "tell", "that", "the", "their", "them", "then", "there", "these", "this",
-    "those", "to", "use", "using", "was", "we", "what", "when", "where", "which", "will", "with", "would", "you",
-    "your",
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do",
+    "does", "for", "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it",
+    "its", "me", "my", "of", "on", "or", "our", "please", "should", "so", "some", "tell", "that",
+    "the", "their", "them", "then", "there", "these", "this", "those", "to", "use", "using", "was",
+    "we", "what", "when", "where", "which", "will", "with", "would", "you", "your",
 ];
 
 /// The content words of a text, in lower case.
@@ -42,7 +43,8 @@ pub fn word_spans(text: &str) -> Vec<Range<usize>> {
     let mut start: Option<usize> = None;
     let mut previous: Option<char> = None;
     for (at, character) in text.char_indices() {
-        let breaks_case = previous.is_some_and(|p| p.is_lowercase() || p.is_ascii_digit()) && character.is_uppercase();
+        let breaks_case = previous.is_some_and(|p| p.is_lowercase() || p.is_ascii_digit())
+            && character.is_uppercase();
         if !character.is_alphanumeric() || breaks_case {
             spans.extend(start.take().map(|start| start..at));
         }
@@ -73,8 +75,8 @@ pub fn tool_words(name: &str, description: &str) -> BTreeSet<String> {
     content_words(&format!("{name} {description}"))
 }
 
-/// How a tool with these content words ranks for a request with those; nothing if they share none. The highest rank is picked, and the
-/// first of equals.
+/// How a tool with these content words ranks for a request with those; nothing if they share none.
+/// The highest rank is picked, and the first of equals.
 #[must_use]
 pub fn rank(own: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Option<Rank> {
     let shared = wanted.iter().filter(|word| own.contains(*word)).count();
@@ -90,7 +92,10 @@ pub fn rank(own: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Option<Rank> {
 /// assert!(select("Sing!", tools).is_none());
 /// ```
 #[must_use]
-pub fn select<'a>(request: &str, tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Pick> {
+pub fn select<'a>(
+    request: &str,
+    tools: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Option<Pick> {
     let wanted = content_words(request);
     let mut best: Option<(Rank, usize, BTreeSet<String>)> = None;
     for (index, (name, description)) in tools.into_iter().enumerate() {
@@ -137,11 +142,19 @@ mod tests {
         ];
         // `search` and `docs` are shared by the last two; the first of them has fewer words.
         assert_eq!(select("search docs", tools).unwrap().index, 1);
-        assert_eq!(select("search", [("y_search", ""), ("x_search", "")]).unwrap().index, 0);
         assert_eq!(
-            select("search", [("long_search", "with more words"), ("search", "")])
+            select("search", [("y_search", ""), ("x_search", "")])
                 .unwrap()
                 .index,
+            0
+        );
+        assert_eq!(
+            select(
+                "search",
+                [("long_search", "with more words"), ("search", "")]
+            )
+            .unwrap()
+            .index,
             1
         );
     }

@@ -1,9 +1,10 @@
 //! The pure heart of mcptest: evidence in, numbers and verdicts out.
 //!
-//! A [`Trace`](trace::Trace) records what an agent observably did in one run. Gates ([`eval`]) turn the traces of a test's
-//! runs into numbers, expectations ([`expect`]) turn numbers into [verdicts](verdict::Verdict). Nothing in this crate knows files,
-//! clocks, networks or terminals, so a live run, a replayed one and a trace that came from elsewhere meet the same code and
-//! give the same bytes.
+//! A [`Trace`](trace::Trace) records what an agent observably did in one run. Gates ([`eval`]) turn
+//! the traces of a test's runs into numbers, expectations ([`expect`]) turn numbers into
+//! [verdicts](verdict::Verdict). Nothing in this crate knows files, clocks, networks or terminals,
+//! so a live run, a replayed one and a trace that came from elsewhere meet the same code and give
+//! the same bytes.
 //!
 //! | module | what is there |
 //! |---|---|

@@ -25,8 +25,8 @@ pub enum Likeness {
     NearDuplicate,
 }
 
-/// Finds groups of look-alikes among tools given as (server, name). Names that differ in a word, such as `get_user` and `set_user`, do not
-/// look alike here.
+/// Finds groups of look-alikes among tools given as (server, name). Names that differ in a word,
+/// such as `get_user` and `set_user`, do not look alike here.
 #[must_use]
 pub fn find(tools: &[(String, String)]) -> Vec<LookAlikes> {
     let mut by_name: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
@@ -61,7 +61,8 @@ pub fn find(tools: &[(String, String)]) -> Vec<LookAlikes> {
     found
 }
 
-/// The words of a name: split at separators and humps, in lower case, singular, sorted, without versions.
+/// The words of a name: split at separators and humps, in lower case, singular, sorted, without
+/// versions.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -78,7 +79,9 @@ fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = words
         .into_iter()
         .map(|word| match word.strip_suffix('s') {
-            Some(singular) if singular.chars().count() > 2 && !singular.ends_with('s') => singular.to_owned(),
+            Some(singular) if singular.chars().count() > 2 && !singular.ends_with('s') => {
+                singular.to_owned()
+            }
             _ => word,
         })
         .filter(|word| !word.is_empty() && !is_version(word))
@@ -110,8 +113,14 @@ mod tests {
     #[test]
     fn duplicates_and_near_ones() {
         use Likeness::{DuplicateAcrossServers, DuplicateOnOneServer, NearDuplicate};
-        assert_eq!(groups(&[("a", "x"), ("a", "x")]), [(DuplicateOnOneServer, 2)]);
-        assert_eq!(groups(&[("a", "x"), ("b", "x")]), [(DuplicateAcrossServers, 2)]);
+        assert_eq!(
+            groups(&[("a", "x"), ("a", "x")]),
+            [(DuplicateOnOneServer, 2)]
+        );
+        assert_eq!(
+            groups(&[("a", "x"), ("b", "x")]),
+            [(DuplicateAcrossServers, 2)]
+        );
         for name in ["getUser", "get-users", "user_get", "get_user_v2", "GetUser"] {
             assert_eq!(
                 groups(&[("a", "get_user"), ("b", name)]),
@@ -120,7 +129,11 @@ mod tests {
             );
         }
         assert_eq!(
-            groups(&[("a", "get_user"), ("a", "set_user"), ("b", "get_users_by_id")]),
+            groups(&[
+                ("a", "get_user"),
+                ("a", "set_user"),
+                ("b", "get_users_by_id")
+            ]),
             []
         );
         assert_eq!(groups(&[("a", ""), ("b", ""), ("b", "_"), ("b", "-")]), []);

@@ -1,8 +1,9 @@
 //! Small, typed changes to recorded traces, to see whether a suite's assertions can fail at all.
 //!
-//! A gate that passes proves little if it would also pass had the agent done something else. Each [`Mutation`] is one such something else: a
-//! call left out, done twice, done in another order, with another argument, failing, made to another tool; a claim without a call; twice the
-//! tokens. A suite whose gates do not notice has a hole, and the mutation shows where.
+//! A gate that passes proves little if it would also pass had the agent done something else. Each
+//! [`Mutation`] is one such something else: a call left out, done twice, done in another order,
+//! with another argument, failing, made to another tool; a claim without a call; twice the tokens.
+//! A suite whose gates do not notice has a hole, and the mutation shows where.
 //!
 //! ```
 //! use mcptest_core::mutate::mutations;
@@ -121,12 +122,22 @@ impl Mutation {
             }
             Self::ReverseCalls => steps.reverse(),
             Self::ChangeArgument(place, key) => {
-                let args = steps.get_mut(place.call)?.call.args.as_mut()?.as_object_mut()?;
+                let args = steps
+                    .get_mut(place.call)?
+                    .call
+                    .args
+                    .as_mut()?
+                    .as_object_mut()?;
                 let changed = another_value(args.get(key)?);
                 args.insert(key.clone(), changed);
             }
             Self::RemoveArgument(place, key) => {
-                let args = steps.get_mut(place.call)?.call.args.as_mut()?.as_object_mut()?;
+                let args = steps
+                    .get_mut(place.call)?
+                    .call
+                    .args
+                    .as_mut()?
+                    .as_object_mut()?;
                 args.shift_remove(key)?;
             }
             Self::FailResult(place) => {
@@ -136,7 +147,8 @@ impl Mutation {
                     return None;
                 }
                 result.is_error = Some(true);
-                result.content = Some(json!([{"type": "text", "text": "mutated: the call failed"}]));
+                result.content =
+                    Some(json!([{"type": "text", "text": "mutated: the call failed"}]));
             }
             Self::ReplaceTool(place, by) => {
                 let call = &mut steps.get_mut(place.call)?.call;
@@ -147,7 +159,11 @@ impl Mutation {
             }
             Self::AddClaim(claim) => {
                 let said = trace.final_text().unwrap_or_default();
-                mutant.final_response = Some(format!("{} {claim}", said.trim_end()).trim_start().to_owned());
+                mutant.final_response = Some(
+                    format!("{} {claim}", said.trim_end())
+                        .trim_start()
+                        .to_owned(),
+                );
                 return Some(mutant);
             }
             Self::DoubleTokens => {
@@ -180,7 +196,11 @@ impl Step {
             "{}-{suffix}",
             self.call.id.as_ref().and_then(Value::as_str).unwrap_or("c")
         );
-        if let Some(result) = self.result.as_mut().filter(|result| result.call_id.is_some()) {
+        if let Some(result) = self
+            .result
+            .as_mut()
+            .filter(|result| result.call_id.is_some())
+        {
             result.call_id = Some(id.as_str().into());
         }
         self.call.id = self.call.id.as_ref().map(|_| id.into());
@@ -299,12 +319,15 @@ fn argument_keys(traces: &[Trace], index: usize) -> BTreeSet<String> {
         .collect()
 }
 
-/// Another tool that could have been meant: of the same catalog with most words in common, else another one that was called, else one
-/// that does not exist.
+/// Another tool that could have been meant: of the same catalog with most words in common, else
+/// another one that was called, else one that does not exist.
 fn sibling(traces: &[Trace], call: &ToolCall) -> String {
     let own = lexical::content_words(call.name());
     let shared = |name: &str| lexical::content_words(name).intersection(&own).count();
-    let catalog = traces.iter().filter_map(|trace| trace.catalog.as_ref()).flatten();
+    let catalog = traces
+        .iter()
+        .filter_map(|trace| trace.catalog.as_ref())
+        .flatten();
     let mut near: Option<(usize, &str)> = None;
     for name in catalog
         .filter(|tool| tool.server() == call.server.as_deref())
@@ -378,16 +401,30 @@ mod tests {
             call,
             tool: tool.into(),
         };
-        let dropped = Mutation::DropCall(place(0, "search")).apply(&example()).unwrap();
+        let dropped = Mutation::DropCall(place(0, "search"))
+            .apply(&example())
+            .unwrap();
         assert_eq!(names(&dropped), ["fetch"]);
-        assert_eq!(dropped.results_by_call()[0].unwrap().call_id, Some(json!("b")));
-        let twice = Mutation::DuplicateCall(place(1, "fetch")).apply(&example()).unwrap();
+        assert_eq!(
+            dropped.results_by_call()[0].unwrap().call_id,
+            Some(json!("b"))
+        );
+        let twice = Mutation::DuplicateCall(place(1, "fetch"))
+            .apply(&example())
+            .unwrap();
         assert_eq!(names(&twice), ["search", "fetch", "fetch"]);
         assert!(twice.results_by_call().iter().all(Option::is_some));
-        let swapped = Mutation::SwapCalls(place(0, "search")).apply(&example()).unwrap();
+        let swapped = Mutation::SwapCalls(place(0, "search"))
+            .apply(&example())
+            .unwrap();
         assert_eq!(names(&swapped), ["fetch", "search"]);
-        assert_eq!(swapped.results_by_call()[0].unwrap().call_id, Some(json!("b")));
-        let failed = Mutation::FailResult(place(0, "search")).apply(&example()).unwrap();
+        assert_eq!(
+            swapped.results_by_call()[0].unwrap().call_id,
+            Some(json!("b"))
+        );
+        let failed = Mutation::FailResult(place(0, "search"))
+            .apply(&example())
+            .unwrap();
         assert_eq!(failed.results_by_call()[0].unwrap().is_error, Some(true));
         assert_eq!(failed.results_by_call()[1].unwrap().is_error, Some(false));
     }

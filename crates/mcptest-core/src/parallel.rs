@@ -1,4 +1,5 @@
-//! Work that is shared out over the cores. Results keep the order of the items, so nobody can tell how many cores there were.
+//! Work that is shared out over the cores. Results keep the order of the items, so nobody can tell
+//! how many cores there were.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -17,7 +18,8 @@ pub fn threads_for(items: usize, least: usize) -> usize {
     if items < least { 1 } else { threads() }
 }
 
-/// What `work` makes of each item, in the order of the items. With one thread, or fewer than two items, nothing is started.
+/// What `work` makes of each item, in the order of the items. With one thread, or fewer than two
+/// items, nothing is started.
 ///
 /// ```
 /// assert_eq!(mcptest_core::parallel::map(4, vec![1, 2, 3], |number| number * 2), [2, 4, 6]);
@@ -25,7 +27,11 @@ pub fn threads_for(items: usize, least: usize) -> usize {
 ///
 /// # Panics
 /// If `work` panics.
-pub fn map<T: Send, R: Send>(threads: usize, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub fn map<T: Send, R: Send>(
+    threads: usize,
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     let threads = threads.min(items.len());
     if threads < 2 {
         return items.into_iter().map(work).collect();
@@ -67,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_work_is_not_lost() {
-        let hit = std::panic::catch_unwind(|| map(3, (0..50).collect(), |number| assert_ne!(number, 31)));
+        let hit =
+            std::panic::catch_unwind(|| map(3, (0..50).collect(), |number| assert_ne!(number, 31)));
         assert!(hit.is_err());
     }
 

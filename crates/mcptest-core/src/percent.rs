@@ -1,7 +1,9 @@
-//! Whole percents and exact rates. Nothing here goes through binary floating point: 29 of 100 is 29, and 7 of 10 meets 0.7.
+//! Whole percents and exact rates. Nothing here goes through binary floating point: 29 of 100 is
+//! 29, and 7 of 10 meets 0.7.
 //!
-//! Which family of figures rounds which way is settled in one table of the project's decisions: selection, distractors, axes and
-//! reliability round down; orchestration (but for discovery) rounds to the nearest, ties up.
+//! Which family of figures rounds which way is settled in one table of the project's decisions:
+//! selection, distractors, axes and reliability round down; orchestration (but for discovery)
+//! rounds to the nearest, ties up.
 
 use serde_json::Number;
 
@@ -22,15 +24,16 @@ fn u64_of(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// A number between 0 and 1 as the author wrote it, kept as a fraction with a power of ten below the line.
+/// A number between 0 and 1 as the author wrote it, kept as a fraction with a power of ten below
+/// the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     numerator: u128,
     denominator: u128,
 }
 
-/// A number as it was written: decimal digits, and the power of ten that they are multiplied with. Nothing for a negative one, and for more digits than
-/// make sense.
+/// A number as it was written: decimal digits, and the power of ten that they are multiplied with.
+/// Nothing for a negative one, and for more digits than make sense.
 pub(crate) fn decimal(number: &Number) -> Option<(u128, i32)> {
     // The shortest text that gives the same double is what the author wrote (0.7, not 0.69999…).
     let text = number.to_string();
@@ -40,11 +43,15 @@ pub(crate) fn decimal(number: &Number) -> Option<(u128, i32)> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}").parse().ok()?;
-    Some((digits, exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?))
+    Some((
+        digits,
+        exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?,
+    ))
 }
 
 impl Rate {
-    /// Reads the decimal digits of a JSON number. Nothing outside 0..=1, and nothing with more digits than make sense.
+    /// Reads the decimal digits of a JSON number. Nothing outside 0..=1, and nothing with more
+    /// digits than make sense.
     #[must_use]
     pub fn from_number(number: &Number) -> Option<Self> {
         let (digits, shift) = decimal(number)?;

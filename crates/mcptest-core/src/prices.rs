@@ -1,18 +1,21 @@
 //! What tokens cost, where that is known.
 //!
-//! `prices.json` beside this file is a dated snapshot of list prices; a suite's `prices:` overrides any line of it and adds others:
+//! `prices.json` beside this file is a dated snapshot of list prices; a suite's `prices:` overrides
+//! any line of it and adds others:
 //!
 //! ```yaml
 //! prices:
 //!   claude-sonnet-4-5: { input_per_mtok: 3, output_per_mtok: 15, cached_input_per_mtok: 0.3 }
 //! ```
 //!
-//! A model without a price has no cost: nothing is guessed. A dated version of a listed model (`gpt-4o-2024-08-06`,
-//! `claude-haiku-4-5-20251001`, `claude-opus-4-5@20251101`, `…-latest`) and a listed model behind its provider's name
-//! (`anthropic/claude-opus-4-5`) have that model's price; a reseller's name in front is another price, and so unknown.
+//! A model without a price has no cost: nothing is guessed. A dated version of a listed model
+//! (`gpt-4o-2024-08-06`, `claude-haiku-4-5-20251001`, `claude-opus-4-5@20251101`, `…-latest`) and a
+//! listed model behind its provider's name (`anthropic/claude-opus-4-5`) have that model's price; a
+//! reseller's name in front is another price, and so unknown.
 //!
-//! Money is counted exactly, in whole units of 10^-18 dollars, and becomes a floating-point number once, at the end: 900 tokens at $3 and
-//! 120 at $15 per million are $0.0045 and not $0.0045000000000000005.
+//! Money is counted exactly, in whole units of 10^-18 dollars, and becomes a floating-point number
+//! once, at the end: 900 tokens at $3 and 120 at $15 per million are $0.0045 and not
+//! $0.0045000000000000005.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +67,8 @@ impl Usd {
     /// No money at all.
     pub const ZERO: Self = Self(0);
 
-    /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. Nothing for anything else.
+    /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. Nothing
+    /// for anything else.
     ///
     /// ```
     /// # use mcptest_core::prices::Usd;
@@ -76,13 +80,18 @@ impl Usd {
         units(number).map(|units| Self(units * 1_000_000))
     }
 
-    /// The decimal that a double stands for, as [`Usd::to_f64`] gives it. Nothing for what is no amount.
+    /// The decimal that a double stands for, as [`Usd::to_f64`] gives it. Nothing for what is no
+    /// amount.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Self> {
         // The shortest text that reads back as the double; what is below a unit is lost.
         let text = format!("{value}");
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let fraction: String = fraction.chars().chain(std::iter::repeat('0')).take(18).collect();
+        let fraction: String = fraction
+            .chars()
+            .chain(std::iter::repeat('0'))
+            .take(18)
+            .collect();
         format!("{whole}{fraction}").parse().ok().map(Self)
     }
 
@@ -102,7 +111,8 @@ impl Usd {
     #[must_use]
     pub fn to_f64(self) -> f64 {
         const UNIT: u128 = 1_000_000_000_000_000_000;
-        // Through text, because reading a decimal rounds once and correctly; a cast and a division would round twice.
+        // Through text, because reading a decimal rounds once and correctly; a cast and a division
+        // would round twice.
         format!("{}.{:018}", self.0 / UNIT, self.0 % UNIT)
             .parse()
             .unwrap_or(f64::MAX)
@@ -126,7 +136,8 @@ impl Sum for Usd {
     }
 }
 
-/// Prices of one model, ready to multiply: in units of 10^-12 dollars per million tokens, which is 10^-18 dollars per token.
+/// Prices of one model, ready to multiply: in units of 10^-12 dollars per million tokens, which is
+/// 10^-18 dollars per token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     input: u128,
@@ -162,7 +173,11 @@ impl Price {
                 None => input,
             },
         };
-        if problems.is_empty() { Ok(price) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(price)
+        } else {
+            Err(problems)
+        }
     }
 
     /// What so many tokens cost at most: none of them from a cache, unless that is the dearer way.
@@ -173,8 +188,8 @@ impl Price {
         Usd(input.saturating_add(u128::from(output).saturating_mul(self.output)))
     }
 
-    /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where reported, is the part of `input` that was
-    /// read from a cache.
+    /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where
+    /// reported, is the part of `input` that was read from a cache.
     #[must_use]
     pub fn cost(&self, tokens: &Tokens) -> Option<Usd> {
         let (input, output) = (tokens.input?, tokens.output?);
@@ -217,7 +232,8 @@ pub struct Prices {
     own: BTreeMap<String, Price>,
 }
 
-/// What comes with the program. It is read when the first price is asked for: most suites ask for none.
+/// What comes with the program. It is read when the first price is asked for: most suites ask for
+/// none.
 struct Snapshot {
     date: String,
     models: BTreeMap<String, Price>,
@@ -233,7 +249,10 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     let written: Option<WrittenSnapshot> = serde_json::from_str(include_str!("prices.json")).ok();
     // A test holds that the snapshot is whole; a broken one could only mean that no price is known.
     let (date, models) = written.map_or_else(Default::default, |written| {
-        let models = Prices::default().with(&written.models).unwrap_or_default().own;
+        let models = Prices::default()
+            .with(&written.models)
+            .unwrap_or_default()
+            .own;
         (written.date, models)
     });
     Snapshot { date, models }
@@ -243,7 +262,9 @@ impl Prices {
     /// The snapshot.
     #[must_use]
     pub fn builtin() -> &'static Self {
-        static BUILTIN: Prices = Prices { own: BTreeMap::new() };
+        static BUILTIN: Prices = Prices {
+            own: BTreeMap::new(),
+        };
         &BUILTIN
     }
 
@@ -273,7 +294,11 @@ impl Prices {
                 Err(more) => problems.extend(more),
             }
         }
-        if problems.is_empty() { Ok(prices) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(prices)
+        } else {
+            Err(problems)
+        }
     }
 
     /// The price of a model.
@@ -343,7 +368,10 @@ mod tests {
     fn the_snapshot_is_whole_and_dated() {
         let raw: Value = serde_json::from_str(include_str!("prices.json")).unwrap();
         let prices = Prices::builtin();
-        assert_eq!(SNAPSHOT.models.len(), raw["models"].as_object().unwrap().len());
+        assert_eq!(
+            SNAPSHOT.models.len(),
+            raw["models"].as_object().unwrap().len()
+        );
         assert!(SNAPSHOT.models.len() > 40);
         assert_eq!(prices.date(), raw["date"]);
         assert_eq!(prices.date().len(), 10);
@@ -367,7 +395,10 @@ mod tests {
         // In doubles, 0.0027 + 0.0018 is not 0.0045.
         assert_eq!(cost(json!({"input": 900, "output": 120})), Some(0.0045));
         assert_eq!(cost(json!({"input": 0, "output": 0})), Some(0.0));
-        assert_eq!(cost(json!({"input": 1_000_000, "output": 1_000_000})), Some(18.0));
+        assert_eq!(
+            cost(json!({"input": 1_000_000, "output": 1_000_000})),
+            Some(18.0)
+        );
         assert_eq!(
             cost(json!({"input": 1_000_000, "output": 0, "cached_input": 500_000})),
             Some(1.65)
@@ -403,7 +434,10 @@ mod tests {
         assert_eq!(Usd::from_f64(f64::NAN), None);
         assert_eq!(Usd::from_f64(-1.0), None);
         assert_eq!(usd("1").unwrap().minus(usd("2").unwrap()), Usd::ZERO);
-        assert_eq!(usd("0.1").unwrap().plus(usd("0.2").unwrap()), usd("0.3").unwrap());
+        assert_eq!(
+            usd("0.1").unwrap().plus(usd("0.2").unwrap()),
+            usd("0.3").unwrap()
+        );
     }
 
     #[test]
@@ -451,12 +485,20 @@ mod tests {
         .unwrap();
         let one = tokens(json!({"input": 1_000_000, "output": 0}));
         assert_eq!(
-            prices.find("gpt-4o-2024-08-06").unwrap().cost(&one).map(Usd::to_f64),
+            prices
+                .find("gpt-4o-2024-08-06")
+                .unwrap()
+                .cost(&one)
+                .map(Usd::to_f64),
             Some(1.0)
         );
         let written = tokens(json!({"input": 5, "output": 1}));
         assert_eq!(
-            prices.find("openrouter/x").unwrap().cost(&written).map(Usd::to_f64),
+            prices
+                .find("openrouter/x")
+                .unwrap()
+                .cost(&written)
+                .map(Usd::to_f64),
             Some(1e-12)
         );
         assert_eq!(prices.date(), Prices::builtin().date());
@@ -467,7 +509,10 @@ mod tests {
         let problems =
             with(json!({"a/b": {"input_per_mtok": -1, "output_per_mtok": 1e-13, "cached_input_per_mtok": 1e7}}))
                 .unwrap_err();
-        let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
         assert_eq!(
             places,
             [
@@ -478,7 +523,10 @@ mod tests {
         );
         assert!(serde_json::from_value::<WrittenPrice>(json!({"input_per_mtok": 1})).is_err());
         assert!(
-            serde_json::from_value::<WrittenPrice>(json!({"input_per_mtok": 1, "output_per_mtok": 1, "x": 1})).is_err()
+            serde_json::from_value::<WrittenPrice>(
+                json!({"input_per_mtok": 1, "output_per_mtok": 1, "x": 1})
+            )
+            .is_err()
         );
     }
 

@@ -9,8 +9,9 @@
 //! | `return_format` | yes or no | no word of return, output or result, and no `outputSchema` | either of them |
 //! | `annotations` | 0, ½ or 1 | no `annotations` object | at least one hint, and all hints boolean; ½ for an object that has none or a wrong one |
 //!
-//! Lengths are in characters, outer blanks trimmed. The formulas are ours: simple enough to be worked out by hand, and monotone, so that mending what
-//! a rule of the [lint] complains about never lowers a score. Means are taken exactly and rounded once.
+//! Lengths are in characters, outer blanks trimmed. The formulas are ours: simple enough to be
+//! worked out by hand, and monotone, so that mending what a rule of the [lint] complains about
+//! never lowers a score. Means are taken exactly and rounded once.
 
 use std::collections::BTreeMap;
 
@@ -107,13 +108,22 @@ pub fn assess(listed: &[Value]) -> Quality {
         findings
             .iter()
             .filter(|finding| {
-                finding.severity == severity && finding.rule.as_deref().is_some_and(|rule| lint::family(rule) == family)
+                finding.severity == severity
+                    && finding
+                        .rule
+                        .as_deref()
+                        .is_some_and(|rule| lint::family(rule) == family)
             })
             .count() as u64
     };
-    let mut smells: BTreeMap<&'static str, u64> = Smell::ALL.iter().map(|smell| (smell.as_str(), 0)).collect();
+    let mut smells: BTreeMap<&'static str, u64> =
+        Smell::ALL.iter().map(|smell| (smell.as_str(), 0)).collect();
     for finding in &findings {
-        let smell = finding.rule.as_deref().and_then(lint::find).and_then(|rule| rule.smell);
+        let smell = finding
+            .rule
+            .as_deref()
+            .and_then(lint::find)
+            .and_then(|rule| rule.smell);
         if let Some(smell) = smell {
             *smells.entry(smell.as_str()).or_default() += 1;
         }
@@ -138,7 +148,8 @@ fn six_mean(six: &[Ratio; 6]) -> f64 {
     ratio::mean(six).unwrap_or(0.0)
 }
 
-/// The mean of all figures weighs three, the mean of the worst tool's two: written as one mean, it is rounded once.
+/// The mean of all figures weighs three, the mean of the worst tool's two: written as one mean, it
+/// is rounded once.
 fn catalog_score(all: &[Ratio], worst: &[Ratio; 6]) -> Option<f64> {
     let tools = all.len() / 6;
     let mut weighed = Vec::with_capacity(5 * all.len());
@@ -152,7 +163,14 @@ fn catalog_score(all: &[Ratio], worst: &[Ratio; 6]) -> Option<f64> {
 }
 
 fn tool_quality(name: String, six: &[Ratio; 6]) -> ToolQuality {
-    let [presence, length, parameters, conciseness, return_format, annotations] = six.each_ref().map(Ratio::to_f64);
+    let [
+        presence,
+        length,
+        parameters,
+        conciseness,
+        return_format,
+        annotations,
+    ] = six.each_ref().map(Ratio::to_f64);
     ToolQuality {
         name,
         score: six_mean(six),
@@ -196,7 +214,10 @@ fn annotations(tool: &Tool) -> Ratio {
     let Some(annotations) = tool.raw().get("annotations").and_then(Value::as_object) else {
         return Ratio::new(0_u8, 1_u8);
     };
-    let hints: Vec<&Value> = HINTS.iter().filter_map(|hint| annotations.get(*hint)).collect();
+    let hints: Vec<&Value> = HINTS
+        .iter()
+        .filter_map(|hint| annotations.get(*hint))
+        .collect();
     if !hints.is_empty() && hints.iter().all(|hint| hint.is_boolean()) {
         Ratio::one()
     } else {
@@ -216,8 +237,14 @@ pub const TARGETS: [(&str, &str); 17] = [
     ("warning_count", "`DESC` findings that are warnings"),
     ("schema_criticals", "critical `SCH` findings"),
     ("schema_warnings", "`SCH` findings that are warnings"),
-    ("malformed_count", "`TOOL` findings: entries that are no proper tools"),
-    ("smells.underspecified", "findings of DESC-001, 006, 007, 013"),
+    (
+        "malformed_count",
+        "`TOOL` findings: entries that are no proper tools",
+    ),
+    (
+        "smells.underspecified",
+        "findings of DESC-001, 006, 007, 013",
+    ),
     ("smells.verbose", "findings of DESC-002, 008"),
     ("smells.uninformative", "findings of DESC-003, 004"),
     ("smells.brittle", "findings of DESC-005"),
@@ -242,7 +269,10 @@ pub fn defaults() -> Vec<Expectation> {
 ///
 /// # Errors
 /// All problems, among them targets that there are not.
-pub fn expectations(written: &[WrittenExpectation], at: &str) -> Result<Vec<Expectation>, Vec<Problem>> {
+pub fn expectations(
+    written: &[WrittenExpectation],
+    at: &str,
+) -> Result<Vec<Expectation>, Vec<Problem>> {
     if written.is_empty() {
         return Ok(defaults());
     }
@@ -259,7 +289,11 @@ pub fn expectations(written: &[WrittenExpectation], at: &str) -> Result<Vec<Expe
             Err(more) => problems.extend(more),
         }
     }
-    if problems.is_empty() { Ok(all) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(all)
+    } else {
+        Err(problems)
+    }
 }
 
 fn is_target(expectation: &Expectation) -> bool {
@@ -281,7 +315,9 @@ fn unknown(expectation: &Expectation, written: &WrittenExpectation, at: &str) ->
     if written.0.get("target").is_some() {
         Problem::new(pointer_join(at, "target"), words).help(help)
     } else {
-        Problem::new(pointer_join(at, text), words).help(help).on_key()
+        Problem::new(pointer_join(at, text), words)
+            .help(help)
+            .on_key()
     }
 }
 
@@ -303,13 +339,19 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
         }
         assertions.push(assertion);
     }
-    let no_evidence = listed.is_empty().then(|| "the server lists no tools".to_owned());
+    let no_evidence = listed
+        .is_empty()
+        .then(|| "the server lists no tools".to_owned());
     if no_evidence.is_some() {
         verdict = Verdict::NoEvidence;
     }
     let mut detail = Map::new();
     detail.insert("tools".to_owned(), json!(quality.tools));
-    let counted: Vec<&Finding> = quality.findings.iter().filter(|finding| finding.counts()).collect();
+    let counted: Vec<&Finding> = quality
+        .findings
+        .iter()
+        .filter(|finding| finding.counts())
+        .collect();
     detail.insert("findings".to_owned(), json!(counted));
     GateOutcome {
         block: BLOCK.to_owned(),
@@ -343,7 +385,10 @@ impl Quality {
             "schema_warnings" => json!(self.schema_warnings),
             "malformed_count" => json!(self.malformed_count),
             "smell_total" => json!(self.smell_total),
-            other => match other.strip_prefix("smells.").and_then(|smell| self.smells.get(smell)) {
+            other => match other
+                .strip_prefix("smells.")
+                .and_then(|smell| self.smells.get(smell))
+            {
                 Some(count) => json!(count),
                 None => Value::Null,
             },
@@ -400,14 +445,20 @@ impl Quality {
     /// One line for people.
     #[must_use]
     pub fn summary(&self) -> String {
-        let (Some(mean), Some(min), Some(catalog)) = (self.mean_score, self.min_score, self.catalog_score) else {
+        let (Some(mean), Some(min), Some(catalog)) =
+            (self.mean_score, self.min_score, self.catalog_score)
+        else {
             return "no tools".to_owned();
         };
         let worst = self.tools.iter().find(|tool| tool.score <= min);
         format!(
             "{} {}, mean {mean:.2}, min {min:.2} ({}), catalog {catalog:.2}, {} critical, {} warnings",
             self.tools.len(),
-            if self.tools.len() == 1 { "tool" } else { "tools" },
+            if self.tools.len() == 1 {
+                "tool"
+            } else {
+                "tools"
+            },
             worst.map_or("", |tool| tool.name.as_str()),
             self.critical_count,
             self.warning_count,
@@ -441,12 +492,28 @@ mod tests {
             [1.0, 26.0 / 60.0, 0.25, 1.0, 0.0, 0.5]
         );
         assert_eq!(six(json!({"description": "x".repeat(60)}))[1], 1.0);
-        for (length, concise) in [(500, 1.0), (501, 0.999), (1000, 0.5), (1500, 0.0), (9000, 0.0)] {
-            assert_eq!(six(json!({"description": "ä".repeat(length)}))[3], concise, "{length}");
+        for (length, concise) in [
+            (500, 1.0),
+            (501, 0.999),
+            (1000, 0.5),
+            (1500, 0.0),
+            (9000, 0.0),
+        ] {
+            assert_eq!(
+                six(json!({"description": "ä".repeat(length)}))[3],
+                concise,
+                "{length}"
+            );
         }
-        assert_eq!(six(json!({"name": "get_user", "description": "Get user"}))[0], 0.0);
+        assert_eq!(
+            six(json!({"name": "get_user", "description": "Get user"}))[0],
+            0.0
+        );
         assert_eq!(six(json!({"description": "Outputs text"}))[4], 1.0);
-        assert_eq!(six(json!({"description": "Say", "outputSchema": {}}))[4], 1.0);
+        assert_eq!(
+            six(json!({"description": "Say", "outputSchema": {}}))[4],
+            1.0
+        );
         assert_eq!(six(json!({"annotations": {"readOnlyHint": true}}))[5], 1.0);
         assert_eq!(
             six(json!({"annotations": {"readOnlyHint": true, "destructiveHint": null}}))[5],
@@ -487,9 +554,16 @@ mod tests {
         let outcome = judge(&defaults(), &listed);
         assert_eq!(outcome.verdict, Verdict::Fail);
         for name in outcome.values.keys() {
-            let written = WrittenExpectation(json!({"target": name, "matcher": {"schema": {"type": "number"}}}));
-            let expectations = expectations(&[written], "").unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
-            assert_eq!(judge(&expectations, &listed).verdict, Verdict::Pass, "{name}");
+            let written = WrittenExpectation(
+                json!({"target": name, "matcher": {"schema": {"type": "number"}}}),
+            );
+            let expectations = expectations(&[written], "")
+                .unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
+            assert_eq!(
+                judge(&expectations, &listed).verdict,
+                Verdict::Pass,
+                "{name}"
+            );
         }
         assert_eq!(outcome.values.len(), TARGETS.len() + 2);
         assert_eq!(outcome.values["critical_count"], json!(3));
@@ -498,7 +572,8 @@ mod tests {
 
     #[test]
     fn unknown_targets_are_problems_and_absent_tools_fail() {
-        let compile = |target: &str| expectations(&[WrittenExpectation(json!({target: 1}))], "/expect");
+        let compile =
+            |target: &str| expectations(&[WrittenExpectation(json!({target: 1}))], "/expect");
         for target in [
             "max_score",
             "tool",

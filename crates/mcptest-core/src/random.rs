@@ -1,7 +1,9 @@
-//! Seeded order. Nothing here is random: the same seed gives the same order on every platform and in every release.
+//! Seeded order. Nothing here is random: the same seed gives the same order on every platform and
+//! in every release.
 //!
-//! The generator is SplitMix64 (Steele, Lea and Flood, 2014): 64 bits of state, an addition and a mixing function. It is tiny, its
-//! output is fixed by its published definition, and it is good enough to put tools into an order; it is not for secrets.
+//! The generator is SplitMix64 (Steele, Lea and Flood, 2014): 64 bits of state, an addition and a
+//! mixing function. It is tiny, its output is fixed by its published definition, and it is good
+//! enough to put tools into an order; it is not for secrets.
 
 /// A SplitMix64 generator.
 #[derive(Debug, Clone)]
@@ -25,7 +27,8 @@ impl SplitMix64 {
         if bound == 0 {
             return 0;
         }
-        // The values past the largest multiple of the bound would favour small remainders: draw again.
+        // The values past the largest multiple of the bound would favour small remainders: draw
+        // again.
         let usable = u64::MAX - (u64::MAX % bound + 1) % bound;
         loop {
             let drawn = self.next_u64();
@@ -50,8 +53,8 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// One seed out of what a test is called and which of its runs it is, for tests that name none: FNV-1a over the name's bytes, mixed
-/// with the number.
+/// One seed out of what a test is called and which of its runs it is, for tests that name none:
+/// FNV-1a over the name's bytes, mixed with the number.
 #[must_use]
 pub fn seed_of(test: &str, run: u64) -> u64 {
     let hash = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -105,7 +108,10 @@ mod tests {
             *seen.entry(items).or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 6);
-        assert!(seen.values().all(|count| (850..1150).contains(count)), "{seen:?}");
+        assert!(
+            seen.values().all(|count| (850..1150).contains(count)),
+            "{seen:?}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Exact fractions behind figures that are reported as doubles.
 //!
-//! 0.7 three times and divided by three is 0.6999999999999998 in doubles, and a gate at 0.7 would fail for nothing. So means and
-//! variances are taken exactly, and rounded once, at the end.
+//! 0.7 three times and divided by three is 0.6999999999999998 in doubles, and a gate at 0.7 would
+//! fail for nothing. So means and variances are taken exactly, and rounded once, at the end.
 
 use std::cmp::Ordering;
 
@@ -102,12 +102,14 @@ fn gcd(mut a: BigUint, mut b: BigUint) -> BigUint {
     a
 }
 
-/// `numerator / denominator`, rounded once to the nearest double (ties to even); 0 for a zero denominator.
+/// `numerator / denominator`, rounded once to the nearest double (ties to even); 0 for a zero
+/// denominator.
 pub(crate) fn quotient(numerator: &BigUint, denominator: &BigUint) -> f64 {
     if *numerator == BigUint::ZERO || *denominator == BigUint::ZERO {
         return 0.0;
     }
-    // 66 or 67 bits of the quotient, and whether anything is left: more than a double holds, so the cast rounds once.
+    // 66 or 67 bits of the quotient, and whether anything is left: more than a double holds, so the
+    // cast rounds once.
     let shift = i128::from(denominator.bits()) - i128::from(numerator.bits()) + 66;
     let (above, below) = if shift >= 0 {
         (numerator << shift as u128, denominator.clone())
@@ -146,7 +148,10 @@ mod tests {
         let seven_tenths = Ratio::new(7_u8, 10_u8);
         assert_eq!(mean(&vec![seven_tenths; 3]), Some(0.7));
         assert_eq!(mean(&[Ratio::new(1_u8, 2_u8), Ratio::one()]), Some(0.75));
-        assert_eq!(variance(&[Ratio::new(1_u8, 2_u8), Ratio::one()]), Some(0.0625));
+        assert_eq!(
+            variance(&[Ratio::new(1_u8, 2_u8), Ratio::one()]),
+            Some(0.0625)
+        );
         assert_eq!(variance(&vec![Ratio::new(1_u8, 3_u8); 7]), Some(0.0));
         assert_eq!((mean(&[]), variance(&[])), (None, None));
     }

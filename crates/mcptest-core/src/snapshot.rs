@@ -1,7 +1,8 @@
 //! Snapshots: an answer that was looked at once and kept, and later answers held against it.
 //!
-//! What is kept is a normal form: keys sorted, whole numbers without a fraction, what changes from call to call replaced by a mark.
-//! Two answers that mean the same have the same bytes, so a snapshot in version control changes only when the answer does.
+//! What is kept is a normal form: keys sorted, whole numbers without a fraction, what changes from
+//! call to call replaced by a mark. Two answers that mean the same have the same bytes, so a
+//! snapshot in version control changes only when the answer does.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,8 @@ use crate::target::Target;
 /// What stands for a value that changes from call to call.
 pub const IGNORED: &str = "[ignored]";
 
-/// Keys of a result that are not the server's answer: those that are added for assertions, and the protocol's own.
+/// Keys of a result that are not the server's answer: those that are added for assertions, and the
+/// protocol's own.
 const NOT_THE_ANSWER: [&str; 4] = ["is_error", "text", "_meta", "resultType"];
 
 /// What of an answer is kept.
@@ -26,9 +28,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What is kept of an answer: `seen` holds `result` and `error`, as assertions see them. Nothing if the target is not there.
+    /// What is kept of an answer: `seen` holds `result` and `error`, as assertions see them.
+    /// Nothing if the target is not there.
     ///
-    /// The whole answer is the result as sent, without its `_meta` and `resultType`; for a call that the server refused, `error`.
+    /// The whole answer is the result as sent, without its `_meta` and `resultType`; for a call
+    /// that the server refused, `error`.
     #[must_use]
     pub fn of(&self, seen: &Value) -> Option<Value> {
         let mut seen = seen.clone();
@@ -67,7 +71,10 @@ impl Snapshot {
             ),
         };
         // One that holds is in its file.
-        let actual = kept.filter(|_| reason.is_some()).cloned().unwrap_or_default();
+        let actual = kept
+            .filter(|_| reason.is_some())
+            .cloned()
+            .unwrap_or_default();
         Assertion {
             diff,
             ..Assertion::new(self.shown(), json!({"snapshot": file}), actual, reason)
@@ -110,7 +117,8 @@ pub fn render(kept: &Value) -> String {
     text
 }
 
-/// The name of a test as the name of a file: letters, digits, `_`, `.` and `-`; everything else becomes one `-`.
+/// The name of a test as the name of a file: letters, digits, `_`, `.` and `-`; everything else
+/// becomes one `-`.
 #[must_use]
 pub fn file_stem(name: &str) -> String {
     const LONGEST: usize = 100;
@@ -180,7 +188,10 @@ mod tests {
     fn snapshot(target: Option<&str>, ignore: &[&str]) -> Snapshot {
         Snapshot {
             target: target.map(|path| Target::parse(path).unwrap()),
-            ignore: ignore.iter().map(|path| Target::parse(path).unwrap()).collect(),
+            ignore: ignore
+                .iter()
+                .map(|path| Target::parse(path).unwrap())
+                .collect(),
         }
     }
 
@@ -188,7 +199,10 @@ mod tests {
     fn the_whole_answer_is_what_the_server_sent_in_normal_form() {
         let kept = snapshot(
             None,
-            &["result.structuredContent.when", "result.structuredContent.a[*].id"],
+            &[
+                "result.structuredContent.when",
+                "result.structuredContent.a[*].id",
+            ],
         )
         .of(&seen());
         assert_eq!(
@@ -257,7 +271,10 @@ mod tests {
 
     #[test]
     fn names_become_file_names() {
-        assert_eq!(file_stem("Weather of a city, in °C"), "weather-of-a-city-in-c");
+        assert_eq!(
+            file_stem("Weather of a city, in °C"),
+            "weather-of-a-city-in-c"
+        );
         assert_eq!(file_stem("../../etc/passwd"), "etc-passwd");
         assert_eq!(file_stem("Größe_1.5"), "größe_1.5");
         assert_eq!(file_stem("///"), "test");

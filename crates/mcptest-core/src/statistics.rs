@@ -6,15 +6,17 @@
 //! | Wilson ([`wilson`]) | close to its confidence on average, never leaves 0..1 |
 //! | Clopper-Pearson ([`clopper_pearson`]) | exact: never below its confidence, so wider |
 //!
-//! The functions use `libm` and basic arithmetic only, so they give the same bits on every platform. A whole percent that a gate
-//! stands on ([`certified_percent`]) is decided in integers wherever doubles could not tell.
+//! The functions use `libm` and basic arithmetic only, so they give the same bits on every
+//! platform. A whole percent that a gate stands on ([`certified_percent`]) is decided in integers
+//! wherever doubles could not tell.
 //!
 //! # Formulas
-//! With s successes in n trials and p = s/n, Wilson's bounds are
-//! (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n).
+//! With s successes in n trials and p = s/n, Wilson's bounds are (p + z²/2n ± z √(p(1-p)/n +
+//! z²/4n²)) / (1 + z²/n).
 //!
-//! The one-sided Clopper-Pearson lower bound at level α is the rate at which s or more successes still happen with probability α: the
-//! solution of P(X ≥ s) = α for X binomial(n, ·), and 0 for s = 0. The upper bound mirrors it. The two-sided interval takes both at α/2.
+//! The one-sided Clopper-Pearson lower bound at level α is the rate at which s or more successes
+//! still happen with probability α: the solution of P(X ≥ s) = α for X binomial(n, ·), and 0 for s
+//! = 0. The upper bound mirrors it. The two-sided interval takes both at α/2.
 //!
 //! ```
 //! use mcptest_core::statistics::{Z_95, certified_percent, wilson};
@@ -43,7 +45,10 @@ pub struct Interval {
 
 impl Interval {
     /// What one knows without a trial.
-    pub const UNKNOWN: Self = Self { lower: 0.0, upper: 1.0 };
+    pub const UNKNOWN: Self = Self {
+        lower: 0.0,
+        upper: 1.0,
+    };
 
     /// Half of what lies between the bounds.
     #[must_use]
@@ -62,13 +67,16 @@ pub struct Confidence {
 impl Confidence {
     /// A level in percent, from 50 to 99.99.
     ///
-    /// The critical value is rounded to three decimals, as tables print it: 1.645 for 90, 1.96 for 95, 2.576 for 99.
+    /// The critical value is rounded to three decimals, as tables print it: 1.645 for 90, 1.96 for
+    /// 95, 2.576 for 99.
     #[must_use]
     pub fn percent(percent: f64) -> Option<Self> {
         (50.0..=99.99).contains(&percent).then(|| {
             // The first thousandth whose rounding interval reaches up to the level.
             let covers = |thousandths: u32| {
-                libm::erf((f64::from(thousandths) + 0.5) / 1000.0 / std::f64::consts::SQRT_2) * 100.0 >= percent
+                libm::erf((f64::from(thousandths) + 0.5) / 1000.0 / std::f64::consts::SQRT_2)
+                    * 100.0
+                    >= percent
             };
             let (mut low, mut high) = (0, 8000);
             while low < high {
@@ -173,8 +181,9 @@ pub fn clopper_pearson_lower(successes: u64, trials: u64, alpha: f64) -> f64 {
 
 /// The exact one-sided lower bound at 95 % (α = 0.05) in whole percent, rounded down.
 ///
-/// m percent are certified if and only if `successes` or more of `trials` happen with probability at most 0.05 at a true rate of m/100.
-/// Where doubles leave that open the comparison is made in integers, so one success in one trial gives 5 and not 4.
+/// m percent are certified if and only if `successes` or more of `trials` happen with probability
+/// at most 0.05 at a true rate of m/100. Where doubles leave that open the comparison is made in
+/// integers, so one success in one trial gives 5 and not 4.
 #[must_use]
 pub fn certified_percent(successes: u64, trials: u64) -> u64 {
     if successes == 0 || trials == 0 {
@@ -197,7 +206,9 @@ fn is_certified(successes: u64, trials: u64, percent: u64) -> bool {
     let tail = upper_tail(successes, trials, percent as f64 / 100.0);
     // The tail is good to about 1e-13; a thousand times and more that is room enough.
     match (u32::try_from(successes), u32::try_from(trials)) {
-        (Ok(successes), Ok(trials)) if (tail - 0.05).abs() < 1e-9 => is_certified_exactly(successes, trials, percent),
+        (Ok(successes), Ok(trials)) if (tail - 0.05).abs() < 1e-9 => {
+            is_certified_exactly(successes, trials, percent)
+        }
         _ => tail <= 0.05,
     }
 }
@@ -254,7 +265,8 @@ pub fn upper_tail(least: u64, trials: u64, rate: f64) -> f64 {
     }
 }
 
-/// P(X = `successes`), by Loader's saddle point method: the large parts of the logarithms cancel on paper instead of in doubles.
+/// P(X = `successes`), by Loader's saddle point method: the large parts of the logarithms cancel on
+/// paper instead of in doubles.
 fn binomial(successes: u64, trials: u64, rate: f64) -> f64 {
     let n = trials as f64;
     let x = successes as f64;
@@ -298,7 +310,10 @@ fn stirling_error(n: u64) -> f64 {
     }
     let n = n as f64;
     let square = n * n;
-    (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - (1.0 / 1188.0) / square) / square) / square) / square)
+    (1.0 / 12.0
+        - (1.0 / 360.0
+            - (1.0 / 1260.0 - (1.0 / 1680.0 - (1.0 / 1188.0) / square) / square) / square)
+            / square)
         / n
 }
 
@@ -339,7 +354,11 @@ mod tests {
             (99.9, 3291),
             (50.0, 674),
         ] {
-            assert_eq!(Confidence::percent(percent).unwrap().z_thousandths(), z, "{percent}");
+            assert_eq!(
+                Confidence::percent(percent).unwrap().z_thousandths(),
+                z,
+                "{percent}"
+            );
         }
         assert!((Confidence::percent(95.0).unwrap().z() - Z_95).abs() < f64::EPSILON);
         assert!((Confidence::percent(95.0).unwrap().alpha() - 0.05).abs() < f64::EPSILON);
@@ -397,7 +416,11 @@ mod tests {
             (299, 299, 99),
             (0, 0, 0),
         ] {
-            assert_eq!(certified_percent(successes, trials), percent, "{successes} of {trials}");
+            assert_eq!(
+                certified_percent(successes, trials),
+                percent,
+                "{successes} of {trials}"
+            );
         }
     }
 

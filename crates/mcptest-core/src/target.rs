@@ -1,5 +1,5 @@
-//! The path language that selects a value: `tool_calls[0].args.city`, `tool_calls[-1].name`, `tool_names`,
-//! `tool_calls[*].name`, `tool["read_file"].score`.
+//! The path language that selects a value: `tool_calls[0].args.city`, `tool_calls[-1].name`,
+//! `tool_names`, `tool_calls[*].name`, `tool["read_file"].score`.
 //!
 //! | step | selects |
 //! |---|---|
@@ -8,8 +8,9 @@
 //! | `[2]`, `[-1]` | an item, from the front or from the back |
 //! | `[*]` | every item of a list, or every value of an object, as a list |
 //!
-//! After a `[*]` the rest of the path applies to each item, and an item that does not have it gives `null`: a list that
-//! is asked about is never silently shorter than the evidence. Several `[*]` give one flat list.
+//! After a `[*]` the rest of the path applies to each item, and an item that does not have it gives
+//! `null`: a list that is asked about is never silently shorter than the evidence. Several `[*]`
+//! give one flat list.
 
 use std::fmt;
 
@@ -68,7 +69,10 @@ impl Target {
     pub fn dotted(text: &str) -> Self {
         Self {
             text: text.to_owned(),
-            steps: text.split('.').map(|key| Step::Key(key.to_owned())).collect(),
+            steps: text
+                .split('.')
+                .map(|key| Step::Key(key.to_owned()))
+                .collect(),
         }
     }
 
@@ -129,12 +133,18 @@ fn replace(steps: &[Step], value: &mut Value, with: &Value) {
             }
         }
         (Step::Index(index), Value::Array(items)) => {
-            if let Some(value) = place_of(*index, items.len()).and_then(|place| items.get_mut(place)) {
+            if let Some(value) =
+                place_of(*index, items.len()).and_then(|place| items.get_mut(place))
+            {
                 replace(rest, value, with);
             }
         }
-        (Step::Each, Value::Array(items)) => items.iter_mut().for_each(|item| replace(rest, item, with)),
-        (Step::Each, Value::Object(map)) => map.values_mut().for_each(|item| replace(rest, item, with)),
+        (Step::Each, Value::Array(items)) => {
+            items.iter_mut().for_each(|item| replace(rest, item, with))
+        }
+        (Step::Each, Value::Object(map)) => {
+            map.values_mut().for_each(|item| replace(rest, item, with))
+        }
         _ => {}
     }
 }
@@ -298,14 +308,18 @@ mod tests {
 
     #[test]
     fn steps() {
-        let value = json!({"a": {"b-c": [10, 20, 30]}, "tool": {"read_file": {"score": 0.5}, "a.b\"c": 1}});
+        let value =
+            json!({"a": {"b-c": [10, 20, 30]}, "tool": {"read_file": {"score": 0.5}, "a.b\"c": 1}});
         assert_eq!(get("a.b-c[0]", value.clone()), Some(json!(10)));
         assert_eq!(get("a.b-c[-1]", value.clone()), Some(json!(30)));
         assert_eq!(get("a.b-c[3]", value.clone()), None);
         assert_eq!(get("a.b-c[-4]", value.clone()), None);
         assert_eq!(get("a.nope", value.clone()), None);
         assert_eq!(get("a[0]", value.clone()), None);
-        assert_eq!(get(r#"tool["read_file"].score"#, value.clone()), Some(json!(0.5)));
+        assert_eq!(
+            get(r#"tool["read_file"].score"#, value.clone()),
+            Some(json!(0.5))
+        );
         assert_eq!(get(r#"tool["a.b\"c"]"#, value.clone()), Some(json!(1)));
         assert_eq!(get("tool['read_file'][\"score\"]", value), Some(json!(0.5)));
     }
@@ -325,7 +339,9 @@ mod tests {
     #[test]
     fn replacing_reaches_what_is_selected_and_adds_nothing() {
         let replaced = |path: &str, mut value: Value| {
-            Target::parse(path).unwrap().replace(&mut value, &json!("x"));
+            Target::parse(path)
+                .unwrap()
+                .replace(&mut value, &json!("x"));
             value
         };
         assert_eq!(
@@ -341,7 +357,11 @@ mod tests {
             json!({"a": {"k": "x", "l": "x"}})
         );
         for absent in ["b", "a.b", "a[3]", "a[-3]", "a[0].b"] {
-            assert_eq!(replaced(absent, json!({"a": [1, 2]})), json!({"a": [1, 2]}), "{absent}");
+            assert_eq!(
+                replaced(absent, json!({"a": [1, 2]})),
+                json!({"a": [1, 2]}),
+                "{absent}"
+            );
         }
     }
 

@@ -1,11 +1,12 @@
 //! Untrusted text, made safe to show.
 //!
-//! Whatever a server or a model wrote may hold terminal escapes, invisible controls or text-direction tricks. Before it reaches a
-//! person it goes through here.
+//! Whatever a server or a model wrote may hold terminal escapes, invisible controls or
+//! text-direction tricks. Before it reaches a person it goes through here.
 
 use std::fmt::Write as _;
 
-/// Escapes what could steer a terminal or deceive a reader; line ends and tabs become visible too, so the result is one line.
+/// Escapes what could steer a terminal or deceive a reader; line ends and tabs become visible too,
+/// so the result is one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     escape(text, false)
@@ -35,7 +36,8 @@ fn escape(text: &str, keep_lines: bool) -> String {
     out
 }
 
-/// Controls (C0, DEL, C1), direction marks and overrides, invisible separators and joiners that hide text.
+/// Controls (C0, DEL, C1), direction marks and overrides, invisible separators and joiners that
+/// hide text.
 fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -60,7 +62,10 @@ mod tests {
 
     #[test]
     fn escapes_are_visible_and_harmless() {
-        assert_eq!(one_line("a\u{1b}[31mred\nb\u{202e}c"), "a\\u{1b}[31mred\\nb\\u{202e}c");
+        assert_eq!(
+            one_line("a\u{1b}[31mred\nb\u{202e}c"),
+            "a\\u{1b}[31mred\\nb\\u{202e}c"
+        );
         assert_eq!(lines("a\nb\u{7}"), "a\nb\\u{7}");
         assert_eq!(one_line("Größe ✓ 日本"), "Größe ✓ 日本");
     }

@@ -1,8 +1,8 @@
 //! Counting tokens the way tool surfaces are priced: `cl100k_base`, embedded.
 //!
-//! One tokenizer for every model is a convention, not the truth: each provider has its own. It makes catalogs comparable, and a count
-//! is the same on every machine, with no network. The vocabulary is unpacked on first use, so programs that count nothing pay
-//! nothing.
+//! One tokenizer for every model is a convention, not the truth: each provider has its own. It
+//! makes catalogs comparable, and a count is the same on every machine, with no network. The
+//! vocabulary is unpacked on first use, so programs that count nothing pay nothing.
 
 use std::sync::LazyLock;
 
@@ -17,12 +17,14 @@ const SHARED_FROM: usize = 256;
 
 static ENCODING: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
 
-/// Unpacks the vocabulary, which takes some milliseconds, if that was not done yet: for a thread beside other work.
+/// Unpacks the vocabulary, which takes some milliseconds, if that was not done yet: for a thread
+/// beside other work.
 pub fn prepare() {
     LazyLock::force(&ENCODING);
 }
 
-/// How many tokens a text has. Marks such as `<|endoftext|>` are ordinary text here: in a description they are nothing else.
+/// How many tokens a text has. Marks such as `<|endoftext|>` are ordinary text here: in a
+/// description they are nothing else.
 ///
 /// ```
 /// assert_eq!(mcptest_core::tokens::count("hello world"), 2);
@@ -33,8 +35,9 @@ pub fn count(text: &str) -> u64 {
     ENCODING.count(text) as u64
 }
 
-/// What a tool costs each time it is offered: its name, its description, and its input schema as compact JSON with the keys in the
-/// order in which the server sent them, counted apart and summed. What a tool does not have costs nothing.
+/// What a tool costs each time it is offered: its name, its description, and its input schema as
+/// compact JSON with the keys in the order in which the server sent them, counted apart and summed.
+/// What a tool does not have costs nothing.
 #[must_use]
 pub fn of_tool(tool: &Tool) -> u64 {
     price(tool).sum()
@@ -70,11 +73,14 @@ fn price_of(tool: &Map<String, Value>) -> Price {
     Price {
         name: text("name"),
         description: text("description"),
-        schema: tool.get("inputSchema").map_or(0, |schema| count(&schema.to_string())),
+        schema: tool
+            .get("inputSchema")
+            .map_or(0, |schema| count(&schema.to_string())),
     }
 }
 
-/// What each entry of an answer to `tools/list` costs, in the order of the list. What is no object costs nothing.
+/// What each entry of an answer to `tools/list` costs, in the order of the list. What is no object
+/// costs nothing.
 #[must_use]
 pub fn price_list(listed: &[Value]) -> Vec<Price> {
     price_list_on(parallel::threads_for(listed.len(), SHARED_FROM), listed)
@@ -105,7 +111,8 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_cl100k_base() {
-        // Published examples of the encoding, and edges: blanks, digits in threes, contractions, other scripts, emoji.
+        // Published examples of the encoding, and edges: blanks, digits in threes, contractions,
+        // other scripts, emoji.
         for (text, tokens) in [
             ("tiktoken is great!", 6),
             ("antidisestablishmentarianism", 6),
@@ -128,16 +135,24 @@ mod tests {
     #[test]
     fn a_tool_costs_name_description_and_compact_schema() {
         let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let whole = tool(json!({"name": "web_search", "description": "Searches the web.", "inputSchema": schema}));
+        let whole = tool(
+            json!({"name": "web_search", "description": "Searches the web.", "inputSchema": schema}),
+        );
         assert_eq!(
             of_tool(&whole),
             count("web_search")
                 + count("Searches the web.")
                 + count(r#"{"type":"object","properties":{"q":{"type":"string"}}}"#)
         );
-        assert_eq!(of_tool(&tool(json!({"name": "web_search"}))), count("web_search"));
+        assert_eq!(
+            of_tool(&tool(json!({"name": "web_search"}))),
+            count("web_search")
+        );
         assert_eq!(of_tool(&tool(json!({}))), 0);
-        assert_eq!(of_catalog(&[whole.clone(), whole.clone()]), 2 * of_tool(&whole));
+        assert_eq!(
+            of_catalog(&[whole.clone(), whole.clone()]),
+            2 * of_tool(&whole)
+        );
         assert_eq!(of_catalog(&[]), 0);
     }
 
@@ -156,7 +171,10 @@ mod tests {
             json!({"description": 3, "inputSchema": null}),
         ];
         let prices = price_list(&listed);
-        assert_eq!(prices.iter().map(|price| price.sum()).collect::<Vec<_>>(), [2, 0, 1]);
+        assert_eq!(
+            prices.iter().map(|price| price.sum()).collect::<Vec<_>>(),
+            [2, 0, 1]
+        );
         assert!(price_list(&[]).is_empty());
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The names of the suite's servers: they decide whether `a.b` is a tool of server `a` or a tool whose name has a dot.
+/// The names of the suite's servers: they decide whether `a.b` is a tool of server `a` or a tool
+/// whose name has a dot.
 #[derive(Debug, Clone, Default)]
 pub struct KnownServers(BTreeSet<String>);
 
@@ -21,7 +22,8 @@ impl KnownServers {
             .any(|(at, _)| self.0.contains(&written[..at]))
     }
 
-    /// Splits the wire name `server__tool`, which agents see when several servers are offered, if the server is known.
+    /// Splits the wire name `server__tool`, which agents see when several servers are offered, if
+    /// the server is known.
     #[must_use]
     pub fn split_wire_name<'a>(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
         name.match_indices("__")
@@ -41,8 +43,9 @@ pub fn full_id(server: Option<&str>, name: &str) -> String {
 
 /// Whether `written` means a call of tool `name` on `server`.
 ///
-/// The full id always matches. Otherwise a name without a known server's prefix is a bare tool name and matches that tool on any
-/// server; so a tool whose own name has a dot works, and two servers' tools of one name stay apart.
+/// The full id always matches. Otherwise a name without a known server's prefix is a bare tool name
+/// and matches that tool on any server; so a tool whose own name has a dot works, and two servers'
+/// tools of one name stay apart.
 #[must_use]
 pub fn matches(written: &str, server: Option<&str>, name: &str, servers: &KnownServers) -> bool {
     let is_full_id = match server {
@@ -85,7 +88,10 @@ mod tests {
     fn wire_names_split_at_a_known_server_only() {
         let servers: KnownServers = ["my__srv", "a"].into_iter().collect();
         assert_eq!(servers.split_wire_name("a__b__c"), Some(("a", "b__c")));
-        assert_eq!(servers.split_wire_name("my__srv__t"), Some(("my__srv", "t")));
+        assert_eq!(
+            servers.split_wire_name("my__srv__t"),
+            Some(("my__srv", "t"))
+        );
         assert_eq!(servers.split_wire_name("x__t"), None);
         assert_eq!(servers.split_wire_name("a__"), None);
     }

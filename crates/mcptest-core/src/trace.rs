@@ -1,7 +1,8 @@
 //! The recorded run: the evidence that every gate reads.
 //!
-//! What is not in a trace is unknown, never zero: tokens that nobody reported are no tokens to count, and a result without
-//! an error flag says nothing. Keys that this version does not know are kept.
+//! What is not in a trace is unknown, never zero: tokens that nobody reported are no tokens to
+//! count, and a result without an error flag says nothing. Keys that this version does not know are
+//! kept.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -26,11 +27,16 @@ pub struct Trace {
     /// Which of the test's runs it is, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// Every call, in order: the ones typed into a turn, several in one turn, and those made from generated code.
+    /// Every call, in order: the ones typed into a turn, several in one turn, and those made from
+    /// generated code.
     pub tool_calls: Vec<ToolCall>,
     /// What came back, by `call_id` or in the order of the calls.
     // `results_by_call` pairs them.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tool_results: Vec<ToolResult>,
     /// What was said, and what it cost in tokens.
     #[serde(
@@ -66,14 +72,19 @@ pub struct ToolCall {
     /// Joins the call with its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Value>,
-    /// The name as recorded. Usually a text; anything else is a malformed call and stays visible as such.
+    /// The name as recorded. Usually a text; anything else is a malformed call and stays visible as
+    /// such.
     #[serde(default, rename = "name")]
     pub raw_name: Value,
     /// The server, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The arguments: usually an object. Text that did not parse as JSON is kept as that text.
-    #[serde(default, deserialize_with = "keep_null", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "keep_null",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub args: Option<Value>,
     /// Set for a call made from inside generated code: the provider's tag for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,18 +231,21 @@ impl Trace {
             }
         }
         for (index, result) in self.tool_results.iter().enumerate() {
-            let waiting = result.call_id.as_ref().and_then(|id| calls_by_id.get_mut(id));
+            let waiting = result
+                .call_id
+                .as_ref()
+                .and_then(|id| calls_by_id.get_mut(id));
             if let Some(call) = waiting.and_then(VecDeque::pop_front) {
                 paired[call] = Some(index);
                 used[index] = true;
             }
         }
         for (index, call) in self.tool_calls.iter().enumerate() {
-            // An id on both sides that does not match is another call's result, not this position's.
-            let by_position = self
-                .tool_results
-                .get(index)
-                .is_some_and(|result| !used[index] && (result.call_id.is_none() || call.id.is_none()));
+            // An id on both sides that does not match is another call's result, not this
+            // position's.
+            let by_position = self.tool_results.get(index).is_some_and(|result| {
+                !used[index] && (result.call_id.is_none() || call.id.is_none())
+            });
             if paired[index].is_none() && by_position {
                 paired[index] = Some(index);
             }
@@ -264,9 +278,15 @@ impl Trace {
             .find(|text| !text.trim().is_empty())
     }
 
-    /// Splits wire names (`server__tool`) of calls whose server is not recorded, where it is one of the known servers.
+    /// Splits wire names (`server__tool`) of calls whose server is not recorded, where it is one of
+    /// the known servers.
     pub fn split_wire_names(&mut self, servers: &KnownServers) {
-        let from_catalog: KnownServers = self.catalog.iter().flatten().filter_map(Tool::server).collect();
+        let from_catalog: KnownServers = self
+            .catalog
+            .iter()
+            .flatten()
+            .filter_map(Tool::server)
+            .collect();
         let listed = |server: &str, name: &str| {
             let catalog = self.catalog.iter().flatten();
             catalog
@@ -297,9 +317,9 @@ impl Trace {
 
     /// The value that assertions on a run look into.
     ///
-    /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` where nothing came back),
-    /// `final_response`, `conversation`, and `trace` for keys that this version gives no meaning (a benchmark's `reward`, say).
-    /// What is unknown is absent.
+    /// Roots: `tool_calls`, `tool_names`, `tool_results` (one per call, in call order; `null` where
+    /// nothing came back), `final_response`, `conversation`, and `trace` for keys that this version
+    /// gives no meaning (a benchmark's `reward`, say). What is unknown is absent.
     #[must_use]
     pub fn observable(&self) -> Value {
         let mut root = Map::new();
@@ -311,7 +331,10 @@ impl Trace {
         root.insert("tool_calls".into(), Value::Array(calls));
         root.insert(
             "tool_names".into(),
-            self.tool_calls.iter().map(|call| Value::from(call.name())).collect(),
+            self.tool_calls
+                .iter()
+                .map(|call| Value::from(call.name()))
+                .collect(),
         );
         root.insert(
             "tool_results".into(),
@@ -372,12 +395,15 @@ pub fn read(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
     }
 }
 
-/// Reads traces that stand one after the other, on lines of their own or not: any part of a JSON Lines file that ends with a whole trace.
+/// Reads traces that stand one after the other, on lines of their own or not: any part of a JSON
+/// Lines file that ends with a whole trace.
 ///
 /// # Errors
 /// The first place that is not a trace.
 pub fn read_sequence(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
-    let traces: serde_json::Result<_> = serde_json::Deserializer::from_str(text).into_iter::<Trace>().collect();
+    let traces: serde_json::Result<_> = serde_json::Deserializer::from_str(text)
+        .into_iter::<Trace>()
+        .collect();
     Ok(traces?)
 }
 
@@ -450,7 +476,9 @@ mod tests {
 
     #[test]
     fn missing_is_unknown() {
-        let trace = trace(json!({"tool_calls": [{"name": "f"}], "conversation": null, "tool_results": null}));
+        let trace = trace(
+            json!({"tool_calls": [{"name": "f"}], "conversation": null, "tool_results": null}),
+        );
         assert_eq!(trace.total_tokens(), None);
         assert_eq!(trace.final_text(), None);
         assert_eq!(trace.results_by_call(), [None]);
@@ -459,7 +487,9 @@ mod tests {
         assert_eq!(seen["conversation"].get("tokens"), None);
         assert_eq!(seen["tool_results"], json!([null]));
         // Known parts of the usage do not make a total.
-        let partly = self::trace(json!({"tool_calls": [], "conversation": {"tokens": {"input": 5, "output": 6}}}));
+        let partly = self::trace(
+            json!({"tool_calls": [], "conversation": {"tokens": {"input": 5, "output": 6}}}),
+        );
         assert_eq!(partly.total_tokens(), None);
     }
 
@@ -515,7 +545,14 @@ mod tests {
         let ids: Vec<_> = trace.tool_calls.iter().map(ToolCall::full_id).collect();
         assert_eq!(
             ids,
-            ["brave.search", "other__x", "cat.y", "q.brave__z", "q.z", "cat.cat__k"]
+            [
+                "brave.search",
+                "other__x",
+                "cat.y",
+                "q.brave__z",
+                "q.z",
+                "cat.cat__k"
+            ]
         );
     }
 }

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What came out. The order is that of gravity: where several apply, the gravest is the whole's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Judged, and good.
@@ -45,7 +47,8 @@ pub enum ErrorKind {
     Provider,
     /// A spend or time cap was reached.
     Budget,
-    /// What a test needs could not be made ready, or not be cleaned up: a `setup` or `teardown` call failed, a snapshot could not be written.
+    /// What a test needs could not be made ready, or not be cleaned up: a `setup` or `teardown`
+    /// call failed, a snapshot could not be written.
     Fixture,
 }
 
@@ -87,7 +90,13 @@ mod tests {
             Verdict::worst([Verdict::Pass, Verdict::NoEvidence]),
             Verdict::NoEvidence
         );
-        assert_eq!(Verdict::worst([Verdict::Fail, Verdict::NoEvidence]), Verdict::Fail);
-        assert_eq!(Verdict::worst([Verdict::Fail, Verdict::Error]), Verdict::Error);
+        assert_eq!(
+            Verdict::worst([Verdict::Fail, Verdict::NoEvidence]),
+            Verdict::Fail
+        );
+        assert_eq!(
+            Verdict::worst([Verdict::Fail, Verdict::Error]),
+            Verdict::Error
+        );
     }
 }

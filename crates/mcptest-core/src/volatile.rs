@@ -1,8 +1,10 @@
-//! Values that are different each time: found by rules, replaced by placeholders, and put back for replay.
+//! Values that are different each time: found by rules, replaced by placeholders, and put back for
+//! replay.
 //!
-//! In the recorded exchanges a UUID stands as `<uuid:1>`: the same value has the same placeholder throughout a run, in whatever the model said
-//! or a tool answered. What it was stands in one table at the end of the file. So two recordings of the same behaviour differ in that table
-//! alone, and a replay still gives every gate what the live run saw.
+//! In the recorded exchanges a UUID stands as `<uuid:1>`: the same value has the same placeholder
+//! throughout a run, in whatever the model said or a tool answered. What it was stands in one table
+//! at the end of the file. So two recordings of the same behaviour differ in that table alone, and
+//! a replay still gives every gate what the live run saw.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +21,8 @@ use serde_json::{Map, Number, Value};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What placeholders are called: `order` gives `<order:1>`. The name of a built-in rule replaces that rule.
+    /// What placeholders are called: `order` gives `<order:1>`. The name of a built-in rule
+    /// replaces that rule.
     pub name: String,
     /// A regular expression. If it has a group, the first group is the value.
     pub pattern: String,
@@ -83,7 +86,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The suite's own rules, which come first, and the built-in ones. A rule with the name of a built-in one replaces it.
+    /// The suite's own rules, which come first, and the built-in ones. A rule with the name of a
+    /// built-in one replaces it.
     ///
     /// # Errors
     /// The first rule that cannot be used.
@@ -120,8 +124,11 @@ impl Rules {
                 message,
             };
             let mut letters = rule.name.chars();
-            let named = letters.next().is_some_and(|first| first.is_ascii_lowercase())
-                && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-')
+            let named = letters
+                .next()
+                .is_some_and(|first| first.is_ascii_lowercase())
+                && letters
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-')
                 && rule.name.len() <= 32;
             if !named {
                 let words = "a name begins with a small letter and has small letters, digits, `_` and `-`, at most 32";
@@ -151,7 +158,8 @@ impl Rules {
         self.rules.iter().map(|(rule, _)| rule.clone()).collect()
     }
 
-    /// Whether a number under a key is volatile. A number alone could be anything: only its key tells.
+    /// Whether a number under a key is volatile. A number alone could be anything: only its key
+    /// tells.
     fn is_epoch(&self, key: &str, number: &Number) -> bool {
         let Some((_, regex)) = self.rules.iter().find(|(rule, _)| rule.name == EPOCH) else {
             return false;
@@ -162,7 +170,8 @@ impl Rules {
         value.is_some_and(|value| value.end() == text.len() && value.as_str() == number.to_string())
     }
 
-    /// The volatile values of a text: where they are, and the name of the rule. The earliest wins, then the first rule.
+    /// The volatile values of a text: where they are, and the name of the rule. The earliest wins,
+    /// then the first rule.
     fn find(&self, text: &str) -> Vec<(std::ops::Range<usize>, &str)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -174,10 +183,15 @@ impl Rules {
             let by_rule = self.rules.iter().filter_map(|(rule, regex)| {
                 let groups = regex.captures_at(text, at)?;
                 let value = groups.get(1).or_else(|| groups.get(0))?;
-                (!value.is_empty() && value.start() >= at).then(|| (value.range(), rule.name.as_str()))
+                (!value.is_empty() && value.start() >= at)
+                    .then(|| (value.range(), rule.name.as_str()))
             });
             // `min_by_key` keeps the first of equals.
-            let Some(next) = literal.into_iter().chain(by_rule).min_by_key(|(range, _)| range.start) else {
+            let Some(next) = literal
+                .into_iter()
+                .chain(by_rule)
+                .min_by_key(|(range, _)| range.start)
+            else {
                 break;
             };
             at = next.0.end;
@@ -197,7 +211,8 @@ fn placeholder() -> Regex {
         .clone()
 }
 
-/// A volatile value as it was found. The number 1 and the text `1` have placeholders of their own, so that each comes back as it was.
+/// A volatile value as it was found. The number 1 and the text `1` have placeholders of their own,
+/// so that each comes back as it was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Text(String),
@@ -229,7 +244,9 @@ impl Found {
     fn value(&self) -> Value {
         match self {
             Self::Text(text) => text.as_str().into(),
-            Self::Number(digits) => serde_json::from_str(digits).unwrap_or_else(|_| digits.as_str().into()),
+            Self::Number(digits) => {
+                serde_json::from_str(digits).unwrap_or_else(|_| digits.as_str().into())
+            }
         }
     }
 }
@@ -277,7 +294,9 @@ impl Normaliser {
             })
         });
         // After the texts, which would take a placeholder for one that was there before.
-        each_epoch(&rules, value, &mut |number| self.name(EPOCH, Found::number(number)));
+        each_epoch(&rules, value, &mut |number| {
+            self.name(EPOCH, Found::number(number))
+        });
     }
 
     /// What the placeholders stand for, in the order in which they came up.
@@ -321,11 +340,15 @@ fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
 /// All numbers of a value that are volatile, in place of which a placeholder stands.
 fn each_epoch(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) -> String) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| each_epoch(rules, item, name)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| each_epoch(rules, item, name)),
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
-                    Value::Number(number) if rules.is_epoch(key, number) => *value = name(number).into(),
+                    Value::Number(number) if rules.is_epoch(key, number) => {
+                        *value = name(number).into()
+                    }
                     other => each_epoch(rules, other, name),
                 }
             }
@@ -334,7 +357,8 @@ fn each_epoch(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) ->
     }
 }
 
-/// What placeholders stand for while a run is replayed: the recorded values, or those of the live side where there is one.
+/// What placeholders stand for while a run is replayed: the recorded values, or those of the live
+/// side where there is one.
 #[derive(Debug, Clone)]
 pub struct Bindings {
     rules: Arc<Rules>,
@@ -378,7 +402,9 @@ impl Bindings {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.restore_numbers(item)),
-            Value::Object(map) => map.values_mut().for_each(|value| self.restore_numbers(value)),
+            Value::Object(map) => map
+                .values_mut()
+                .for_each(|value| self.restore_numbers(value)),
             _ => {}
         }
     }
@@ -403,11 +429,13 @@ impl Bindings {
                 name(rule, Found::Text(value.to_owned()))
             })
         });
-        each_epoch(&self.rules, value, &mut |number| name(EPOCH, Found::number(number)));
+        each_epoch(&self.rules, value, &mut |number| {
+            name(EPOCH, Found::number(number))
+        });
     }
 
-    /// Whether a live value is the recorded one up to volatile values. If so, its values are what the placeholders stand for from now
-    /// on.
+    /// Whether a live value is the recorded one up to volatile values. If so, its values are what
+    /// the placeholders stand for from now on.
     pub fn align(&mut self, recorded: &Value, live: &Value) -> bool {
         let mut fresh = Vec::new();
         if !self.same(recorded, live, &mut fresh) {
@@ -423,7 +451,11 @@ impl Bindings {
         match (recorded, live) {
             (Value::String(recorded), Value::String(live)) => self.same_text(recorded, live, fresh),
             (Value::Array(recorded), Value::Array(live)) => {
-                recorded.len() == live.len() && recorded.iter().zip(live).all(|(a, b)| self.same(a, b, fresh))
+                recorded.len() == live.len()
+                    && recorded
+                        .iter()
+                        .zip(live)
+                        .all(|(a, b)| self.same(a, b, fresh))
             }
             (Value::Object(recorded), Value::Object(live)) => {
                 recorded.len() == live.len()
@@ -458,7 +490,8 @@ impl Bindings {
                     if recorded[at_recorded..name.start()] != live[at_live..range.start] {
                         return false;
                     }
-                    let (value, name_text) = (Found::Text(live[range.clone()].to_owned()), name.as_str());
+                    let (value, name_text) =
+                        (Found::Text(live[range.clone()].to_owned()), name.as_str());
                     if rule_of(name_text) != rule || !self.may_stand_for(name_text, &value, fresh) {
                         return false;
                     }
@@ -491,7 +524,10 @@ impl Bindings {
 
 /// The rule whose placeholder this is.
 fn rule_of(name: &str) -> &str {
-    name.trim_start_matches('<').split(':').next().unwrap_or_default()
+    name.trim_start_matches('<')
+        .split(':')
+        .next()
+        .unwrap_or_default()
 }
 
 fn bind(
@@ -512,7 +548,9 @@ pub fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
     let mut value = value.clone();
     each_text(&mut value, &mut |text| {
         for found in regex.find_iter(text) {
-            if !table.contains_key(found.as_str()) && !missing.iter().any(|known| known == found.as_str()) {
+            if !table.contains_key(found.as_str())
+                && !missing.iter().any(|known| known == found.as_str())
+            {
                 missing.push(found.as_str().to_owned());
             }
         }

@@ -1,9 +1,10 @@
 //! What must hold for every gate at once.
 //!
-//! - Rewriting what the assistant says changes `narrative.*`, `stability.response_consistency` and the stability figures that contain
-//!   it, and nothing else.
+//! - Rewriting what the assistant says changes `narrative.*`, `stability.response_consistency` and
+//!   the stability figures that contain it, and nothing else.
 //! - Shuffling the keys of argument objects changes nothing at all.
-//! - Shuffling runs changes only figures that are about their order (decay and graceful degradation).
+//! - Shuffling runs changes only figures that are about their order (decay and graceful
+//!   degradation).
 
 mod support;
 
@@ -19,8 +20,7 @@ use support::trace;
 
 /// A block of every gate, so that each has something to say about the traces below.
 fn blocks() -> Vec<(String, Value)> {
-    let classes =
-        json!([{"name": "search", "members": ["a.search", "find"]}, {"name": "write", "members": ["create_note"]}]);
+    let classes = json!([{"name": "search", "members": ["a.search", "find"]}, {"name": "write", "members": ["create_note"]}]);
     GATES
         .iter()
         .map(|gate| {
@@ -98,7 +98,10 @@ fn shuffled(trace: &Trace) -> Trace {
     let mut trace = trace.clone();
     for call in &mut trace.tool_calls {
         if let Some(Value::Object(args)) = &mut call.args {
-            *args = std::mem::take(args).into_iter().rev().collect::<Map<_, _>>();
+            *args = std::mem::take(args)
+                .into_iter()
+                .rev()
+                .collect::<Map<_, _>>();
         }
     }
     trace

@@ -1,7 +1,8 @@
-//! A test that stops early must have the verdict of all its runs, whatever the runs that were not made would have done.
+//! A test that stops early must have the verdict of all its runs, whatever the runs that were not
+//! made would have done.
 //!
-//! For every gate: the final figures lie within the bounds that were told for a part of the runs, a decided verdict is the final one, and no
-//! gate is decided by fewer runs than it said it needs.
+//! For every gate: the final figures lie within the bounds that were told for a part of the runs, a
+//! decided verdict is the final one, and no gate is decided by fewer runs than it said it needs.
 
 mod support;
 
@@ -21,22 +22,34 @@ use support::trace;
 /// A block of a gate, in one of several variants.
 fn block(gate: &str, variant: u8) -> Value {
     let classes = match variant % 3 {
-        0 => json!([{"name": "search", "members": ["search", "find"]}, {"name": "write", "members": ["create_note"]}]),
+        0 => {
+            json!([{"name": "search", "members": ["search", "find"]}, {"name": "write", "members": ["create_note"]}])
+        }
         1 => json!([{"name": "search", "members": ["search"]}]),
         _ => json!([]),
     };
     let some = variant.is_multiple_of(2);
     match gate {
         "equal_function_sets" => json!({"classes": classes}),
-        "token_efficiency" => json!({"classes": [{"name": "search", "members": ["search", "find"]}]}),
+        "token_efficiency" => {
+            json!({"classes": [{"name": "search", "members": ["search", "find"]}]})
+        }
         "tool_selection" if some => {
             json!({"expected_tool": "search", "min_selection_rate": f64::from(variant % 5) / 4.0})
         }
-        "tool_selection" => json!({"expected_tool": "search", "min_selection_rate": 0.5, "max_total_tokens": 500}),
-        "distractors" if some => json!({"count": 2, "source": {"from": "catalog"}, "correct": ["a.search"]}),
+        "tool_selection" => {
+            json!({"expected_tool": "search", "min_selection_rate": 0.5, "max_total_tokens": 500})
+        }
+        "distractors" if some => {
+            json!({"count": 2, "source": {"from": "catalog"}, "correct": ["a.search"]})
+        }
         "distractors" => json!({"count": variant / 3, "source": {"from": "catalog"}}),
-        "trajectory" => json!({"mode": if some { "unordered" } else { "subset" }, "calls": [{"name": "search"}]}),
-        "trajectory_axes" if some => json!({"dependencies": [{"producer": "search", "consumer": "create_note"}]}),
+        "trajectory" => {
+            json!({"mode": if some { "unordered" } else { "subset" }, "calls": [{"name": "search"}]})
+        }
+        "trajectory_axes" if some => {
+            json!({"dependencies": [{"producer": "search", "consumer": "create_note"}]})
+        }
         "trajectory_axes" => {
             json!({"order": [{"first": "find", "second": "search"}, {"first": "search", "second": "create_note"}]})
         }
@@ -45,7 +58,9 @@ fn block(gate: &str, variant: u8) -> Value {
             json!({"calls": [], "penalize_backtracks": false, "penalize_repeated_tools": false, "penalize_extra_steps": variant % 4 == 1})
         }
         "recovery" => json!({"max_detection_ms": 100, "require_clean_timeout": some}),
-        "tool_edges" if some => json!({"allowed": ["search", "find"], "restricted": ["delete_note"]}),
+        "tool_edges" if some => {
+            json!({"allowed": ["search", "find"], "restricted": ["delete_note"]})
+        }
         "tool_edges" => json!({"allowed": [], "delegation": [{"from": "find", "to": "search"}]}),
         "reliability" if some => json!({"k": 1 + u64::from(variant % 4)}),
         "orchestration" | "stability" | "reliability" | "narrative" => json!({}),
@@ -66,7 +81,9 @@ fn load(gate: &str, variant: u8, assertions: &Assertions) -> LoadedGate {
             let sign = [">=", "<=", ">", "<", "==", "!="][sign % 6];
             // Fractions and flags are from 0 to 1, percents to 100.
             let bound = match target {
-                "reliability.decay" => return json!({format!("{target}[{}]", bound % 4): {sign: bound}}),
+                "reliability.decay" => {
+                    return json!({format!("{target}[{}]", bound % 4): {sign: bound}});
+                }
                 _ if bound % 2 == 0 => json!(bound),
                 _ => json!(*bound as f64 / 100.0),
             };
@@ -78,7 +95,10 @@ fn load(gate: &str, variant: u8, assertions: &Assertions) -> LoadedGate {
     }
     let siblings = [
         (gate.to_owned(), written.clone()),
-        ("equal_function_sets".to_owned(), block("equal_function_sets", variant)),
+        (
+            "equal_function_sets".to_owned(),
+            block("equal_function_sets", variant),
+        ),
     ];
     let context = LoadContext {
         to_run: true,
@@ -126,21 +146,23 @@ fn case() -> impl Strategy<Value = Case> {
         any::<prop::sample::Index>(),
         0_u64..3,
     )
-        .prop_map(|(variant, assertions, streaks, with_expectations, cut, broken)| {
-            let traces: Vec<(Trace, bool)> = streaks
-                .into_iter()
-                .flat_map(|(trace, held, times)| std::iter::repeat_n((trace, held), times))
-                .collect();
-            let cut = 1 + cut.index(traces.len());
-            Case {
-                variant,
-                assertions,
-                traces,
-                with_expectations,
-                cut,
-                broken,
-            }
-        })
+        .prop_map(
+            |(variant, assertions, streaks, with_expectations, cut, broken)| {
+                let traces: Vec<(Trace, bool)> = streaks
+                    .into_iter()
+                    .flat_map(|(trace, held, times)| std::iter::repeat_n((trace, held), times))
+                    .collect();
+                let cut = 1 + cut.index(traces.len());
+                Case {
+                    variant,
+                    assertions,
+                    traces,
+                    with_expectations,
+                    cut,
+                    broken,
+                }
+            },
+        )
 }
 
 /// A gate that saw these runs.
@@ -150,7 +172,8 @@ fn watched<'a>(gate: &'a LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) ->
     watch
 }
 
-/// The number of runs after which a gate is decided: asked anew after each run, and as the program makes them, in waves.
+/// The number of runs after which a gate is decided: asked anew after each run, and as the program
+/// makes them, in waves.
 fn stops(gate: &LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> (usize, usize) {
     let outstanding = |made: usize| (runs.len() - made) as u64;
     let naive = (1..runs.len()).find(|made| {
@@ -191,7 +214,8 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
     let (naive, in_waves) = stops(&loaded, &context, &runs);
     prop_assert_eq!(naive, in_waves, "the program stops elsewhere");
     let end = loaded.judge(&context, &runs);
-    // A gate that was asked after every run, as the program does, and one that is asked for the first time, must agree.
+    // A gate that was asked after every run, as the program does, and one that is asked for the
+    // first time, must agree.
     let anew = |made: usize| watched(&loaded, &context, &runs[..made]);
     let outlook = anew(case.cut).outlook(outstanding(case.cut));
     for (name, reach) in &outlook.reach {
@@ -216,7 +240,13 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
     }
     let decided = anew(case.cut).decided(outstanding(case.cut));
     if let Some(verdict) = decided {
-        prop_assert_eq!(verdict, end.verdict, "decided after {} of {}", case.cut, runs.len());
+        prop_assert_eq!(
+            verdict,
+            end.verdict,
+            "decided after {} of {}",
+            case.cut,
+            runs.len()
+        );
         prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Fail));
         return Ok(());
     }
@@ -265,8 +295,14 @@ fn calling(tools: &[&str]) -> Trace {
     serde_json::from_value(json!({"tool_calls": calls})).expect("a trace")
 }
 
-/// How many of `max` runs are made until the gate is decided, and what it is, when run after run is so.
-fn made(gate: &str, written: &Value, max: usize, trace_of: impl Fn(usize) -> Trace) -> (usize, Option<Verdict>) {
+/// How many of `max` runs are made until the gate is decided, and what it is, when run after run is
+/// so.
+fn made(
+    gate: &str,
+    written: &Value,
+    max: usize,
+    trace_of: impl Fn(usize) -> Trace,
+) -> (usize, Option<Verdict>) {
     let siblings = [
         (gate.to_owned(), written.clone()),
         (
@@ -306,10 +342,17 @@ fn worked_examples_of_when_a_gate_is_decided() {
     let (good, bad) = (|_| calling(&["search"]), |_| calling(&["delete_note"]));
     let floor = json!({"expected_tool": "search", "min_selection_rate": 0.8});
     // 24 of 30 are enough, and with 7 misses 24 are out of reach.
-    assert_eq!(made("tool_selection", &floor, 30, good), (24, Some(Verdict::Pass)));
-    assert_eq!(made("tool_selection", &floor, 30, bad), (7, Some(Verdict::Fail)));
+    assert_eq!(
+        made("tool_selection", &floor, 30, good),
+        (24, Some(Verdict::Pass))
+    );
+    assert_eq!(
+        made("tool_selection", &floor, 30, bad),
+        (7, Some(Verdict::Fail))
+    );
     // Under a token cap, any run may still break the floor.
-    let capped = json!({"expected_tool": "search", "min_selection_rate": 0.8, "max_total_tokens": 10});
+    let capped =
+        json!({"expected_tool": "search", "min_selection_rate": 0.8, "max_total_tokens": 10});
     assert_eq!(made("tool_selection", &capped, 30, good), (30, None));
     // The default asks for pass^k of 50: one failure leaves 36 at most.
     assert_eq!(
@@ -318,23 +361,39 @@ fn worked_examples_of_when_a_gate_is_decided() {
     );
     assert_eq!(made("reliability", &json!({}), 10, good), (10, None));
     let any = json!({"expect": [{"reliability.pass_at_k": 100}]});
-    assert_eq!(made("reliability", &any, 10, good), (1, Some(Verdict::Pass)));
+    assert_eq!(
+        made("reliability", &any, 10, good),
+        (1, Some(Verdict::Pass))
+    );
     let two_of_three = json!({"k": 1, "expect": [{"reliability.passhat_k_unbiased": {">=": 0.6}}]});
-    assert_eq!(made("reliability", &two_of_three, 10, good), (6, Some(Verdict::Pass)));
-    let recall =
-        json!({"classes": [{"name": "s", "members": ["search"]}], "expect": [{"tool_selection.recall": {">=": 50}}]});
-    assert_eq!(made("equal_function_sets", &recall, 10, good), (5, Some(Verdict::Pass)));
+    assert_eq!(
+        made("reliability", &two_of_three, 10, good),
+        (6, Some(Verdict::Pass))
+    );
+    let recall = json!({"classes": [{"name": "s", "members": ["search"]}], "expect": [{"tool_selection.recall": {">=": 50}}]});
+    assert_eq!(
+        made("equal_function_sets", &recall, 10, good),
+        (5, Some(Verdict::Pass))
+    );
     // F1 falls with every stray call, and no one knows how many are to come.
     let f1 = json!({"classes": [{"name": "s", "members": ["search"]}]});
     assert_eq!(made("equal_function_sets", &f1, 10, good), (10, None));
     // After 6 runs, at best 4 are right, 6 calls stray and 6 classes missed: 8/20 is 40.
-    assert_eq!(made("equal_function_sets", &f1, 10, bad), (6, Some(Verdict::Fail)));
+    assert_eq!(
+        made("equal_function_sets", &f1, 10, bad),
+        (6, Some(Verdict::Fail))
+    );
     let axes = json!({"order": [{"first": "find", "second": "search"}], "expect": [{"trajectory.order_satisfaction": {">=": 40}}]});
     assert_eq!(
-        made("trajectory_axes", &axes, 10, |_| calling(&["find", "search"])),
+        made("trajectory_axes", &axes, 10, |_| calling(&[
+            "find", "search"
+        ])),
         (4, Some(Verdict::Pass))
     );
-    assert_eq!(made("trajectory_axes", &axes, 10, good), (7, Some(Verdict::Fail)));
+    assert_eq!(
+        made("trajectory_axes", &axes, 10, good),
+        (7, Some(Verdict::Fail))
+    );
     let strict = json!({"mode": "strict", "calls": [{"name": "search"}]});
     assert_eq!(
         made("trajectory", &strict, 10, |run| if run == 4 {
@@ -345,15 +404,26 @@ fn worked_examples_of_when_a_gate_is_decided() {
         (4, Some(Verdict::Fail))
     );
     assert_eq!(
-        made("golden_path", &json!({"calls": ["search"]}), 10, |_| calling(&[
-            "search", "search"
-        ])),
+        made("golden_path", &json!({"calls": ["search"]}), 10, |_| {
+            calling(&["search", "search"])
+        }),
         (1, Some(Verdict::Fail))
     );
-    assert_eq!(made("orchestration", &json!({}), 10, good), (5, Some(Verdict::Pass)));
-    assert_eq!(made("orchestration", &json!({}), 10, bad), (6, Some(Verdict::Fail)));
     assert_eq!(
-        made("tool_edges", &json!({"restricted": ["delete_note"]}), 10, bad),
+        made("orchestration", &json!({}), 10, good),
+        (5, Some(Verdict::Pass))
+    );
+    assert_eq!(
+        made("orchestration", &json!({}), 10, bad),
+        (6, Some(Verdict::Fail))
+    );
+    assert_eq!(
+        made(
+            "tool_edges",
+            &json!({"restricted": ["delete_note"]}),
+            10,
+            bad
+        ),
         (1, Some(Verdict::Fail))
     );
     assert_eq!(made("stability", &json!({}), 10, good), (10, None));

@@ -27,10 +27,12 @@ impl Address {
     /// What is wrong with it, in words; a query is not repeated in them.
     pub fn parse(url: &str) -> Result<Self, String> {
         let shown = quote(&without_query(url), 200);
-        let uri: Uri = url
-            .parse()
-            .map_err(|error| format!("`{shown}` is no address ({error}); write it as http://host:port/path"))?;
-        let (Some(scheme), Some(authority), Some(host)) = (uri.scheme_str(), uri.authority(), uri.host()) else {
+        let uri: Uri = url.parse().map_err(|error| {
+            format!("`{shown}` is no address ({error}); write it as http://host:port/path")
+        })?;
+        let (Some(scheme), Some(authority), Some(host)) =
+            (uri.scheme_str(), uri.authority(), uri.host())
+        else {
             return Err(format!("`{shown}` must begin with http:// or https://"));
         };
         let tls = match scheme {
@@ -38,22 +40,35 @@ impl Address {
             "https" => true,
             other => {
                 let other = quote(other, 40);
-                return Err(format!("`{other}` is no scheme that is spoken here; use http or https"));
+                return Err(format!(
+                    "`{other}` is no scheme that is spoken here; use http or https"
+                ));
             }
         };
         if authority.as_str().contains('@') {
-            return Err("a user name in the address is not sent; write an Authorization header".to_owned());
+            return Err(
+                "a user name in the address is not sent; write an Authorization header".to_owned(),
+            );
         }
         let after_host = authority.as_str().strip_prefix(host).unwrap_or_default();
         if uri.port_u16().is_none() && !matches!(after_host, "" | ":") {
-            return Err(format!("`{shown}` has a port that is none; ports are from 0 to 65535"));
+            return Err(format!(
+                "`{shown}` has a port that is none; ports are from 0 to 65535"
+            ));
         }
         Ok(Self {
             tls,
-            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            host: host
+                .trim_start_matches('[')
+                .trim_end_matches(']')
+                .to_owned(),
             port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            authority: HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?,
-            path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
+            authority: HeaderValue::from_str(authority.as_str())
+                .map_err(|error| error.to_string())?,
+            path: uri
+                .path_and_query()
+                .map_or("/", |path| path.as_str())
+                .to_owned(),
         })
     }
 }
@@ -70,8 +85,9 @@ pub fn header_map<N: AsRef<str>, V: AsRef<str>>(
         let shown = quote(name.as_ref(), 80);
         let key = HeaderName::from_bytes(name.as_ref().as_bytes())
             .map_err(|_| format!("`{shown}` cannot be the name of a header"))?;
-        let mut value = HeaderValue::from_str(value.as_ref())
-            .map_err(|_| format!("the value of the header `{shown}` has characters that no header can carry"))?;
+        let mut value = HeaderValue::from_str(value.as_ref()).map_err(|_| {
+            format!("the value of the header `{shown}` has characters that no header can carry")
+        })?;
         value.set_sensitive(true);
         map.append(key, value);
     }
@@ -117,7 +133,10 @@ mod tests {
             ("http://[::1]:70000/", "has a port that is none"),
         ] {
             let error = Address::parse(url).unwrap_err();
-            assert!(error.contains(words) && !error.contains("s3cret"), "{url}: {error}");
+            assert!(
+                error.contains(words) && !error.contains("s3cret"),
+                "{url}: {error}"
+            );
         }
     }
 
@@ -128,7 +147,11 @@ mod tests {
             error,
             "the value of the header `x-key` has characters that no header can carry"
         );
-        assert!(header_map([("no good", "v")]).unwrap_err().contains("`no good`"));
+        assert!(
+            header_map([("no good", "v")])
+                .unwrap_err()
+                .contains("`no good`")
+        );
         let map = header_map([("x-key", "s3cret")]).unwrap();
         assert!(!format!("{map:?}").contains("s3cret"));
     }

@@ -65,7 +65,8 @@ pub async fn excerpt<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Vec<u8> {
     start
 }
 
-/// The content type without its parameters; words for a body that is packed in a way we did not ask for.
+/// The content type without its parameters; words for a body that is packed in a way we did not ask
+/// for.
 pub fn content_type<B>(response: &Response<B>) -> Option<String> {
     if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
         && encoding.as_bytes() != b"identity"
@@ -118,7 +119,10 @@ mod tests {
             response(&[("content-type", "Application/JSON; charset=utf-8")]).as_deref(),
             Some("application/json")
         );
-        let packed = response(&[("content-type", "application/json"), ("content-encoding", "gzip")]);
+        let packed = response(&[
+            ("content-type", "application/json"),
+            ("content-encoding", "gzip"),
+        ]);
         assert!(packed.is_some_and(|words| words.contains("packed as gzip")));
     }
 }

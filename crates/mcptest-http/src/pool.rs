@@ -89,18 +89,23 @@ impl Pool {
         self.tls
     }
 
-    /// Sends a request, over a free connection or a new one, and waits for the head of the response. The connection is to be given back after
-    /// the response was read to its end.
+    /// Sends a request, over a free connection or a new one, and waits for the head of the
+    /// response. The connection is to be given back after the response was read to its end.
     ///
     /// # Errors
     /// No connection, or one that broke.
-    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Sender), SendError> {
+    pub async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, Sender), SendError> {
         if let Route::Via(proxy) = &self.route
             && !self.tls
         {
-            self.address_to(proxy, &mut request).map_err(SendError::Connect)?;
+            self.address_to(proxy, &mut request)
+                .map_err(SendError::Connect)?;
         }
-        // A free connection may have been closed by the server meanwhile; then the request comes back unsent.
+        // A free connection may have been closed by the server meanwhile; then the request comes
+        // back unsent.
         if let Some(mut sender) = self.free().await {
             match sender.try_send_request(request).await {
                 Ok(response) => return self.answered(response, sender),
@@ -111,17 +116,27 @@ impl Pool {
             }
         }
         let mut sender = self.connect().await.map_err(SendError::Connect)?;
-        let response = sender.send_request(request).await.map_err(SendError::Broke)?;
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(SendError::Broke)?;
         self.answered(response, sender)
     }
 
     /// A request without TLS is the proxy's to send on: it names the whole address.
     fn address_to(&self, proxy: &Proxy, request: &mut Request<Full<Bytes>>) -> io::Result<()> {
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let path = request
+            .uri()
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
         let authority = self.authority.to_str().map_err(io::Error::other)?;
-        *request.uri_mut() = format!("http://{authority}{path}").parse().map_err(io::Error::other)?;
+        *request.uri_mut() = format!("http://{authority}{path}")
+            .parse()
+            .map_err(io::Error::other)?;
         if let Some(authorization) = &proxy.authorization {
-            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+            request
+                .headers_mut()
+                .insert(PROXY_AUTHORIZATION, authorization.clone());
         }
         Ok(())
     }
@@ -133,7 +148,9 @@ impl Pool {
         sender: Sender,
     ) -> Result<(Response<Incoming>, Sender), SendError> {
         match &self.route {
-            Route::Via(proxy) if !self.tls && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            Route::Via(proxy)
+                if !self.tls && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
+            {
                 Err(SendError::Connect(refused(proxy, response.status())))
             }
             _ => Ok((response, sender)),
@@ -143,7 +160,11 @@ impl Pool {
     /// A connection that was used before and is free, if there is one.
     async fn free(&self) -> Option<Sender> {
         loop {
-            let mut sender = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            let mut sender = self
+                .free
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop()?;
             // One that has just been given back needs a moment.
             if let Ok(Ok(())) = timeout(SETTLE_WAIT, sender.ready()).await {
                 return Some(sender);
@@ -159,7 +180,8 @@ impl Pool {
         }
     }
 
-    /// Waits while nobody listens there yet, and keeps the connection for the first request. The caller bounds the wait.
+    /// Waits while nobody listens there yet, and keeps the connection for the first request. The
+    /// caller bounds the wait.
     ///
     /// # Errors
     /// Anything but that the connection is refused.
@@ -188,7 +210,9 @@ impl Pool {
                 format!("no connection within {}s", limit.as_secs()),
             )
         };
-        timeout(limit, self.connect_at_leisure()).await.map_err(late)?
+        timeout(limit, self.connect_at_leisure())
+            .await
+            .map_err(late)?
     }
 
     async fn connect_at_leisure(&self) -> io::Result<Sender> {
@@ -201,11 +225,14 @@ impl Pool {
                     handshake(stream).await
                 };
             }
-            Route::Unknown(words) => return Err(io::Error::new(io::ErrorKind::InvalidInput, words.clone())),
+            Route::Unknown(words) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, words.clone()));
+            }
             Route::Via(proxy) => proxy,
         };
         // Of another kind than it was: a proxy that refuses is no server that is about to start.
-        let unreachable = |error: io::Error| io::Error::other(format!("cannot reach {proxy}: {error}"));
+        let unreachable =
+            |error: io::Error| io::Error::other(format!("cannot reach {proxy}: {error}"));
         let stream = tcp(&proxy.host, proxy.port).await.map_err(unreachable)?;
         if proxy.tls {
             let stream = tls(&proxy.host, stream).await.map_err(unreachable)?;
@@ -238,13 +265,24 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 async fn tls<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the host is no valid name for TLS"))?;
-    TlsConnector::from(tls_config()?).connect(name, stream).await
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the host is no valid name for TLS",
+        )
+    })?;
+    TlsConnector::from(tls_config()?)
+        .connect(name, stream)
+        .await
 }
 
 /// Asks a proxy for a tunnel to the host.
-async fn tunnel(proxy: &Proxy, host: &str, port: u16, stream: impl Stream) -> io::Result<impl Stream> {
+async fn tunnel(
+    proxy: &Proxy,
+    host: &str,
+    port: u16,
+    stream: impl Stream,
+) -> io::Result<impl Stream> {
     let broke = |error: hyper::Error| io::Error::other(format!("{proxy} broke off: {error}"));
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES)
@@ -268,7 +306,10 @@ async fn tunnel(proxy: &Proxy, host: &str, port: u16, stream: impl Stream) -> io
     if !response.status().is_success() {
         return Err(refused(proxy, response.status()));
     }
-    hyper::upgrade::on(response).await.map(TokioIo::new).map_err(broke)
+    hyper::upgrade::on(response)
+        .await
+        .map(TokioIo::new)
+        .map_err(broke)
 }
 
 fn refused(proxy: &Proxy, status: StatusCode) -> io::Error {
@@ -276,7 +317,9 @@ fn refused(proxy: &Proxy, status: StatusCode) -> io::Error {
         (StatusCode::PROXY_AUTHENTICATION_REQUIRED, None) => {
             "; it wants a name and a password: http://name:password@host:port"
         }
-        (StatusCode::PROXY_AUTHENTICATION_REQUIRED, Some(_)) => "; it does not take the name and the password",
+        (StatusCode::PROXY_AUTHENTICATION_REQUIRED, Some(_)) => {
+            "; it does not take the name and the password"
+        }
         _ => "; NO_PROXY names hosts that go without it",
     };
     // What is refused as it is need not be tried again.
@@ -309,13 +352,17 @@ fn tls_config() -> io::Result<Arc<ClientConfig>> {
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
-            return Err("no certificates were found on this system; name a file in SSL_CERT_FILE".to_owned());
+            return Err(
+                "no certificates were found on this system; name a file in SSL_CERT_FILE"
+                    .to_owned(),
+            );
         }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(|error| error.to_string())?
+                .with_root_certificates(roots)
+                .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     });

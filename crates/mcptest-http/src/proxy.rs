@@ -1,7 +1,8 @@
 //! The proxies that the environment names, and which addresses go through them.
 //!
-//! `HTTPS_PROXY` is for `https` addresses, `HTTP_PROXY` for `http`, `NO_PROXY` for those that go without; the names in small letters come first, as in
-//! curl. What is on this machine is never sent through a proxy, unless `MCPTEST_PROXY_LOOPBACK` is set: test servers live there.
+//! `HTTPS_PROXY` is for `https` addresses, `HTTP_PROXY` for `http`, `NO_PROXY` for those that go
+//! without; the names in small letters come first, as in curl. What is on this machine is never
+//! sent through a proxy, unless `MCPTEST_PROXY_LOOPBACK` is set: test servers live there.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -87,7 +88,11 @@ pub(crate) struct Proxy {
 
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the proxy {}:{} ({})", self.host, self.port, self.variable)
+        write!(
+            f,
+            "the proxy {}:{} ({})",
+            self.host, self.port, self.variable
+        )
     }
 }
 
@@ -114,7 +119,8 @@ impl Proxies {
                 .split([',', ' '])
                 .filter_map(|entry| Exception::read(entry.trim()))
                 .collect(),
-            loopback: env(LOOPBACK).is_some_and(|value| !matches!(value.trim(), "" | "0" | "false")),
+            loopback: env(LOOPBACK)
+                .is_some_and(|value| !matches!(value.trim(), "" | "0" | "false")),
         }
     }
 
@@ -123,7 +129,8 @@ impl Proxies {
     pub fn secrets(&self) -> Vec<String> {
         let mut secrets = Vec::new();
         for named in self.http.iter().chain(&self.https) {
-            let Some((_, password)) = split(&named.value).1.and_then(|user| user.split_once(':')) else {
+            let Some((_, password)) = split(&named.value).1.and_then(|user| user.split_once(':'))
+            else {
                 continue;
             };
             secrets.push(password.to_owned());
@@ -144,7 +151,9 @@ impl Proxies {
         let Some(named) = (if address.tls { &self.https } else { &self.http }) else {
             return Ok(None);
         };
-        if (is_loopback(&address.host) && !self.loopback) || self.without.iter().any(|one| one.covers(address)) {
+        if (is_loopback(&address.host) && !self.loopback)
+            || self.without.iter().any(|one| one.covers(address))
+        {
             return Ok(None);
         }
         named.proxy().map(Some)
@@ -225,7 +234,11 @@ fn base64(bytes: &[u8]) -> String {
         for place in 0..4 {
             // Six bits are an index below 64.
             let letter = LETTERS[(group >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+            out.push(if place <= chunk.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
         }
     }
     out
@@ -233,7 +246,9 @@ fn base64(bytes: &[u8]) -> String {
 
 fn ip(host: &str) -> Option<IpAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+    host.parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_canonical())
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -264,9 +279,16 @@ impl Exception {
         };
         if let Some(address) = ip(name) {
             let bits = width(address);
-            return Some(Self::Net { address, bits, port });
+            return Some(Self::Net {
+                address,
+                bits,
+                port,
+            });
         }
-        let name = name.trim_start_matches('*').trim_matches('.').to_ascii_lowercase();
+        let name = name
+            .trim_start_matches('*')
+            .trim_matches('.')
+            .to_ascii_lowercase();
         (!name.is_empty()).then_some(Self::Host { name, port })
     }
 
@@ -330,11 +352,17 @@ mod tests {
     #[test]
     fn each_scheme_has_its_variable_and_small_letters_come_first() {
         let both = [("HTTPS_PROXY", "http://a:1"), ("HTTP_PROXY", "b:2")];
-        assert_eq!(route(&both, "https://x.test/"), "the proxy a:1 (HTTPS_PROXY)");
+        assert_eq!(
+            route(&both, "https://x.test/"),
+            "the proxy a:1 (HTTPS_PROXY)"
+        );
         assert_eq!(route(&both, "http://x.test/"), "the proxy b:2 (HTTP_PROXY)");
         assert_eq!(route(&both[..1], "http://x.test/"), "direct");
         let small = [("HTTPS_PROXY", "http://a:1"), ("https_proxy", "http://c")];
-        assert_eq!(route(&small, "https://x.test/"), "the proxy c:80 (https_proxy)");
+        assert_eq!(
+            route(&small, "https://x.test/"),
+            "the proxy c:80 (https_proxy)"
+        );
         // An empty variable is as good as none.
         assert_eq!(
             route(&[("https_proxy", " "), small[0]], "https://x.test/"),
@@ -360,7 +388,10 @@ mod tests {
             assert_eq!(route(&all[..1], url), "direct", "{url}");
             assert_eq!(route(&all, url), "the proxy p:1 (HTTP_PROXY)", "{url}");
         }
-        assert_eq!(route(&all[..1], "http://localhost.test/"), "the proxy p:1 (HTTP_PROXY)");
+        assert_eq!(
+            route(&all[..1], "http://localhost.test/"),
+            "the proxy p:1 (HTTP_PROXY)"
+        );
     }
 
     #[test]
@@ -382,11 +413,22 @@ mod tests {
             ("2001:db8::1", "[2001:db8::1]", "[2001:db8::2]"),
         ] {
             let variables = [("HTTP_PROXY", "p:1"), ("NO_PROXY", entry)];
-            assert_eq!(route(&variables, &format!("http://{yes}/")), "direct", "{entry}: {yes}");
-            assert_ne!(route(&variables, &format!("http://{no}/")), "direct", "{entry}: {no}");
+            assert_eq!(
+                route(&variables, &format!("http://{yes}/")),
+                "direct",
+                "{entry}: {yes}"
+            );
+            assert_ne!(
+                route(&variables, &format!("http://{no}/")),
+                "direct",
+                "{entry}: {no}"
+            );
         }
         assert_eq!(
-            route(&[("HTTP_PROXY", "p:1"), ("no_proxy", "*")], "http://x.test/"),
+            route(
+                &[("HTTP_PROXY", "p:1"), ("no_proxy", "*")],
+                "http://x.test/"
+            ),
             "direct"
         );
         for nothing in ["", ",", "x:y", "1.2.3.4/33", "1.2.3.4/x", "..", "*."] {
@@ -416,7 +458,10 @@ mod tests {
         let proxies = proxies(&[("HTTPS_PROXY", "http://me:p%40ss%3aword@h:1")]);
         let address = Address::parse("https://x.test/").unwrap();
         let proxy = proxies.of(&address).unwrap().unwrap();
-        assert_eq!(proxy.authorization.as_ref().unwrap(), "Basic bWU6cEBzczp3b3Jk");
+        assert_eq!(
+            proxy.authorization.as_ref().unwrap(),
+            "Basic bWU6cEBzczp3b3Jk"
+        );
         let shown = format!("{proxy} {proxy:?}");
         assert!(
             !shown.contains("bWU6") && !shown.contains("p@ss") && !shown.contains("p%40ss"),

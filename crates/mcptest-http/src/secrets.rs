@@ -3,9 +3,17 @@
 /// Whether a header of this name carries a credential.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password", "credential"]
-        .iter()
-        .any(|word| name.contains(word))
+    [
+        "auth",
+        "cookie",
+        "key",
+        "token",
+        "secret",
+        "password",
+        "credential",
+    ]
+    .iter()
+    .any(|word| name.contains(word))
 }
 
 /// The values that no message may show: each credential, and what follows its scheme (`Bearer …`).
@@ -47,7 +55,10 @@ mod tests {
             ("X-Api-Key", "abcd1234"),
             ("Accept-Language", "de"),
         ]);
-        let text = mask("got Bearer s3cret-value, s3cret-value, abcd1234, de", &secrets);
+        let text = mask(
+            "got Bearer s3cret-value, s3cret-value, abcd1234, de",
+            &secrets,
+        );
         assert_eq!(text, "got ***, ***, ***, de");
     }
 }

@@ -118,10 +118,13 @@ impl Parser {
             }
             b"event" => self.event.kind = String::from_utf8_lossy(value).into_owned(),
             b"id" if !value.contains(&0) => {
-                self.last_id = Some(String::from_utf8_lossy(value).into_owned()).filter(|id| !id.is_empty());
+                self.last_id =
+                    Some(String::from_utf8_lossy(value).into_owned()).filter(|id| !id.is_empty());
             }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
-                self.retry_ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.retry_ms = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
             }
             _ => {}
         }
@@ -186,7 +189,9 @@ mod tests {
         let mut parser = Parser::new(20);
         let mut events = Vec::new();
         for _ in 0..100 {
-            parser.push(b": keep-alive\n", &mut events).expect("comments");
+            parser
+                .push(b": keep-alive\n", &mut events)
+                .expect("comments");
         }
         parser.push(b"data: 12345\n\n", &mut events).expect("short");
         assert_eq!(

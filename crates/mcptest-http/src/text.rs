@@ -70,7 +70,10 @@ mod tests {
         assert_eq!(sanitize("\u{1b}]0;x\u{7}"), "\\u{1b}]0;x\\u{7}");
         assert_eq!(sanitize("a\r\nb"), "a\\r\\nb");
         assert_eq!(sanitize("\u{9b}31m"), "\\u{9b}31m");
-        assert_eq!(sanitize("user\u{202e}txt\u{2066}"), "user\\u{202e}txt\\u{2066}");
+        assert_eq!(
+            sanitize("user\u{202e}txt\u{2066}"),
+            "user\\u{202e}txt\\u{2066}"
+        );
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! What a tool or prompt asks the client before it answers: a form, a completion by the client's model, its roots.
+//! What a tool or prompt asks the client before it answers: a form, a completion by the client's
+//! model, its roots.
 //!
-//! Up to 2025-11-25 these are requests to the client, sent while the call is going on. From 2026-07-28 on the call ends with `input_required`, and
-//! the client calls again with the answers and the state that it was given. The state names the round; one that was not given out is refused.
+//! Up to 2025-11-25 these are requests to the client, sent while the call is going on. From
+//! 2026-07-28 on the call ends with `input_required`, and the client calls again with the answers
+//! and the state that it was given. The state names the round; one that was not given out is
+//! refused.
 
 use std::sync::atomic::Ordering;
 
@@ -32,11 +35,17 @@ pub(crate) fn ask<'a>(
     if !caller.revision.is_stateless() {
         for ask in rounds.iter().flatten() {
             if !declared(&ask) {
-                let text = format!("The client does not have the capability {}.", ask.capability);
+                let text = format!(
+                    "The client does not have the capability {}.",
+                    ask.capability
+                );
                 let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
                 return Ok(Some(Outcome::fresh(members(&result))));
             }
-            let id = Value::String(format!("ask-{}", caller.asks.fetch_add(1, Ordering::Relaxed) + 1));
+            let id = Value::String(format!(
+                "ask-{}",
+                caller.asks.fetch_add(1, Ordering::Relaxed) + 1
+            ));
             let mut frame = br#"{"jsonrpc":"2.0","id":"#.to_vec();
             write_json(&mut frame, &id);
             frame.push(b',');
@@ -77,8 +86,14 @@ pub(crate) fn ask<'a>(
         requests.push(b'}');
     }
     if requests.is_empty() {
-        let required: Map<String, Value> = round.iter().map(|ask| (ask.capability.to_owned(), json!({}))).collect();
-        let error = RpcError::new(MISSING_CAPABILITY, "The client lacks a capability that this needs");
+        let required: Map<String, Value> = round
+            .iter()
+            .map(|ask| (ask.capability.to_owned(), json!({})))
+            .collect();
+        let error = RpcError::new(
+            MISSING_CAPABILITY,
+            "The client lacks a capability that this needs",
+        );
         return Err(error.with_data(json!({"requiredCapabilities": required})));
     }
     let mut text = br#""inputRequests":{"#.to_vec();

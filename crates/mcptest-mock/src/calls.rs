@@ -28,15 +28,24 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    pub(crate) fn new(input_schema: Option<Value>, cases: Vec<Case>, ask: Vec<Vec<Ask>>, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(
+        input_schema: Option<Value>,
+        cases: Vec<Case>,
+        ask: Vec<Vec<Ask>>,
+        fault: Option<Fault>,
+    ) -> Self {
         Self {
-            // Where the annotations break the rules, clients must not call the tool, so there is nothing to hold them to.
+            // Where the annotations break the rules, clients must not call the tool, so there is
+            // nothing to hold them to.
             headers: input_schema
                 .as_ref()
                 .and_then(|schema| param_headers(schema).ok())
                 .unwrap_or_default(),
             arguments: ArgumentCheck::new(input_schema),
-            cases: cases.into_iter().map(|case| (case, AtomicUsize::new(0))).collect(),
+            cases: cases
+                .into_iter()
+                .map(|case| (case, AtomicUsize::new(0)))
+                .collect(),
             ask,
             fault: fault.map(FaultState::new),
         }
@@ -61,16 +70,23 @@ impl Tool {
     }
 }
 
-/// Whether a given argument is what a `when` asks for: objects may have more members, lists are compared item by item, numbers by value.
+/// Whether a given argument is what a `when` asks for: objects may have more members, lists are
+/// compared item by item, numbers by value.
 fn fits(wanted: &Value, given: &Value) -> bool {
     match (wanted, given) {
         (Value::Object(wanted), Value::Object(given)) => wanted
             .iter()
             .all(|(key, wanted)| given.get(key).is_some_and(|given| fits(wanted, given))),
         (Value::Array(wanted), Value::Array(given)) => {
-            wanted.len() == given.len() && wanted.iter().zip(given).all(|(wanted, given)| fits(wanted, given))
+            wanted.len() == given.len()
+                && wanted
+                    .iter()
+                    .zip(given)
+                    .all(|(wanted, given)| fits(wanted, given))
         }
-        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
+        }
         _ => wanted == given,
     }
 }
@@ -96,7 +112,9 @@ pub(crate) fn call_tool<'a>(
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name");
     let tool = name.as_ref().ok().and_then(|name| tools.by_name.get(*name));
-    let fault = tool.and_then(|tool| tool.fault.as_ref()).unwrap_or(caller.fault);
+    let fault = tool
+        .and_then(|tool| tool.fault.as_ref())
+        .unwrap_or(caller.fault);
     match fault.strike() {
         Strike::Healthy => {}
         Strike::Never => {
@@ -110,14 +128,19 @@ pub(crate) fn call_tool<'a>(
     }
     let name = name?;
     let Some(tool) = tool else {
-        return Err(RpcError::invalid_params(format!("Unknown tool: {}", clip(name))));
+        return Err(RpcError::invalid_params(format!(
+            "Unknown tool: {}",
+            clip(name)
+        )));
     };
     let nothing = Value::Object(Map::new());
     let arguments = match params.get("arguments") {
         None => &nothing,
         Some(arguments @ Value::Object(_)) => arguments,
         Some(_) => {
-            return Err(RpcError::invalid_params("Invalid params: arguments is not an object"));
+            return Err(RpcError::invalid_params(
+                "Invalid params: arguments is not an object",
+            ));
         }
     };
     let problems = tool.arguments.problems(arguments);
@@ -142,7 +165,10 @@ pub(crate) fn call_tool<'a>(
         Answer::Error(code, template) => {
             template.render(arguments, &mut text);
             let body: Value = serde_json::from_slice(&text).unwrap_or_default();
-            let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
+            let message = body
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let error = RpcError::new(*code, message);
             Err(match body.get("data") {
                 Some(data) => error.with_data(data.clone()),
@@ -166,7 +192,9 @@ fn send_before(
             return;
         }
         Before::Progress(template) => {
-            let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
+            let token = params
+                .get("_meta")
+                .and_then(|meta| meta.get("progressToken"));
             let Some(token) = token.filter(|token| token.is_string() || token.is_number()) else {
                 return;
             };
@@ -186,7 +214,11 @@ fn send_before(
     schedule.send(frame);
 }
 
-fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revision) -> Result<Outcome<'a>, RpcError> {
+fn bad_arguments<'a>(
+    tool: &str,
+    problems: &[ArgumentProblem],
+    revision: Revision,
+) -> Result<Outcome<'a>, RpcError> {
     let title = format!("Invalid arguments for tool {}", clip(tool));
     let lines: Vec<_> = problems.iter().map(ArgumentProblem::line).collect();
     if revision.reports_bad_arguments_as_result() {
@@ -195,7 +227,10 @@ fn bad_arguments<'a>(tool: &str, problems: &[ArgumentProblem], revision: Revisio
         return Ok(Outcome::fresh(members(&result)));
     }
     let data: Vec<_> = problems.iter().map(ArgumentProblem::to_json).collect();
-    Err(RpcError::invalid_params(format!("{title}: {}", lines.join("; "))).with_data(json!({"problems": data})))
+    Err(
+        RpcError::invalid_params(format!("{title}: {}", lines.join("; ")))
+            .with_data(json!({"problems": data})),
+    )
 }
 
 pub(crate) fn get_prompt<'a>(
@@ -205,12 +240,17 @@ pub(crate) fn get_prompt<'a>(
 ) -> Result<Outcome<'a>, RpcError> {
     let name = text_param(params, "name")?;
     let Some(prompt) = prompts.by_name.get(name) else {
-        return Err(RpcError::invalid_params(format!("Unknown prompt: {}", clip(name))));
+        return Err(RpcError::invalid_params(format!(
+            "Unknown prompt: {}",
+            clip(name)
+        )));
     };
     let nothing = Value::Object(Map::new());
     let arguments = params.get("arguments").unwrap_or(&nothing);
     let Some(given) = arguments.as_object() else {
-        return Err(RpcError::invalid_params("Invalid params: arguments is not an object"));
+        return Err(RpcError::invalid_params(
+            "Invalid params: arguments is not an object",
+        ));
     };
     if let Some((name, _)) = given.iter().find(|(_, value)| !value.is_string()) {
         return Err(RpcError::invalid_params(format!(
@@ -218,8 +258,14 @@ pub(crate) fn get_prompt<'a>(
             clip(name)
         )));
     }
-    if let Some(name) = prompt.required.iter().find(|name| !given.contains_key(*name)) {
-        return Err(RpcError::invalid_params(format!("Missing required argument: {name}")));
+    if let Some(name) = prompt
+        .required
+        .iter()
+        .find(|name| !given.contains_key(*name))
+    {
+        return Err(RpcError::invalid_params(format!(
+            "Missing required argument: {name}"
+        )));
     }
     if caller.revision.is_stateless() {
         let mut schedule = Schedule::default();
@@ -232,7 +278,10 @@ pub(crate) fn get_prompt<'a>(
     Ok(Outcome::fresh(members))
 }
 
-pub(crate) fn text_param<'a>(params: &'a Map<String, Value>, name: &str) -> Result<&'a str, RpcError> {
+pub(crate) fn text_param<'a>(
+    params: &'a Map<String, Value>,
+    name: &str,
+) -> Result<&'a str, RpcError> {
     params
         .get(name)
         .and_then(Value::as_str)
@@ -246,13 +295,19 @@ mod tests {
     #[test]
     fn a_when_fits_what_has_at_least_its_members() {
         let fit = |wanted: Value, given: Value| fits(&wanted, &given);
-        assert!(fit(json!({"a": {"b": 1}}), json!({"a": {"b": 1.0, "c": 2}, "d": 3})));
+        assert!(fit(
+            json!({"a": {"b": 1}}),
+            json!({"a": {"b": 1.0, "c": 2}, "d": 3})
+        ));
         assert!(!fit(json!({"a": 1}), json!({"b": 1})));
         assert!(fit(json!([1, {"x": "y"}]), json!([1, {"x": "y", "z": 0}])));
         assert!(!fit(json!([1]), json!([1, 2])));
         assert!(fit(json!(null), json!(null)));
         assert!(!fit(json!("1"), json!(1)));
         // Beyond what a float can tell apart.
-        assert!(!fit(json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64)));
+        assert!(!fit(
+            json!(9_007_199_254_740_993_u64),
+            json!(9_007_199_254_740_992_u64)
+        ));
     }
 }

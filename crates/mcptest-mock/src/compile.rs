@@ -34,17 +34,22 @@ impl Manifest {
     /// Checks a manifest and prepares what it declares.
     ///
     /// # Errors
-    /// Every problem: schemas that are none, names given twice, templates that cannot be read, content that MCP does not allow.
+    /// Every problem: schemas that are none, names given twice, templates that cannot be read,
+    /// content that MCP does not allow.
     pub fn from_spec(spec: &ServerSpec) -> Result<Self, Vec<Problem>> {
         let mut compiler = Compiler::default();
         let tools: Vec<_> = each(&spec.tools, "tools", |tool, at| compiler.tool(tool, at));
         let resources = each(&spec.resources, "resources", |resource, at| {
             compiler.resource(resource, at)
         });
-        let resource_templates = each(&spec.resource_templates, "resource_templates", |template, at| {
-            compiler.resource_template(template, at)
+        let resource_templates = each(
+            &spec.resource_templates,
+            "resource_templates",
+            |template, at| compiler.resource_template(template, at),
+        );
+        let prompts = each(&spec.prompts, "prompts", |prompt, at| {
+            compiler.prompt(prompt, at)
         });
-        let prompts = each(&spec.prompts, "prompts", |prompt, at| compiler.prompt(prompt, at));
         let names = |names: Vec<&str>, list, key, compiler: &mut Compiler| {
             compiler.unique(&names, list, key);
         };
@@ -63,7 +68,10 @@ impl Manifest {
         }
         Ok(Self {
             name: spec.name.clone(),
-            version: spec.version.clone().unwrap_or_else(|| DEFAULT_VERSION.to_owned()),
+            version: spec
+                .version
+                .clone()
+                .unwrap_or_else(|| DEFAULT_VERSION.to_owned()),
             instructions: spec.instructions.clone(),
             tools: (!tools.is_empty()).then_some(tools),
             resources,
@@ -75,8 +83,8 @@ impl Manifest {
         })
     }
 
-    /// A server with these captured tools, each listed exactly as it is, well-formed or not. A tool answers with its name and
-    /// arguments; those are checked if the captured schema can be used.
+    /// A server with these captured tools, each listed exactly as it is, well-formed or not. A tool
+    /// answers with its name and arguments; those are checked if the captured schema can be used.
     #[must_use]
     pub fn from_captured(name: &str, tools: Vec<Value>) -> Self {
         let tools = tools.into_iter().map(|wire| {
@@ -161,7 +169,10 @@ impl Compiler {
         for (index, round) in rounds.iter().enumerate() {
             let at = format!("{at}/ask/{index}");
             if round.is_empty() {
-                self.problem(&at, "a round asks for something: give it a name and a request");
+                self.problem(
+                    &at,
+                    "a round asks for something: give it a name and a request",
+                );
             }
             let asks = round.iter().map(|(key, ask)| {
                 let mut builder = Builder::default();
@@ -169,7 +180,11 @@ impl Compiler {
                 builder.plain(&ask.method.as_str().into());
                 builder.raw(br#","params":"#);
                 let params = Value::Object(ask.params.clone());
-                builder.value(&params, Mode::Typed, &format!("{at}/{}/params", escape_token(key)));
+                builder.value(
+                    &params,
+                    Mode::Typed,
+                    &format!("{at}/{}/params", escape_token(key)),
+                );
                 Ask {
                     key: key.clone(),
                     capability: ask.method.capability(),
@@ -191,7 +206,10 @@ impl Compiler {
 
     fn schema(&mut self, schema: &Value, at: &str) {
         if let Some((place, message)) = schema_problem(schema) {
-            self.problem(format!("{at}{place}"), format!("not a valid JSON Schema: {message}"));
+            self.problem(
+                format!("{at}{place}"),
+                format!("not a valid JSON Schema: {message}"),
+            );
         }
     }
 

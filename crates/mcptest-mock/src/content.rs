@@ -4,7 +4,10 @@ use serde_json::Value;
 
 /// What the kinds of content that MCP knows must have. Other kinds go out as they are.
 pub(crate) fn block_problems(block: &Value) -> Vec<String> {
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = block
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let required: &[&str] = match kind {
         "text" => &["text"],
         "image" | "audio" => &["data", "mimeType"],

@@ -1,10 +1,12 @@
-//! What can go wrong with a call on purpose. Faults touch `tools/call` only: a client can connect and list, and meets them when it calls.
+//! What can go wrong with a call on purpose. Faults touch `tools/call` only: a client can connect
+//! and list, and meets them when it calls.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fault, written `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
+/// A fault, written `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or
+/// `reply-after-cancel:<ms>`.
 ///
 /// ```
 /// use mcptest_mock::Fault;
@@ -40,10 +42,12 @@ pub enum Fault {
 }
 
 /// All spellings, for JSON Schema.
-pub(crate) const PATTERN: &str = "^(none|hang|wedged|slow:[0-9]+|recover-after:[0-9]+|reply-after-cancel:[0-9]+)$";
+pub(crate) const PATTERN: &str =
+    "^(none|hang|wedged|slow:[0-9]+|recover-after:[0-9]+|reply-after-cancel:[0-9]+)$";
 
 /// All spellings, for messages.
-const SPELLINGS: &str = "none, hang, wedged, slow:<ms>, recover-after:<n> or reply-after-cancel:<ms>";
+const SPELLINGS: &str =
+    "none, hang, wedged, slow:<ms>, recover-after:<n> or reply-after-cancel:<ms>";
 
 /// The longest delay, an hour: anything longer is a `hang`.
 const MAX_MS: u64 = 3_600_000;
@@ -57,7 +61,8 @@ impl FromStr for Fault {
             None => (text, None),
         };
         let number = |unit: &str| {
-            let given = number.ok_or_else(|| format!("`{kind}` needs a number: write `{kind}:<{unit}>`"))?;
+            let given = number
+                .ok_or_else(|| format!("`{kind}` needs a number: write `{kind}:<{unit}>`"))?;
             let digits = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
             digits
                 .then(|| given.parse::<u64>().ok())
@@ -65,7 +70,9 @@ impl FromStr for Fault {
                 .ok_or_else(|| format!("in `{kind}:<{unit}>` comes a whole number after the colon"))
         };
         let late = || match number("ms")? {
-            ms if ms > MAX_MS => Err(format!("at most {MAX_MS} milliseconds; for longer use `hang`")),
+            ms if ms > MAX_MS => Err(format!(
+                "at most {MAX_MS} milliseconds; for longer use `hang`"
+            )),
             ms => Ok(ms),
         };
         let plain = |fault| match text.split_once(':') {
@@ -77,7 +84,9 @@ impl FromStr for Fault {
             "hang" => plain(Self::Hang),
             "wedged" => plain(Self::Wedged),
             "slow" => Ok(Self::Slow { ms: late()? }),
-            "recover-after" => Ok(Self::RecoverAfter { calls: number("n")? }),
+            "recover-after" => Ok(Self::RecoverAfter {
+                calls: number("n")?,
+            }),
             "reply-after-cancel" => Ok(Self::ReplyAfterCancel { ms: late()? }),
             _ => Err(format!("no such fault; there are {SPELLINGS}")),
         }
@@ -188,7 +197,12 @@ mod tests {
         let strikes: Vec<_> = (0..4).map(|_| state.strike()).collect();
         assert_eq!(
             strikes,
-            [Strike::Never, Strike::Never, Strike::Healthy, Strike::Healthy]
+            [
+                Strike::Never,
+                Strike::Never,
+                Strike::Healthy,
+                Strike::Healthy
+            ]
         );
         assert_eq!(
             FaultState::new(Fault::RecoverAfter { calls: 0 }).strike(),

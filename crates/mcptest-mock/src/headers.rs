@@ -1,4 +1,5 @@
-//! What the headers of a request must say: a host of this machine, and, from 2026-07-28 on, what the body says.
+//! What the headers of a request must say: a host of this machine, and, from 2026-07-28 on, what
+//! the body says.
 
 use hyper::header::HeaderMap;
 use mcptest_core::protocol::headers::{ParamHeader, name_of, says};
@@ -9,7 +10,11 @@ use crate::jsonrpc::clip;
 /// Whether a `Host` names this machine, with any port.
 pub(crate) fn local_authority(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some((name, port))
+            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
         _ => host,
     };
     ["localhost", "127.0.0.1", "[::1]"]
@@ -33,7 +38,11 @@ pub(crate) fn header_mismatch(
     message: &Value,
     parameters: impl Fn(&str) -> Vec<ParamHeader>,
 ) -> Option<String> {
-    let differs = |header: &str| Some(format!("Header mismatch: {header} is not what the body says"));
+    let differs = |header: &str| {
+        Some(format!(
+            "Header mismatch: {header} is not what the body says"
+        ))
+    };
     let missing = |header: &str| Some(format!("Header mismatch: {header} is missing"));
     match (version, in_body) {
         (None, _) => return missing("MCP-Protocol-Version"),
@@ -42,7 +51,10 @@ pub(crate) fn header_mismatch(
         }
         _ => {}
     }
-    let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+    let method = message
+        .get("method")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     match text(headers, "mcp-method") {
         None => return missing("Mcp-Method"),
         Some(header) if header != method => return differs("Mcp-Method"),
@@ -86,7 +98,13 @@ mod tests {
 
     #[test]
     fn only_local_names_are_local() {
-        for local in ["localhost", "LOCALHOST:80", "127.0.0.1:4000", "[::1]", "[::1]:9"] {
+        for local in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:4000",
+            "[::1]",
+            "[::1]:9",
+        ] {
             assert!(local_authority(local), "{local}");
         }
         for other in [

@@ -1,9 +1,10 @@
 //! The streamable HTTP transport, on loopback only: `POST`, `GET` and `DELETE` of `/mcp`.
 //!
-//! Revisions with a handshake have sessions (`Mcp-Session-Id`); a session that was ended, or never was, is a 404. Revision 2026-07-28 has none: each request
-//! names its revision, method and target in headers, which must agree with the body. An answer of one message is JSON, one with
-//! notifications before it is a stream of server-sent events. Who names another host than this machine is refused: a web page that has
-//! rebound its name to 127.0.0.1 must not reach the server.
+//! Revisions with a handshake have sessions (`Mcp-Session-Id`); a session that was ended, or never
+//! was, is a 404. Revision 2026-07-28 has none: each request names its revision, method and target
+//! in headers, which must agree with the body. An answer of one message is JSON, one with
+//! notifications before it is a stream of server-sent events. Who names another host than this
+//! machine is refused: a web page that has rebound its name to 127.0.0.1 must not reach the server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -15,7 +16,9 @@ use std::task::{Context, Poll};
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -45,7 +48,8 @@ const MAX_SESSIONS: usize = 10_000;
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
-/// Serves the mock on a listener until the future is dropped. Every connection is a task of the current runtime.
+/// Serves the mock on a listener until the future is dropped. Every connection is a task of the
+/// current runtime.
 ///
 /// # Errors
 /// Accepting connections failed.
@@ -106,11 +110,20 @@ impl State {
         let headers = request.headers();
         let host = headers.get(HOST).map(HeaderValue::to_str);
         if !matches!(host, Some(Ok(host)) if local_authority(host)) {
-            return refuse(StatusCode::FORBIDDEN, "this server answers to local names only");
+            return refuse(
+                StatusCode::FORBIDDEN,
+                "this server answers to local names only",
+            );
         }
         let origins = headers.get_all(ORIGIN);
-        if !origins.iter().all(|origin| origin.to_str().is_ok_and(local_origin)) {
-            return refuse(StatusCode::FORBIDDEN, "this server answers to local pages only");
+        if !origins
+            .iter()
+            .all(|origin| origin.to_str().is_ok_and(local_origin))
+        {
+            return refuse(
+                StatusCode::FORBIDDEN,
+                "this server answers to local pages only",
+            );
         }
         if request.uri().path() != HTTP_PATH {
             return refuse(StatusCode::NOT_FOUND, "there is only /mcp here");
@@ -126,10 +139,15 @@ impl State {
     async fn post(&self, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let headers = parts.headers;
-        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = headers
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
         let kind = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim());
         if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
-            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
+            return refuse(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "the body must be application/json",
+            );
         }
         let Some(accepts) = Accepts::of(&headers) else {
             return refuse(
@@ -140,7 +158,10 @@ impl State {
         let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
-                return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 16 MiB");
+                return refuse(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "the body is longer than 16 MiB",
+                );
             }
             Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body broke off"),
         };
@@ -152,8 +173,16 @@ impl State {
                 return error_reply(StatusCode::BAD_REQUEST, None, error);
             }
         };
-        let id = || message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let id = || {
+            message
+                .get("id")
+                .filter(|id| id.is_string() || id.is_number())
+                .cloned()
+        };
+        let method = message
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let meta = message.get("params").and_then(|params| params.get("_meta"));
         let in_body = meta.and_then(|meta| meta.get(META_VERSION));
         let in_header = headers
@@ -210,7 +239,10 @@ impl State {
         answer
     }
 
-    fn connection(&self, headers: &HeaderMap) -> Result<Arc<Connection>, (StatusCode, &'static str)> {
+    fn connection(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Connection>, (StatusCode, &'static str)> {
         let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else {
             return Err((
                 StatusCode::BAD_REQUEST,
@@ -218,10 +250,14 @@ impl State {
             ));
         };
         let found = lock(&self.sessions).get(id).cloned();
-        found.ok_or((StatusCode::NOT_FOUND, "Invalid request: there is no such session"))
+        found.ok_or((
+            StatusCode::NOT_FOUND,
+            "Invalid request: there is no such session",
+        ))
     }
 
-    /// A stream for messages that belong to no request. The mock has none, so it stays quiet until the session ends.
+    /// A stream for messages that belong to no request. The mock has none, so it stays quiet until
+    /// the session ends.
     fn get(&self, headers: &HeaderMap) -> Answer {
         if !Accepts::of(headers).is_some_and(|accepts| accepts.events) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
@@ -258,7 +294,13 @@ impl State {
         }
     }
 
-    async fn handle(&self, connection: &Arc<Connection>, message: &Value, accepts: Accepts, stateless: bool) -> Answer {
+    async fn handle(
+        &self,
+        connection: &Arc<Connection>,
+        message: &Value,
+        accepts: Accepts,
+        stateless: bool,
+    ) -> Answer {
         let mut text = Vec::new();
         let (status, events) = {
             let mut session = lock(&connection.session);
@@ -269,7 +311,8 @@ impl State {
         let mut later = None;
         for event in events {
             match event {
-                // Of several in a batch, the last one streams; the others are part of no revision that has both.
+                // Of several in a batch, the last one streams; the others are part of no revision
+                // that has both.
                 Event::Later(deferred) => later = Some(deferred),
                 Event::Cancelled(id) => connection.wake(&Wait::Cancelled(id)),
                 Event::Answered(id) => connection.wake(&Wait::Answered(id)),
@@ -287,7 +330,12 @@ impl State {
         }
     }
 
-    async fn deferred(&self, connection: &Arc<Connection>, deferred: Deferred, accepts: Accepts) -> Answer {
+    async fn deferred(
+        &self,
+        connection: &Arc<Connection>,
+        deferred: Deferred,
+        accepts: Accepts,
+    ) -> Answer {
         if deferred.steps.is_empty() {
             // Connected, and never answered. Ends when the client leaves.
             return std::future::pending().await;
@@ -331,7 +379,8 @@ impl Connection {
         lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, notify));
     }
 
-    /// Sends the parts of an answer, each in its time, until it is cancelled or nobody listens any more.
+    /// Sends the parts of an answer, each in its time, until it is cancelled or nobody listens any
+    /// more.
     async fn play(&self, deferred: Deferred, sender: &mpsc::Sender<Bytes>, events: bool) {
         let cancelled = self.wait_for(Wait::Cancelled(deferred.id));
         let parts = async {
@@ -339,7 +388,11 @@ impl Connection {
                 tokio::time::sleep(step.wait).await;
                 // Before it is sent: the reply may be faster than we are.
                 let answered = step.ask.map(|id| self.wait_for(Wait::Answered(id)));
-                let frame = if events { event(&step.frame) } else { step.frame.into() };
+                let frame = if events {
+                    event(&step.frame)
+                } else {
+                    step.frame.into()
+                };
                 if sender.send(frame).await.is_err() {
                     break;
                 }
@@ -378,10 +431,14 @@ impl Accepts {
                 events: true,
             });
         }
-        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let values = headers
+            .get_all(ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         for range in values.flat_map(|value| value.split(',')) {
             let range = range.split(';').next().unwrap_or(range).trim();
-            let is_one_of = |names: [&str; 3]| names.iter().any(|name| range.eq_ignore_ascii_case(name));
+            let is_one_of =
+                |names: [&str; 3]| names.iter().any(|name| range.eq_ignore_ascii_case(name));
             accepts.json |= is_one_of(["*/*", "application/*", "application/json"]);
             accepts.events |= is_one_of(["*/*", "text/*", "text/event-stream"]);
         }
@@ -390,7 +447,9 @@ impl Accepts {
 }
 
 fn stateless(headers: &HeaderMap) -> bool {
-    let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
+    let version = headers
+        .get(PROTOCOL_VERSION)
+        .and_then(|version| version.to_str().ok());
     version
         .and_then(Revision::from_wire)
         .is_some_and(Revision::is_stateless)
@@ -406,7 +465,9 @@ fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
         Some(_) if reply.id().is_none() => StatusCode::BAD_REQUEST,
         Some(error) if stateless => match error.code {
             METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-            HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION => StatusCode::BAD_REQUEST,
+            HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION => {
+                StatusCode::BAD_REQUEST
+            }
             _ if error.envelope => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         },
@@ -450,8 +511,13 @@ fn refuse(status: StatusCode, why: &'static str) -> Answer {
 }
 
 fn not_allowed() -> Answer {
-    let mut answer = refuse(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed here");
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    let mut answer = refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the method is not allowed here",
+    );
+    answer
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("POST"));
     answer
 }
 
@@ -475,7 +541,10 @@ impl Body for Out {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(body) => Poll::Ready(
                 body.take()
@@ -494,7 +563,9 @@ impl Body for Out {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(body) => SizeHint::with_exact(body.as_ref().map_or(0, |body| body.len() as u64)),
+            Self::Whole(body) => {
+                SizeHint::with_exact(body.as_ref().map_or(0, |body| body.len() as u64))
+            }
             Self::Stream(_) => SizeHint::default(),
         }
     }

@@ -72,7 +72,10 @@ impl RpcError {
     }
 
     pub(crate) fn method_not_found(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("Method not found: {}", clip(method)))
+        Self::new(
+            METHOD_NOT_FOUND,
+            format!("Method not found: {}", clip(method)),
+        )
     }
 }
 
@@ -101,7 +104,10 @@ pub(crate) enum Incoming<'a> {
     /// A reply, whether or not the mock made the request.
     Response { id: Option<&'a Value> },
     /// Not a valid message; the id is there if it could be read.
-    Invalid { id: Option<&'a Value>, error: RpcError },
+    Invalid {
+        id: Option<&'a Value>,
+        error: RpcError,
+    },
 }
 
 /// Sorts a message by its kind.
@@ -128,7 +134,10 @@ pub(crate) fn classify(message: &Value) -> Incoming<'_> {
         return Incoming::Notification { method, params };
     }
     let Some(id) = id else {
-        return invalid(None, "Invalid request: the id is neither a string nor an integer");
+        return invalid(
+            None,
+            "Invalid request: the id is neither a string nor an integer",
+        );
     };
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return invalid(Some(id), "Invalid request: jsonrpc is not \"2.0\"");
@@ -153,8 +162,9 @@ pub struct Reply<'a> {
     pub(crate) outcome: Result<ResultBody<'a>, RpcError>,
 }
 
-/// A result as JSON members without the braces around them: first what the revision adds to every result (with its trailing
-/// comma, or nothing), then the result's own. Both usually are borrowed from what the server wrote once at the start.
+/// A result as JSON members without the braces around them: first what the revision adds to every
+/// result (with its trailing comma, or nothing), then the result's own. Both usually are borrowed
+/// from what the server wrote once at the start.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultBody<'a> {
     pub(crate) head: &'a [u8],
@@ -242,7 +252,8 @@ impl Replies<'_> {
 /// Appends a value as compact JSON.
 pub(crate) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let start = out.len();
-    // Plain JSON values into memory cannot fail; should that ever change, the frame stays well-formed.
+    // Plain JSON values into memory cannot fail; should that ever change, the frame stays
+    // well-formed.
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
@@ -258,7 +269,10 @@ mod tests {
     #[test]
     fn only_requests_with_a_usable_id_are_requests() {
         let request = json!({"jsonrpc": "2.0", "id": "a", "method": "ping"});
-        assert!(matches!(classify(&request), Incoming::Request { method: "ping", .. }));
+        assert!(matches!(
+            classify(&request),
+            Incoming::Request { method: "ping", .. }
+        ));
         for notification in [
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
             json!({"method": "anything", "params": 7}),
@@ -272,14 +286,23 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
         ] {
-            assert!(matches!(classify(&silent), Incoming::Response { .. }), "{silent}");
+            assert!(
+                matches!(classify(&silent), Incoming::Response { .. }),
+                "{silent}"
+            );
         }
         for (message, has_id) in [
             (json!(1), false),
             (json!({}), false),
             (json!({"id": 7}), true),
-            (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), false),
-            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), false),
+            (
+                json!({"jsonrpc": "2.0", "id": null, "method": "ping"}),
+                false,
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}),
+                false,
+            ),
             (json!({"jsonrpc": "2.0", "id": 1, "method": 2}), true),
             (json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}), true),
             (

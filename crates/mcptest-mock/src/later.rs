@@ -1,4 +1,5 @@
-//! Answers that do not come at once: what to send, and how long to wait before each part. Transports do the waiting.
+//! Answers that do not come at once: what to send, and how long to wait before each part.
+//! Transports do the waiting.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! The mock MCP server of mcptest.
 //!
-//! [`load`] turns a file into a checked [`Manifest`], [`MockServer`] answers messages, [`serve_stdio`] connects it to a pair of
-//! streams. The server is a pure function from messages to replies: the same manifest and the same messages always give the same
-//! bytes, so a suite that runs against it is repeatable.
+//! [`load`] turns a file into a checked [`Manifest`], [`MockServer`] answers messages,
+//! [`serve_stdio`] connects it to a pair of streams. The server is a pure function from messages to
+//! replies: the same manifest and the same messages always give the same bytes, so a suite that
+//! runs against it is repeatable.
 //!
 //! | file | concern |
 //! |---|---|
@@ -54,9 +55,9 @@ pub use jsonrpc::{Replies, Reply, RpcError};
 pub use later::{Deferred, Event, Step};
 pub use load::load;
 pub use manifest::{
-    AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec, PromptMessageSpec,
-    PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, Role, RpcErrorSpec, ServerSpec, ToolSpec,
-    manifest_schema,
+    AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec,
+    PromptMessageSpec, PromptSpec, ResourceSpec, ResourceTemplateSpec, ResponseSpec, Role,
+    RpcErrorSpec, ServerSpec, ToolSpec, manifest_schema,
 };
 pub use preset::Preset;
 pub use server::MockServer;

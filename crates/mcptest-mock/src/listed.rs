@@ -55,7 +55,11 @@ impl<'a> Outcome<'a> {
 
 impl<T> Listed<T> {
     /// The first of several with the same name is the one that answers.
-    pub(crate) fn new(key: &str, entries: Vec<(Value, Option<String>, T)>, page_size: Option<usize>) -> Self {
+    pub(crate) fn new(
+        key: &str,
+        entries: Vec<(Value, Option<String>, T)>,
+        page_size: Option<usize>,
+    ) -> Self {
         let mut start = Vec::new();
         write_json(&mut start, key);
         start.extend_from_slice(b":[");
@@ -79,17 +83,23 @@ impl<T> Listed<T> {
         }
         list.push(b']');
         pages.push(list);
-        Self { pages, length, by_name }
+        Self {
+            pages,
+            length,
+            by_name,
+        }
     }
 
     pub(crate) fn page<'a>(&'a self, params: &Map<String, Value>) -> Result<Outcome<'a>, RpcError> {
         let page = match params.get("cursor") {
             None | Some(Value::Null) => self.pages.first(),
             // The first page has no cursor, so none of its own is ever given out.
-            Some(given) => (1..).zip(self.pages.iter().skip(1)).find_map(|(index, page)| {
-                let known = given.as_str() == Some(cursor(index).as_str());
-                known.then_some(page)
-            }),
+            Some(given) => (1..)
+                .zip(self.pages.iter().skip(1))
+                .find_map(|(index, page)| {
+                    let known = given.as_str() == Some(cursor(index).as_str());
+                    known.then_some(page)
+                }),
         };
         match page {
             Some(page) => Ok(Outcome::cacheable(page.as_slice())),

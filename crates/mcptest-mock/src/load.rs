@@ -1,7 +1,8 @@
 //! From a file to a checked manifest.
 //!
-//! Two kinds of file are understood: a `mock_server` manifest (YAML, or JSON), and a `tools/list` result that was captured from a
-//! real server (JSON). Captured catalogs can be large and are taken as they are, so they go through the plain JSON parser.
+//! Two kinds of file are understood: a `mock_server` manifest (YAML, or JSON), and a `tools/list`
+//! result that was captured from a real server (JSON). Captured catalogs can be large and are taken
+//! as they are, so they go through the plain JSON parser.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use serde_json::Value;
 use crate::compile::{Manifest, Problem};
 use crate::manifest::{ALIASES, ManifestFile};
 
-/// Loads a manifest or a captured `tools/list` result. `name` is what messages call the file; a captured catalog's server is named after it.
+/// Loads a manifest or a captured `tools/list` result. `name` is what messages call the file; a
+/// captured catalog's server is named after it.
 ///
 /// # Errors
 /// All problems of the file, each with its place.
@@ -30,12 +32,15 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
     }
     let (file, document) = mcptest_yaml::from_bytes::<ManifestFile>(name, bytes)?;
     Manifest::from_spec(&file.mock_server).map_err(|problems| {
-        let diagnostics = problems.into_iter().map(|problem| place(&document, problem));
+        let diagnostics = problems
+            .into_iter()
+            .map(|problem| place(&document, problem));
         Diagnostics(diagnostics.collect())
     })
 }
 
-/// Takes the tools out of any form in which people keep them: the result, the whole reply, or the bare list.
+/// Takes the tools out of any form in which people keep them: the result, the whole reply, or the
+/// bare list.
 fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
     let tools = match file {
         Value::Array(tools) => Some(tools),
@@ -105,7 +110,10 @@ fn syntax_error(name: &str, bytes: &[u8], error: &serde_json::Error) -> Diagnost
         .map(str::len)
         .sum();
     let at = (line_start + error.column().saturating_sub(1)).min(text.len());
-    let at = (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let at = (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     let source = Arc::new(Source::new(name, text.to_owned()));
     diagnostic.at(&source, Span { start: at, end: at }).into()
 }
@@ -115,7 +123,9 @@ fn file_name(name: &str) -> &str {
 }
 
 fn extension(name: &str) -> Option<&str> {
-    file_name(name).rsplit_once('.').map(|(_, extension)| extension)
+    file_name(name)
+        .rsplit_once('.')
+        .map(|(_, extension)| extension)
 }
 
 fn stem(name: &str) -> &str {

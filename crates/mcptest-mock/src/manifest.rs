@@ -1,4 +1,5 @@
-//! The mock manifest as it is written: one type per block, and the doc comments are the texts of its JSON Schema.
+//! The mock manifest as it is written: one type per block, and the doc comments are the texts of
+//! its JSON Schema.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,8 +32,8 @@ pub struct ServerSpec {
     pub version: Option<String>,
     /// Guidance for the model, sent to the client at the start.
     pub instructions: Option<String>,
-    /// What goes wrong with calls of every tool that has no `fault` of its own: `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or
-    /// `reply-after-cancel:<ms>`.
+    /// What goes wrong with calls of every tool that has no `fault` of its own: `hang`, `wedged`,
+    /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[schemars(regex(pattern = PATTERN))]
     pub fault: Option<String>,
     /// How many entries a page of a list has. Left out, lists come whole.
@@ -73,11 +74,13 @@ pub struct ToolSpec {
     pub annotations: Option<Value>,
     /// What the tool answers. Left out, it answers with its own name and the arguments as text.
     pub response: Option<ResponseSpec>,
-    /// Several answers. Those with a `when` that fits the arguments come first, the first such `when` in the list wins; then those without `when`.
-    /// Answers under the same `when` are given one after the other, call by call, and the last one repeats.
+    /// Several answers. Those with a `when` that fits the arguments come first, the first such
+    /// `when` in the list wins; then those without `when`. Answers under the same `when` are given
+    /// one after the other, call by call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
-    /// What is asked of the client before the answer, round by round. Each round has requests by name.
+    /// What is asked of the client before the answer, round by round. Each round has requests by
+    /// name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// What goes wrong with calls of this tool, written as the server's `fault`.
@@ -85,11 +88,13 @@ pub struct ToolSpec {
     pub fault: Option<String>,
 }
 
-/// What a tool answers. Every text in it may use the arguments of the call: `${args.query}`, `${args.filter.tags[0]}`. A text that is
-/// nothing but one template takes the argument with its JSON type; a literal `${` is written `$${`.
+/// What a tool answers. Every text in it may use the arguments of the call: `${args.query}`,
+/// `${args.filter.tags[0]}`. A text that is nothing but one template takes the argument with its
+/// JSON type; a literal `${` is written `$${`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResponseSpec {
-    /// The content blocks. Left out beside structured content, they are one text block with its JSON.
+    /// The content blocks. Left out beside structured content, they are one text block with its
+    /// JSON.
     pub content: Option<Vec<BlockSpec>>,
     /// The structured content, for tools with an output schema.
     pub structured_content: Option<Value>,
@@ -108,7 +113,8 @@ pub struct ResponseSpec {
 #[serde(deny_unknown_fields, rename = "ToolResult")]
 #[schemars(transform = response_aliases)]
 struct ResponseBody {
-    /// The content blocks. Left out beside structured content, they are one text block with its JSON.
+    /// The content blocks. Left out beside structured content, they are one text block with its
+    /// JSON.
     content: Option<Vec<BlockSpec>>,
     /// The structured content, for tools with an output schema.
     #[serde(alias = "structuredContent")]
@@ -121,7 +127,8 @@ struct ResponseBody {
     /// What is sent before the answer, in order: progress, log messages, pauses.
     #[serde(default)]
     before: Vec<BeforeSpec>,
-    /// In `responses`: the arguments for which this is the answer. Members that are not named here may have any value.
+    /// In `responses`: the arguments for which this is the answer. Members that are not named here
+    /// may have any value.
     when: Option<Map<String, Value>>,
 }
 
@@ -190,7 +197,8 @@ pub struct BeforeSpec {
     pub total: Option<serde_json::Number>,
     /// With `progress`: what is being done. It may use the arguments.
     pub message: Option<String>,
-    /// A log message: a text or any other value. Its texts may use the arguments. Sent only to a client that wants its level.
+    /// A log message: a text or any other value. Its texts may use the arguments. Sent only to a
+    /// client that wants its level.
     pub log: Option<Value>,
     /// With `log`: its level, `info` if left out.
     pub level: Option<LogLevel>,
@@ -243,7 +251,8 @@ impl LogLevel {
     }
 }
 
-/// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is a text block.
+/// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is a text
+/// block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockSpec(pub Value);
 
@@ -272,7 +281,8 @@ pub struct ResourceSpec {
     pub subscribe: bool,
 }
 
-/// A family of resources whose addresses follow a pattern, with the content of each: either `text` or `blob`.
+/// A family of resources whose addresses follow a pattern, with the content of each: either `text`
+/// or `blob`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = template_aliases)]
@@ -311,7 +321,8 @@ pub struct PromptSpec {
     /// The arguments it takes.
     #[serde(default)]
     pub arguments: Vec<PromptArgumentSpec>,
-    /// What is asked of the client first, in revision 2026-07-28, round by round. Each round has requests by name.
+    /// What is asked of the client first, in revision 2026-07-28, round by round. Each round has
+    /// requests by name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,
     /// The messages it gives. Their texts may use the arguments: `${args.topic}`.
@@ -365,7 +376,9 @@ impl Role {
 /// The JSON Schema of the manifest file.
 #[must_use]
 pub fn manifest_schema() -> Value {
-    SchemaGenerator::default().into_root_schema_for::<ManifestFile>().into()
+    SchemaGenerator::default()
+        .into_root_schema_for::<ManifestFile>()
+        .into()
 }
 
 /// The wire spellings that are accepted beside ours: (ours, the other).
@@ -409,7 +422,10 @@ fn add_aliases(schema: &mut Schema, aliases: &[(&str, &str)]) {
             continue;
         };
         let mut property = property.clone();
-        property.insert("description".to_owned(), format!("The same as `{canonical}`.").into());
+        property.insert(
+            "description".to_owned(),
+            format!("The same as `{canonical}`.").into(),
+        );
         property.insert(mcptest_yaml::ALIAS_OF.to_owned(), (*canonical).into());
         properties.insert((*alias).to_owned(), property.into());
     }
@@ -514,11 +530,15 @@ mod tests {
         let text: ResponseSpec = serde_json::from_value(json!("hello")).expect("a text");
         assert_eq!(text, ResponseSpec::text("hello"));
         let body: ResponseSpec =
-            serde_json::from_value(json!({"structuredContent": {"a": 1}, "isError": true})).expect("a mapping");
+            serde_json::from_value(json!({"structuredContent": {"a": 1}, "isError": true}))
+                .expect("a mapping");
         assert_eq!(body.structured_content, Some(json!({"a": 1})));
         assert!(body.is_error);
         let error = serde_json::from_value::<ResponseSpec>(json!(7)).expect_err("a number");
-        assert!(error.to_string().contains("a text, or a mapping"), "{error}");
+        assert!(
+            error.to_string().contains("a text, or a mapping"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -8,11 +8,13 @@ use crate::load::load;
 pub enum Preset {
     /// A help desk with clear, strict, well documented tools.
     Tidy,
-    /// The same help desk with the flaws that make models pick wrongly: vague and missing descriptions, look-alikes, schemas that allow anything.
+    /// The same help desk with the flaws that make models pick wrongly: vague and missing
+    /// descriptions, look-alikes, schemas that allow anything.
     Smelly,
     /// Several hundred tools of many departments, more than a context should hold.
     Overloaded,
-    /// Texts that attack whoever shows or obeys them: terminal escapes, markup, instructions to the model, invisible characters.
+    /// Texts that attack whoever shows or obeys them: terminal escapes, markup, instructions to the
+    /// model, invisible characters.
     Hostile,
 }
 

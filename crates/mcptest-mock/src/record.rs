@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::jsonrpc::{clip, write_json};
 
-/// Writes one line per frame: `{"seq": 1, "message": …}`. Each line is flushed, so that it is there even if the server is killed.
+/// Writes one line per frame: `{"seq": 1, "message": …}`. Each line is flushed, so that it is there
+/// even if the server is killed.
 pub(crate) struct Recorder {
     out: Mutex<(u64, Box<dyn Write + Send>)>,
 }

@@ -37,7 +37,10 @@ impl ResourceTemplate {
 }
 
 /// Reads a resource that only a pattern knows.
-pub(crate) fn read_by_pattern<'a>(templates: &[ResourceTemplate], uri: &str) -> Option<Outcome<'a>> {
+pub(crate) fn read_by_pattern<'a>(
+    templates: &[ResourceTemplate],
+    uri: &str,
+) -> Option<Outcome<'a>> {
     let (template, parts) = templates
         .iter()
         .find_map(|template| Some((template, template.parts(uri)?)))?;
@@ -65,7 +68,8 @@ pub(crate) fn complete<'a>(
         .ok_or_else(|| wrong("argument is not an object"))?;
     let name = text_param(argument, "name")?;
     let typed = text_param(argument, "value")?;
-    let known: &BTreeMap<String, Vec<String>> = match reference.get("type").and_then(Value::as_str) {
+    let known: &BTreeMap<String, Vec<String>> = match reference.get("type").and_then(Value::as_str)
+    {
         Some("ref/prompt") => {
             let prompt = text_param(reference, "name")?;
             let found = prompts.and_then(|prompts| prompts.by_name.get(prompt));

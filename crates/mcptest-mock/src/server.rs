@@ -1,4 +1,5 @@
-//! The protocol: a pure state machine from messages to replies. It knows no transport, no clock and no randomness.
+//! The protocol: a pure state machine from messages to replies. It knows no transport, no clock and
+//! no randomness.
 
 use std::sync::atomic::AtomicU64;
 
@@ -10,8 +11,8 @@ use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};
 use crate::compile::{Manifest, Prompt, ResourceTemplate, Tool as CompiledTool};
 use crate::fault::FaultState;
 use crate::jsonrpc::{
-    INVALID_PARAMS, Incoming, PARSE_ERROR, RESOURCE_NOT_FOUND, Replies, Reply, ResultBody, RpcError, classify, clip,
-    write_json,
+    INVALID_PARAMS, Incoming, PARSE_ERROR, RESOURCE_NOT_FOUND, Replies, Reply, ResultBody,
+    RpcError, classify, clip, write_json,
 };
 use crate::later::{Event, Schedule};
 use crate::listed::{Kind, Listed, Outcome, members};
@@ -58,8 +59,14 @@ impl MockServer {
     pub fn new(manifest: Manifest) -> Self {
         let info = json!({"name": manifest.name, "version": manifest.version});
         let logs = manifest.tools.iter().flatten().any(CompiledTool::logs);
-        let completes = !manifest.prompts.iter().all(|prompt| prompt.complete.is_empty())
-            || !manifest.resource_templates.iter().all(|one| one.complete.is_empty());
+        let completes = !manifest
+            .prompts
+            .iter()
+            .all(|prompt| prompt.complete.is_empty())
+            || !manifest
+                .resource_templates
+                .iter()
+                .all(|one| one.complete.is_empty());
         let page_size = manifest.page_size;
         let tools = manifest.tools.map(|tools| {
             let tools = tools.into_iter().map(|tool| {
@@ -68,7 +75,8 @@ impl MockServer {
             });
             Listed::new("tools", tools.collect(), page_size)
         });
-        let has_resources = !manifest.resources.is_empty() || !manifest.resource_templates.is_empty();
+        let has_resources =
+            !manifest.resources.is_empty() || !manifest.resource_templates.is_empty();
         let resources = has_resources.then(|| {
             let resources = manifest.resources.into_iter().map(|resource| {
                 let mut contents = br#""contents":["#.to_vec();
@@ -111,7 +119,9 @@ impl MockServer {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
             // Stale at once: a client under test shall ask as often as it would ask any server.
-            cacheable_head: head(&json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta})),
+            cacheable_head: head(
+                &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta}),
+            ),
             info,
             capabilities: capabilities.into(),
             stateless_capabilities,
@@ -132,7 +142,10 @@ impl MockServer {
 
     /// The arguments of a tool that headers repeat over HTTP.
     pub(crate) fn parameter_headers(&self, tool: &str) -> Vec<ParamHeader> {
-        let tool = self.tools.as_ref().and_then(|tools| tools.by_name.get(tool));
+        let tool = self
+            .tools
+            .as_ref()
+            .and_then(|tools| tools.by_name.get(tool));
         tool.map(|tool| tool.headers.clone()).unwrap_or_default()
     }
 
@@ -143,8 +156,8 @@ impl MockServer {
         }
     }
 
-    /// Writes everything that clients send to `out`, one JSON object per line: `{"seq": 1, "message": …}`, and `unreadable` in place
-    /// of `message` for what is not JSON.
+    /// Writes everything that clients send to `out`, one JSON object per line: `{"seq": 1,
+    /// "message": …}`, and `unreadable` in place of `message` for what is not JSON.
     #[must_use]
     pub fn recording(mut self, out: Box<dyn std::io::Write + Send>) -> Self {
         self.recorder = Some(Recorder::new(out));
@@ -193,12 +206,18 @@ impl MockServer {
         }
         // Parts of answers that are due at once need no clock.
         session.events.retain_mut(|event| {
-            let Event::Later(later) = event else { return true };
+            let Event::Later(later) = event else {
+                return true;
+            };
             if later.steps.is_empty() || later.waiting.is_some() {
                 return true;
             }
             let first_ask = later.steps.iter().position(|step| step.ask.is_some());
-            let now = later.steps.iter().take_while(|step| step.wait.is_zero()).count();
+            let now = later
+                .steps
+                .iter()
+                .take_while(|step| step.wait.is_zero())
+                .count();
             let now = now.min(first_ask.map_or(now, |ask| ask + 1));
             for step in later.steps.drain(..now) {
                 out.extend_from_slice(&step.frame);
@@ -316,7 +335,11 @@ impl MockServer {
         })
     }
 
-    fn initialize(&self, session: &mut Session, params: &Map<String, Value>) -> Result<Outcome<'_>, RpcError> {
+    fn initialize(
+        &self,
+        session: &mut Session,
+        params: &Map<String, Value>,
+    ) -> Result<Outcome<'_>, RpcError> {
         let Some(requested) = params.get("protocolVersion").and_then(Value::as_str) else {
             return Err(RpcError::invalid_params(
                 "Invalid params: protocolVersion is not a string",
@@ -358,16 +381,21 @@ impl MockServer {
             }
             "resources/list" => self.resources.as_ref().ok_or_else(unknown)?.page(params),
             "resources/templates/list" => self.patterns.as_ref().ok_or_else(unknown)?.page(params),
-            "resources/subscribe" | "resources/unsubscribe" if self.subscribe && !revision.is_stateless() => {
+            "resources/subscribe" | "resources/unsubscribe"
+                if self.subscribe && !revision.is_stateless() =>
+            {
                 let uri = text_param(params, "uri")?;
                 self.read(revision, uri)?;
                 Ok(Outcome::fresh(Vec::new()))
             }
-            "completion/complete" if self.completes => complete(self.prompts.as_ref(), &self.templates, params),
+            "completion/complete" if self.completes => {
+                complete(self.prompts.as_ref(), &self.templates, params)
+            }
             "logging/setLevel" if self.logs && !revision.is_stateless() => {
                 let level = text_param(params, "level")?;
-                let level = LogLevel::parse(level)
-                    .ok_or_else(|| RpcError::invalid_params(format!("Unknown log level: {}", clip(level))))?;
+                let level = LogLevel::parse(level).ok_or_else(|| {
+                    RpcError::invalid_params(format!("Unknown log level: {}", clip(level)))
+                })?;
                 session.log_level = Some(level);
                 Ok(Outcome::fresh(Vec::new()))
             }
@@ -385,10 +413,17 @@ impl MockServer {
     }
 
     /// Who asks: in a session what it agreed on, else what the request itself says.
-    fn caller<'a>(&'a self, session: &'a Session, revision: Revision, params: &'a Map<String, Value>) -> Caller<'a> {
+    fn caller<'a>(
+        &'a self,
+        session: &'a Session,
+        revision: Revision,
+        params: &'a Map<String, Value>,
+    ) -> Caller<'a> {
         let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
         let (log_level, capabilities) = if revision.is_stateless() {
-            let level = meta(META_LOG_LEVEL).and_then(Value::as_str).and_then(LogLevel::parse);
+            let level = meta(META_LOG_LEVEL)
+                .and_then(Value::as_str)
+                .and_then(LogLevel::parse);
             (level, meta(META_CAPABILITIES))
         } else {
             let level = session.log_level.unwrap_or(LogLevel::Debug);
@@ -404,13 +439,19 @@ impl MockServer {
     }
 
     fn read(&self, revision: Revision, uri: &str) -> Result<Outcome<'_>, RpcError> {
-        let listed = self.resources.as_ref().and_then(|resources| resources.by_name.get(uri));
+        let listed = self
+            .resources
+            .as_ref()
+            .and_then(|resources| resources.by_name.get(uri));
         if let Some(contents) = listed {
             return Ok(Outcome::cacheable(contents.as_slice()));
         }
         read_by_pattern(&self.templates, uri).ok_or_else(|| {
-            RpcError::new(not_found_code(revision), format!("Resource not found: {}", clip(uri)))
-                .with_data(json!({"uri": clip(uri)}))
+            RpcError::new(
+                not_found_code(revision),
+                format!("Resource not found: {}", clip(uri)),
+            )
+            .with_data(json!({"uri": clip(uri)}))
         })
     }
 
@@ -426,7 +467,8 @@ impl MockServer {
     }
 }
 
-/// The code for a resource that does not exist (SEP-2164 moved it to the standard "invalid params").
+/// The code for a resource that does not exist (SEP-2164 moved it to the standard "invalid
+/// params").
 fn not_found_code(revision: Revision) -> i32 {
     if revision.is_stateless() {
         INVALID_PARAMS

@@ -28,13 +28,15 @@ impl Session {
         self.revision
     }
 
-    /// What the transport has to do beside sending the replies: answers that come later, and cancellations.
+    /// What the transport has to do beside sending the replies: answers that come later, and
+    /// cancellations.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 }
 
-/// The revision that rules a request; nothing for the two that need none (`initialize`, and `ping` before it).
+/// The revision that rules a request; nothing for the two that need none (`initialize`, and `ping`
+/// before it).
 pub(crate) fn request_revision(
     session: &Session,
     method: &str,
@@ -43,11 +45,16 @@ pub(crate) fn request_revision(
     revision_of(session, method, params).map_err(RpcError::about_the_envelope)
 }
 
-fn revision_of(session: &Session, method: &str, params: &Map<String, Value>) -> Result<Option<Revision>, RpcError> {
+fn revision_of(
+    session: &Session,
+    method: &str,
+    params: &Map<String, Value>,
+) -> Result<Option<Revision>, RpcError> {
     let meta = params.get("_meta").and_then(Value::as_object);
     let version = meta.and_then(|meta| meta.get(META_VERSION));
     let declared = meta.and_then(|meta| meta.get(META_CAPABILITIES));
-    let missing = |what: &str| RpcError::invalid_params(format!("Invalid params: _meta has no valid {what}"));
+    let missing =
+        |what: &str| RpcError::invalid_params(format!("Invalid params: _meta has no valid {what}"));
     let requested = match version {
         None if method == "server/discover" => return Err(missing(META_VERSION)),
         None => None,

@@ -1,8 +1,9 @@
 //! The stdio transport: one JSON message per line, in and out.
 //!
-//! Reading and writing happen in one thread; a second one is started when an answer has to come late. All complete lines that one read brought are answered into one buffer, which is
-//! written at once: a client that pipelines costs one write for many replies, and one that waits for each reply never waits for
-//! more than its own.
+//! Reading and writing happen in one thread; a second one is started when an answer has to come
+//! late. All complete lines that one read brought are answered into one buffer, which is written at
+//! once: a client that pipelines costs one write for many replies, and one that waits for each
+//! reply never waits for more than its own.
 
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -16,18 +17,24 @@ use crate::timer;
 /// The longest line that is read. A longer one is answered with an error and skipped.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Replies are written when this much has come together, however many lines still wait: large lists asked for in one go
-/// do not pile up in memory.
+/// Replies are written when this much has come together, however many lines still wait: large lists
+/// asked for in one go do not pile up in memory.
 const WRITE_AT_BYTES: usize = 256 << 10;
 
-/// Serves one session until the input ends. A client that closes its end of the output ends it, too; neither is an error.
-/// Late answers that are due within two seconds of the end are still sent.
+/// Serves one session until the input ends. A client that closes its end of the output ends it,
+/// too; neither is an error. Late answers that are due within two seconds of the end are still
+/// sent.
 ///
-/// Give the reader a large buffer (64 KiB): it bounds how many requests are answered with one write.
+/// Give the reader a large buffer (64 KiB): it bounds how many requests are answered with one
+/// write.
 ///
 /// # Errors
 /// Reading or writing failed for another reason than the other side being gone.
-pub fn serve_stdio(server: &MockServer, input: impl BufRead, output: impl Write + Send) -> io::Result<()> {
+pub fn serve_stdio(
+    server: &MockServer,
+    input: impl BufRead,
+    output: impl Write + Send,
+) -> io::Result<()> {
     let output = Mutex::new(output);
     let result = std::thread::scope(|scope| {
         let mut timer = None;
@@ -124,7 +131,9 @@ impl<'a> Lines<'a> {
         self.skipping = true;
         self.line = Vec::new();
         let limit = MAX_LINE_BYTES >> 20;
-        let error = RpcError::invalid_request(format!("Invalid request: the line is longer than {limit} MiB"));
+        let error = RpcError::invalid_request(format!(
+            "Invalid request: the line is longer than {limit} MiB"
+        ));
         Replies::One(Reply::error(None, error)).write_to(&mut self.out);
         self.out.push(b'\n');
     }
@@ -133,18 +142,24 @@ impl<'a> Lines<'a> {
     fn end(&mut self, part: &[u8]) {
         let whole = self.line.is_empty() && !self.skipping && part.len() <= MAX_LINE_BYTES;
         if whole {
-            self.server.handle_line(&mut self.session, part, &mut self.out);
+            self.server
+                .handle_line(&mut self.session, part, &mut self.out);
             return;
         }
         self.add(part);
         if !self.skipping {
-            self.server.handle_line(&mut self.session, &self.line, &mut self.out);
+            self.server
+                .handle_line(&mut self.session, &self.line, &mut self.out);
         }
         self.skipping = false;
         self.line.clear();
     }
 
-    fn write(&mut self, output: &Mutex<impl Write>, late: &mut impl FnMut(Event)) -> io::Result<()> {
+    fn write(
+        &mut self,
+        output: &Mutex<impl Write>,
+        late: &mut impl FnMut(Event),
+    ) -> io::Result<()> {
         if !self.out.is_empty() {
             let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
             output.write_all(&self.out)?;

@@ -1,12 +1,16 @@
 //! Responses that use the arguments of the call: `${args.name}`.
 //!
-//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` takes any key, `${args}` is all arguments.
-//! - Inside a longer text a string goes in as it is, any other value as compact JSON, an absent one as nothing.
+//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` takes any key, `${args}`
+//!   is all arguments.
+//! - Inside a longer text a string goes in as it is, any other value as compact JSON, an absent one
+//!   as nothing.
 //! - A text that is nothing but one template takes the value with its JSON type; absent is `null`.
-//! - In front of `{`, `$$` stands for one `$`: `$${` is a literal `${`, and `$$${args.price}` a dollar sign and the price.
+//! - In front of `{`, `$$` stands for one `$`: `$${` is a literal `${`, and `$$${args.price}` a
+//!   dollar sign and the price.
 //!
-//! A template is compiled once into pieces of finished JSON with gaps, and filled by writing straight into the output. What fills
-//! a gap is only ever data: it is escaped where needed and never read as a template again.
+//! A template is compiled once into pieces of finished JSON with gaps, and filled by writing
+//! straight into the output. What fills a gap is only ever data: it is escaped where needed and
+//! never read as a template again.
 
 use std::fmt;
 
@@ -61,7 +65,8 @@ pub(crate) enum Mode {
     Text,
 }
 
-/// The members of a content block (and of the resource inside it) that must be strings whatever the argument was.
+/// The members of a content block (and of the resource inside it) that must be strings whatever the
+/// argument was.
 const BLOCK_STRINGS: [&str; 9] = [
     "type",
     "text",
@@ -83,7 +88,11 @@ impl Template {
         let mut builder = Builder::default();
         builder.value(value, Mode::Typed, "");
         let (template, errors) = builder.finish();
-        if errors.is_empty() { Ok(template) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(template)
+        } else {
+            Err(errors)
+        }
     }
 
     /// Appends the JSON text for these arguments.
@@ -251,7 +260,12 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&text[done..at]);
         out.extend_from_slice(&[b'\\', short]);
         if short == b'u' {
-            let digits = [b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
+            let digits = [
+                b'0',
+                b'0',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ];
             out.extend_from_slice(&digits);
         }
         done = at + 1;

@@ -1,4 +1,5 @@
-//! Late answers on the stdio transport: one thread that waits, started when the first late answer comes up.
+//! Late answers on the stdio transport: one thread that waits, started when the first late answer
+//! comes up.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,7 +73,10 @@ impl Jobs {
 
     fn cancel(&mut self, id: &Value) {
         for (index, job) in self.jobs.iter_mut().enumerate() {
-            if job.as_ref().is_some_and(|job| job.honours_cancel && job.id == *id) {
+            if job
+                .as_ref()
+                .is_some_and(|job| job.honours_cancel && job.id == *id)
+            {
                 *job = None;
                 self.free.push(index);
             }
@@ -102,9 +106,16 @@ impl Jobs {
 
     fn send_due(&mut self, now: Instant, output: &Mutex<impl Write>) -> io::Result<()> {
         let mut text = Vec::new();
-        while let Some(Reverse((at, index))) = self.due.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(Reverse((at, index))) = self
+            .due
+            .peek()
+            .copied()
+            .filter(|Reverse((at, _))| *at <= now)
+        {
             self.due.pop();
-            let Some(slot) = self.jobs.get_mut(index) else { continue };
+            let Some(slot) = self.jobs.get_mut(index) else {
+                continue;
+            };
             let Some(job) = slot else { continue };
             if let Some(step) = job.steps.pop() {
                 text.extend_from_slice(&step.frame);

@@ -27,7 +27,8 @@ pub(crate) struct ArgumentProblem {
 }
 
 impl ArgumentCheck {
-    /// Without a schema, everything goes. So it does with one that cannot be used (captured catalogs may hold such).
+    /// Without a schema, everything goes. So it does with one that cannot be used (captured
+    /// catalogs may hold such).
     pub(crate) fn new(schema: Option<Value>) -> Self {
         Self {
             schema,
@@ -60,7 +61,8 @@ impl ArgumentProblem {
             message: message.to_owned(),
         };
         match error.kind() {
-            // The place of what is missing or too much says more than the place of the object around it.
+            // The place of what is missing or too much says more than the place of the object
+            // around it.
             ValidationErrorKind::Required {
                 property: Value::String(name),
             } => vec![member(name, "is required")],
@@ -96,7 +98,10 @@ impl ArgumentProblem {
 pub(crate) fn schema_problem(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::validator_for(schema).err()?;
     let message = error.to_string();
-    Some((error.instance_path().as_str().to_owned(), clip(&message).into_owned()))
+    Some((
+        error.instance_path().as_str().to_owned(),
+        clip(&message).into_owned(),
+    ))
 }
 
 #[cfg(test)]
@@ -129,14 +134,25 @@ mod tests {
             many.contains(&"(root): value has more than 3 properties".to_owned()),
             "{many:?}"
         );
-        assert_eq!(lines(&json!({"a/b": 1, "n": vec!["x"; 1000]})).len(), MAX_PROBLEMS);
+        assert_eq!(
+            lines(&json!({"a/b": 1, "n": vec!["x"; 1000]})).len(),
+            MAX_PROBLEMS
+        );
     }
 
     #[test]
     fn a_schema_that_cannot_be_used_checks_nothing() {
-        for schema in [json!({"type": 7}), json!("?"), json!({"$ref": "http://localhost:9/x"})] {
+        for schema in [
+            json!({"type": 7}),
+            json!("?"),
+            json!({"$ref": "http://localhost:9/x"}),
+        ] {
             assert!(schema_problem(&schema).is_some(), "{schema}");
-            assert!(ArgumentCheck::new(Some(schema)).problems(&json!({})).is_empty());
+            assert!(
+                ArgumentCheck::new(Some(schema))
+                    .problems(&json!({}))
+                    .is_empty()
+            );
         }
         assert!(ArgumentCheck::new(None).problems(&json!({})).is_empty());
         assert_eq!(schema_problem(&json!({"type": "object"})), None);

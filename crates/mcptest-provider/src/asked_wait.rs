@@ -7,8 +7,8 @@
 //! | `x-ratelimit-reset-requests`, `-tokens` | `1s`, `6m0s`, `120ms` |
 //! | `anthropic-ratelimit-*-reset` | `2026-01-31T09:30:00Z` |
 //!
-//! The first two say it outright and come first. The others say when a quota is full again: of those that are used up (`remaining` is 0) the latest
-//! counts; where none says so, the earliest.
+//! The first two say it outright and come first. The others say when a quota is full again: of
+//! those that are used up (`remaining` is 0) the latest counts; where none says so, the earliest.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,14 +17,19 @@ use hyper::header::HeaderMap;
 /// Longer waits are as good as for ever, and safe to add to a time.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Quotas with the headers for what remains and when it is full again, and how that time is written.
+/// Quotas with the headers for what remains and when it is full again, and how that time is
+/// written.
 const QUOTAS: [(&str, &str, Form); 6] = [
     (
         "x-ratelimit-remaining-requests",
         "x-ratelimit-reset-requests",
         Form::Span,
     ),
-    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", Form::Span),
+    (
+        "x-ratelimit-remaining-tokens",
+        "x-ratelimit-reset-tokens",
+        Form::Span,
+    ),
     (
         "anthropic-ratelimit-requests-remaining",
         "anthropic-ratelimit-requests-reset",
@@ -53,8 +58,8 @@ enum Form {
     Moment,
 }
 
-/// The wait that the headers ask for. `now` is this machine's clock; the response's own `Date` comes first, so that a clock that is wrong here does
-/// not matter.
+/// The wait that the headers ask for. `now` is this machine's clock; the response's own `Date`
+/// comes first, so that a clock that is wrong here does not matter.
 pub(crate) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let now = text("date")
@@ -89,9 +94,16 @@ pub(crate) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duratio
 
 /// A plain number of seconds, whole or not.
 fn seconds(text: &str) -> Option<Duration> {
-    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let plain = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number = plain.then(|| text.parse::<f64>().ok())??;
-    Some(Duration::try_from_secs_f64(number).unwrap_or(LONGEST).min(LONGEST))
+    Some(
+        Duration::try_from_secs_f64(number)
+            .unwrap_or(LONGEST)
+            .min(LONGEST),
+    )
 }
 
 /// `6m0s`, `1.5s`, `120ms`, `1h2m3s`, or a bare number of seconds.
@@ -105,7 +117,9 @@ fn span(text: &str) -> Option<Duration> {
         let unit_at = rest.find(|c: char| c.is_ascii_alphabetic())?;
         let number = seconds(&rest[..unit_at])?;
         let unit = &rest[unit_at..];
-        let unit_end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let unit_end = unit
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(unit.len());
         let part = match &unit[..unit_end] {
             "ms" => number / 1000,
             "s" => number,
@@ -133,8 +147,13 @@ fn moment(text: &str) -> Option<SystemTime> {
     let mark = |at: usize, marks: &[u8]| bytes.get(at).is_some_and(|byte| marks.contains(byte));
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let shaped = mark(4, b"-") && mark(7, b"-") && mark(10, b"Tt ") && mark(13, b":") && mark(16, b":");
-    let sensible = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    let shaped =
+        mark(4, b"-") && mark(7, b"-") && mark(10, b"Tt ") && mark(13, b":") && mark(16, b":");
+    let sensible = (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60;
     if !shaped || !sensible {
         return None;
     }
@@ -155,7 +174,8 @@ fn moment(text: &str) -> Option<SystemTime> {
         }
         _ => return None,
     };
-    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone * 60;
+    let seconds =
+        days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone * 60;
     // Nothing before 1970 is a time to wait for.
     let since = Duration::from_secs(u64::try_from(seconds).ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since + fraction)
@@ -185,7 +205,12 @@ mod tests {
     fn asked(headers: &[(&'static str, &str)]) -> Option<f64> {
         let map = headers
             .iter()
-            .map(|(name, value)| (hyper::header::HeaderName::from_static(name), value.parse().unwrap()))
+            .map(|(name, value)| {
+                (
+                    hyper::header::HeaderName::from_static(name),
+                    value.parse().unwrap(),
+                )
+            })
             .collect();
         asked_wait(&map, now()).map(|wait| wait.as_secs_f64())
     }
@@ -195,10 +220,19 @@ mod tests {
         assert_eq!(asked(&[]), None);
         assert_eq!(asked(&[("retry-after", "2")]), Some(2.0));
         assert_eq!(asked(&[("retry-after", "0.5")]), Some(0.5));
-        assert_eq!(asked(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]), Some(10.0));
+        assert_eq!(
+            asked(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
+            Some(10.0)
+        );
         // Long ago is now.
-        assert_eq!(asked(&[("retry-after", "Tue, 21 Oct 2014 07:28:00 GMT")]), Some(0.0));
-        assert_eq!(asked(&[("retry-after-ms", "1500"), ("retry-after", "9")]), Some(1.5));
+        assert_eq!(
+            asked(&[("retry-after", "Tue, 21 Oct 2014 07:28:00 GMT")]),
+            Some(0.0)
+        );
+        assert_eq!(
+            asked(&[("retry-after-ms", "1500"), ("retry-after", "9")]),
+            Some(1.5)
+        );
         for nonsense in ["soon", "-1", "", "1e9", "NaN", "inf"] {
             assert_eq!(asked(&[("retry-after", nonsense)]), None, "{nonsense}");
         }
@@ -228,7 +262,10 @@ mod tests {
             Some(1.0)
         );
         assert_eq!(asked(&[("x-ratelimit-reset-tokens", "120ms")]), Some(0.12));
-        assert_eq!(asked(&[("x-ratelimit-reset-tokens", "1h2m3.5s")]), Some(3723.5));
+        assert_eq!(
+            asked(&[("x-ratelimit-reset-tokens", "1h2m3.5s")]),
+            Some(3723.5)
+        );
         assert_eq!(asked(&[("x-ratelimit-reset-tokens", "1x")]), None);
         assert_eq!(
             asked(&[("anthropic-ratelimit-tokens-reset", "2015-10-21T07:28:20Z")]),
@@ -241,7 +278,12 @@ mod tests {
     #[test]
     fn moments() {
         let unix = |text: &str| {
-            moment(text).map(|moment| moment.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64())
+            moment(text).map(|moment| {
+                moment
+                    .duration_since(SystemTime::UNIX_EPOCH)
+                    .unwrap()
+                    .as_secs_f64()
+            })
         };
         assert_eq!(unix("1970-01-01T00:00:00Z"), Some(0.0));
         assert_eq!(unix("2000-02-29T12:00:00Z"), Some(951_825_600.0));

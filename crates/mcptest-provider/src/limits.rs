@@ -1,8 +1,9 @@
 //! How many requests a provider gets at once.
 //!
-//! Nobody tells what a provider bears, so it is found out, as TCP does: the width grows by one after as many answers as it is wide, and is
-//! halved when the provider refuses for now. Requests that were under way when it was halved do not halve it again: they are the same news. A refusal that names a
-//! time holds all requests until then.
+//! Nobody tells what a provider bears, so it is found out, as TCP does: the width grows by one
+//! after as many answers as it is wide, and is halved when the provider refuses for now. Requests
+//! that were under way when it was halved do not halve it again: they are the same news. A refusal
+//! that names a time holds all requests until then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -81,7 +82,8 @@ impl Width {
         }
     }
 
-    /// The provider refused for now. `entered` is the count of halvings when the request went out. Says whether a pause begins.
+    /// The provider refused for now. `entered` is the count of halvings when the request went out.
+    /// Says whether a pause begins.
     fn refused(&mut self, entered: u64, now: Instant, pause: Option<Duration>) -> bool {
         self.leave();
         if entered == self.halvings {
@@ -141,7 +143,9 @@ impl Limits {
                 }
             };
             match entry {
-                Entry::PausedUntil(until) if until - now > patience => return Err(PausedFor(until - now)),
+                Entry::PausedUntil(until) if until - now > patience => {
+                    return Err(PausedFor(until - now));
+                }
                 Entry::PausedUntil(until) => tokio::time::sleep_until(until).await,
                 Entry::Full | Entry::Enter => changed.await,
             }
@@ -167,7 +171,10 @@ impl Place<'_> {
     /// Says whether a pause begins that was not there before.
     pub(crate) fn refused(mut self, pause: Option<Duration>) -> bool {
         self.left = true;
-        let begins = self.limits.width().refused(self.entered, Instant::now(), pause);
+        let begins = self
+            .limits
+            .width()
+            .refused(self.entered, Instant::now(), pause);
         self.limits.changed.notify_waiters();
         begins
     }
@@ -257,7 +264,10 @@ mod tests {
         width.enter(now);
         width.enter(now);
         assert!(width.refused(0, now, Some(Duration::from_secs(5))));
-        assert!(!width.refused(0, now, Some(Duration::from_secs(2))), "the same pause");
+        assert!(
+            !width.refused(0, now, Some(Duration::from_secs(2))),
+            "the same pause"
+        );
         let until = now + Duration::from_secs(5);
         assert_eq!(width.enter(now), Entry::PausedUntil(until));
         assert_eq!(width.enter(until), Entry::Enter);

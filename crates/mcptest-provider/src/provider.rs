@@ -169,7 +169,8 @@ impl Provider {
             None => (address.path.as_str(), None),
         };
         Ok(Self {
-            pool: Pool::new(&address, settings.max_concurrency as usize).with_connect_timeout(CONNECT_TIMEOUT),
+            pool: Pool::new(&address, settings.max_concurrency as usize)
+                .with_connect_timeout(CONNECT_TIMEOUT),
             base_path: base_path.trim_end_matches('/').to_owned(),
             base_query,
             headers,
@@ -201,7 +202,12 @@ impl Provider {
     }
 
     /// Asks for a turn, again and again where that may help.
-    async fn ask(&self, model: &str, request: Request<'_>, seed: u64) -> Result<AssistantTurn, RunError> {
+    async fn ask(
+        &self,
+        model: &str,
+        request: Request<'_>,
+        seed: u64,
+    ) -> Result<AssistantTurn, RunError> {
         let settings = &self.settings;
         if settings.needs_key && settings.key.is_none() {
             return Err(RunError {
@@ -282,12 +288,21 @@ impl Provider {
     }
 
     fn paused(&self, model: &str, attempts: u32, wait: Duration) -> RunError {
-        let trouble = Trouble::answered(FailureKind::RateLimit, None, "it told other requests to wait");
+        let trouble = Trouble::answered(
+            FailureKind::RateLimit,
+            None,
+            "it told other requests to wait",
+        );
         self.error(model, attempts, &trouble, Some(Next::AskedTooMuch(wait)))
     }
 
     /// One try, in the time allowed.
-    async fn attempt(&self, ask: &Ask<'_>, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
+    async fn attempt(
+        &self,
+        ask: &Ask<'_>,
+        path: &str,
+        body: Bytes,
+    ) -> Result<AssistantTurn, Trouble> {
         let began = Instant::now();
         match timeout(self.settings.timeout, self.exchange(ask, path, body)).await {
             Ok(outcome) => outcome,
@@ -299,7 +314,12 @@ impl Provider {
         }
     }
 
-    async fn exchange(&self, ask: &Ask<'_>, path: &str, body: Bytes) -> Result<AssistantTurn, Trouble> {
+    async fn exchange(
+        &self,
+        ask: &Ask<'_>,
+        path: &str,
+        body: Bytes,
+    ) -> Result<AssistantTurn, Trouble> {
         let mut request = hyper::Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = path.parse().map_err(|_| {
@@ -307,13 +327,17 @@ impl Provider {
             Trouble::answered(FailureKind::Refused, None, words)
         })?;
         request.headers_mut().clone_from(&self.headers);
-        let (mut response, sender) = self.pool.send(request).await.map_err(|error| match error {
-            SendError::Connect(error) => Trouble::unconnected(&error),
-            SendError::Broke(error) => {
-                let words = format!("the connection broke before a response came: {}", explain(&error));
-                Trouble::connection(words)
-            }
-        })?;
+        let (mut response, sender) =
+            self.pool.send(request).await.map_err(|error| match error {
+                SendError::Connect(error) => Trouble::unconnected(&error),
+                SendError::Broke(error) => {
+                    let words = format!(
+                        "the connection broke before a response came: {}",
+                        explain(&error)
+                    );
+                    Trouble::connection(words)
+                }
+            })?;
         let status = response.status();
         if status.is_redirection() {
             return Err(redirected(&response));
@@ -367,7 +391,10 @@ impl Provider {
         // What nests too deep to be read is refused here, by the reader's own bound.
         let answer: Value = serde_json::from_slice(&body).map_err(|error| {
             if error.is_eof() {
-                return Trouble::connection(format!("the answer broke off after {} bytes", body.len()));
+                return Trouble::connection(format!(
+                    "the answer broke off after {} bytes",
+                    body.len()
+                ));
             }
             let words = format!(
                 "it is no JSON ({error}): {}",
@@ -408,7 +435,9 @@ impl Provider {
                 }
                 Ok(Some(Ok(frame))) => frame,
             };
-            let Some(data) = frame.data_ref() else { continue };
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
             read += data.len();
             if read > MOST_BYTES {
                 return Err(too_long());
@@ -416,22 +445,32 @@ impl Provider {
             parser.push(data, &mut events).map_err(|_| too_long())?;
             for event in events.drain(..) {
                 let name = Some(event.kind.as_str()).filter(|kind| !kind.is_empty());
-                let data = std::str::from_utf8(&event.data)
-                    .map_err(|_| Trouble::answered(FailureKind::Malformed, None, "an event that is not UTF-8"))?;
+                let data = std::str::from_utf8(&event.data).map_err(|_| {
+                    Trouble::answered(FailureKind::Malformed, None, "an event that is not UTF-8")
+                })?;
                 assembler
                     .event(name, data)
                     .map_err(|failure| Trouble::of(failure, status))?;
             }
         }
         if parser.is_mid_event() {
-            return Err(Trouble::connection("the stream broke off in the middle of an event"));
+            return Err(Trouble::connection(
+                "the stream broke off in the middle of an event",
+            ));
         }
-        let answer = assembler.finish().map_err(|failure| Trouble::of(failure, status))?;
+        let answer = assembler
+            .finish()
+            .map_err(|failure| Trouble::of(failure, status))?;
         self.pool.give_back(sender);
         self.turn(ask, &answer, status)
     }
 
-    fn turn(&self, ask: &Ask<'_>, answer: &Value, status: StatusCode) -> Result<AssistantTurn, Trouble> {
+    fn turn(
+        &self,
+        ask: &Ask<'_>,
+        answer: &Value,
+        status: StatusCode,
+    ) -> Result<AssistantTurn, Trouble> {
         self.adapter
             .turn(ask, answer)
             .map_err(|failure| Trouble::of(failure, status))
@@ -439,13 +478,19 @@ impl Provider {
 }
 
 fn too_long() -> Trouble {
-    let words = format!("an answer of more than {} MiB, which is the limit", MOST_BYTES >> 20);
+    let words = format!(
+        "an answer of more than {} MiB, which is the limit",
+        MOST_BYTES >> 20
+    );
     Trouble::answered(FailureKind::Malformed, None, words)
 }
 
 /// A request with a key is not sent to where nobody wrote it should go.
 fn redirected(response: &Response<Incoming>) -> Trouble {
-    let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let target = response
+        .headers()
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok());
     let words = match target {
         Some(target) => format!(
             "a redirect to `{}`, which is not followed; write that address as `base_url` if it is meant",
@@ -456,7 +501,8 @@ fn redirected(response: &Response<Incoming>) -> Trouble {
     Trouble::answered(FailureKind::Refused, Some(response.status()), words)
 }
 
-/// The path of a request. A first part that the base URL has too (`/v1`) is written once, so that both ways to write a base URL work.
+/// The path of a request. A first part that the base URL has too (`/v1`) is written once, so that
+/// both ways to write a base URL work.
 fn join(base: &str, base_query: Option<&str>, path: &str) -> String {
     let last = base.rsplit_once('/').map_or("", |(_, last)| last);
     let rest = path
@@ -512,7 +558,12 @@ mod tests {
                 "/models/x:stream?alt=sse",
                 "/v1beta/models/x:stream?alt=sse",
             ),
-            ("/v1", Some("api-version=2"), "/chat", "/v1/chat?api-version=2"),
+            (
+                "/v1",
+                Some("api-version=2"),
+                "/chat",
+                "/v1/chat?api-version=2",
+            ),
             ("/v1", Some("a=1"), "/chat?alt=sse", "/v1/chat?alt=sse&a=1"),
         ] {
             assert_eq!(join(base, query, path), joined);
@@ -527,7 +578,8 @@ mod tests {
             .headers
             .push(("Authorization".to_owned(), "s3cret-3".to_owned()));
         assert!(!format!("{settings:?}").contains("s3cret"));
-        let provider = Provider::new(settings, Box::new(crate::adapter::OpenAiChat::compatible())).unwrap();
+        let provider =
+            Provider::new(settings, Box::new(crate::adapter::OpenAiChat::compatible())).unwrap();
         assert!(!format!("{provider:?}").contains("s3cret"));
     }
 }

@@ -34,7 +34,9 @@ impl Api {
     pub fn adapter(self, base_url: &str) -> Box<dyn Adapter> {
         match self {
             Self::Anthropic => Box::new(Anthropic),
-            Self::OpenAiChat if base_url.starts_with("https://api.openai.com/") => Box::new(OpenAiChat::openai()),
+            Self::OpenAiChat if base_url.starts_with("https://api.openai.com/") => {
+                Box::new(OpenAiChat::openai())
+            }
             Self::OpenAiChat => Box::new(OpenAiChat::compatible()),
             Self::OpenAiResponses => Box::new(OpenAiResponses),
             Self::Gemini => Box::new(Gemini),
@@ -58,8 +60,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// What it speaks at an address: other addresses than its own are those of compatible servers and gateways, and what these have in common with
-    /// OpenAI is Chat Completions.
+    /// What it speaks at an address: other addresses than its own are those of compatible servers
+    /// and gateways, and what these have in common with OpenAI is Chat Completions.
     #[must_use]
     pub fn api_at(&self, own_base_url: Option<&str>) -> Api {
         match (self.api, own_base_url) {
@@ -103,7 +105,13 @@ pub const PROVIDERS: [Known; 13] = [
         base_url: "https://api.mistral.ai/v1",
         api: Api::OpenAiChat,
         key_variables: &["MISTRAL_API_KEY"],
-        prefixes: &["mistral-", "magistral-", "ministral-", "codestral-", "devstral-"],
+        prefixes: &[
+            "mistral-",
+            "magistral-",
+            "ministral-",
+            "codestral-",
+            "devstral-",
+        ],
     },
     Known {
         name: "deepseek",
@@ -176,9 +184,11 @@ pub fn find(name: &str) -> Option<&'static Known> {
     PROVIDERS.iter().find(|known| known.name == name)
 }
 
-/// The provider of a model, and the model as that provider calls it. `declared` says which names the suite declares.
+/// The provider of a model, and the model as that provider calls it. `declared` says which names
+/// the suite declares.
 ///
-/// `provider/model` is split at the first slash, if what stands before it is a provider; otherwise the beginning of the id decides.
+/// `provider/model` is split at the first slash, if what stands before it is a provider; otherwise
+/// the beginning of the id decides.
 #[must_use]
 pub fn provider_of<'a>(id: &'a str, declared: &dyn Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     if let Some((provider, model)) = id.split_once('/')
@@ -198,12 +208,21 @@ mod tests {
     #[test]
     fn ids_lead_to_their_providers() {
         for (id, expected) in [
-            ("claude-sonnet-4-5", Some(("anthropic", "claude-sonnet-4-5"))),
-            ("anthropic/claude-sonnet-4-5", Some(("anthropic", "claude-sonnet-4-5"))),
+            (
+                "claude-sonnet-4-5",
+                Some(("anthropic", "claude-sonnet-4-5")),
+            ),
+            (
+                "anthropic/claude-sonnet-4-5",
+                Some(("anthropic", "claude-sonnet-4-5")),
+            ),
             ("gpt-5-mini", Some(("openai", "gpt-5-mini"))),
             ("o3", Some(("openai", "o3"))),
             ("o4-mini", Some(("openai", "o4-mini"))),
-            ("ft:gpt-4o-mini:acme", Some(("openai", "ft:gpt-4o-mini:acme"))),
+            (
+                "ft:gpt-4o-mini:acme",
+                Some(("openai", "ft:gpt-4o-mini:acme")),
+            ),
             ("gemini-2.5-pro", Some(("google", "gemini-2.5-pro"))),
             ("ollama/qwen3:4b", Some(("ollama", "qwen3:4b"))),
             (
@@ -224,7 +243,11 @@ mod tests {
     #[test]
     fn the_table_is_sound() {
         for (index, known) in PROVIDERS.iter().enumerate() {
-            assert!(mcptest_http::Address::parse(known.base_url).is_ok(), "{}", known.name);
+            assert!(
+                mcptest_http::Address::parse(known.base_url).is_ok(),
+                "{}",
+                known.name
+            );
             assert!(!known.base_url.ends_with('/'), "{}", known.name);
             let local = known.base_url.starts_with("http://127.0.0.1");
             assert_eq!(local, known.key_variables.is_empty(), "{}", known.name);
@@ -240,7 +263,13 @@ mod tests {
     fn another_address_of_openai_is_a_compatible_server() {
         let openai = find("openai").unwrap();
         assert_eq!(openai.api_at(None), Api::OpenAiResponses);
-        assert_eq!(openai.api_at(Some("http://127.0.0.1:9/v1")), Api::OpenAiChat);
-        assert_eq!(find("google").unwrap().api_at(Some("http://x")), Api::Gemini);
+        assert_eq!(
+            openai.api_at(Some("http://127.0.0.1:9/v1")),
+            Api::OpenAiChat
+        );
+        assert_eq!(
+            find("google").unwrap().api_at(Some("http://x")),
+            Api::Gemini
+        );
     }
 }

@@ -1,15 +1,17 @@
 //! When a request is sent again, and when that is given up.
 //!
-//! The pause before try n + 1 is drawn evenly from 0 to 250 ms × 2ⁿ⁻¹, at most 10 s ("full jitter": many runs that were refused together do not come
-//! back together). A pause that the provider asks for is kept, with up to a tenth (at most a second) on top. All pauses of one request together, and
-//! the time lost in answers that never came, stay below a bound. What is drawn follows from a seed, so that the same run waits the same.
+//! The pause before try n + 1 is drawn evenly from 0 to 250 ms × 2ⁿ⁻¹, at most 10 s ("full jitter":
+//! many runs that were refused together do not come back together). A pause that the provider asks
+//! for is kept, with up to a tenth (at most a second) on top. All pauses of one request together,
+//! and the time lost in answers that never came, stay below a bound. What is drawn follows from a
+//! seed, so that the same run waits the same.
 
 use std::time::Duration;
 
 use mcptest_core::random::SplitMix64;
 
-/// How often a request is sent again, unless the suite says otherwise: with one request in five refused at random, one run in some hundred thousand
-/// is lost.
+/// How often a request is sent again, unless the suite says otherwise: with one request in five
+/// refused at random, one run in some hundred thousand is lost.
 pub const DEFAULT_RETRIES: u32 = 8;
 
 /// The longest that all pauses of one request may be together.
@@ -57,7 +59,8 @@ impl Schedule {
         }
     }
 
-    /// A try failed. `asked` is the pause that the provider asks for, `lost` the time that it took not to answer.
+    /// A try failed. `asked` is the pause that the provider asks for, `lost` the time that it took
+    /// not to answer.
     pub fn after(&mut self, asked: Option<Duration>, lost: Duration) -> Next {
         self.failed = self.failed.saturating_add(1);
         self.waited = self.waited.saturating_add(lost);
@@ -127,7 +130,10 @@ mod tests {
         }
         for (step, longest) in longest.iter().enumerate() {
             let bound = (FIRST * 2_u32.pow(step as u32)).min(LONGEST);
-            assert!(*longest <= bound && *longest > bound * 9 / 10, "{step}: {longest:?}");
+            assert!(
+                *longest <= bound && *longest > bound * 9 / 10,
+                "{step}: {longest:?}"
+            );
         }
     }
 

@@ -15,7 +15,8 @@ use crate::retry::Next;
 /// Characters of a provider's own words that an error shows.
 const MOST_WORDS: usize = 300;
 
-/// So many characters of a secret may be seen where a text was cut: fewer happen by chance, and give nothing away.
+/// So many characters of a secret may be seen where a text was cut: fewer happen by chance, and
+/// give nothing away.
 const MOST_OF_A_SECRET: usize = 4;
 
 /// Why one try gave no turn.
@@ -53,15 +54,26 @@ impl Trouble {
     /// No connection was made.
     pub(crate) fn unconnected(error: &io::Error) -> Self {
         // What TLS refuses and what is no host is told by these kinds.
-        let final_word = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+        let final_word = matches!(
+            error.kind(),
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+        );
         Self {
-            what: if final_word { What::Untrusted } else { What::Connection },
+            what: if final_word {
+                What::Untrusted
+            } else {
+                What::Connection
+            },
             words: explain(error),
             asked: None,
         }
     }
 
-    pub(crate) fn answered(kind: FailureKind, status: Option<StatusCode>, words: impl Into<String>) -> Self {
+    pub(crate) fn answered(
+        kind: FailureKind,
+        status: Option<StatusCode>,
+        words: impl Into<String>,
+    ) -> Self {
         Self {
             what: What::Answered(kind, status),
             words: words.into(),
@@ -72,7 +84,10 @@ impl Trouble {
     pub(crate) fn of(failure: Failure, status: StatusCode) -> Self {
         Self {
             // The words of a failure inside a good answer are all that there is.
-            what: What::Answered(failure.kind, Some(status).filter(|status| !status.is_success())),
+            what: What::Answered(
+                failure.kind,
+                Some(status).filter(|status| !status.is_success()),
+            ),
             words: failure.message,
             asked: failure.retry_after,
         }
@@ -144,8 +159,12 @@ impl Hidden {
             return clean;
         };
         let cut = self.secrets.iter().flat_map(|secret| {
-            let ends = secret.char_indices().map(|(index, _)| index).skip(MOST_OF_A_SECRET + 1);
-            ends.map(|end| &secret[..end]).filter(|start| before.ends_with(start))
+            let ends = secret
+                .char_indices()
+                .map(|(index, _)| index)
+                .skip(MOST_OF_A_SECRET + 1);
+            ends.map(|end| &secret[..end])
+                .filter(|start| before.ends_with(start))
         });
         match cut.map(str::len).max() {
             Some(length) => format!("{}…", &before[..before.len() - length]),
@@ -167,19 +186,33 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What the run's error says: who, what, how often, in whose words, and what to do.
-pub(crate) fn run_error(asked: Asked<'_>, trouble: &Trouble, end: Option<Next>, hidden: &Hidden) -> RunError {
-    let Asked { provider, model, .. } = asked;
+pub(crate) fn run_error(
+    asked: Asked<'_>,
+    trouble: &Trouble,
+    end: Option<Next>,
+    hidden: &Hidden,
+) -> RunError {
+    let Asked {
+        provider, model, ..
+    } = asked;
     let mut message = match trouble.what {
-        What::Answered(_, Some(status)) => format!("{provider} answered for {model} with {}", show(status)),
-        What::Answered(FailureKind::Malformed, None) => format!("{provider} gave no usable answer for {model}"),
+        What::Answered(_, Some(status)) => {
+            format!("{provider} answered for {model} with {}", show(status))
+        }
+        What::Answered(FailureKind::Malformed, None) => {
+            format!("{provider} gave no usable answer for {model}")
+        }
         What::Answered(_, None) => format!("{provider} failed to answer for {model}"),
-        What::Connection | What::Untrusted => format!("no answer for {model} from {provider} at {}", asked.url),
+        What::Connection | What::Untrusted => {
+            format!("no answer for {model} from {provider} at {}", asked.url)
+        }
         What::Timeout(_) => format!("no answer for {model} from {provider} in the time allowed"),
     };
     if asked.attempts > 1 {
         message.push_str(&format!(", {} times", asked.attempts));
     }
-    let words = one_line(shorten(hidden.clean(&trouble.words).trim(), MOST_WORDS).trim_end_matches('.'));
+    let words =
+        one_line(shorten(hidden.clean(&trouble.words).trim(), MOST_WORDS).trim_end_matches('.'));
     if !words.is_empty() {
         message.push_str(&format!(": {words}"));
     }
@@ -191,7 +224,9 @@ pub(crate) fn run_error(asked: Asked<'_>, trouble: &Trouble, end: Option<Next>, 
                 wait.as_secs_f64().ceil()
             ));
         }
-        Some(Next::WaitedEnough) => message.push_str(" The time that a request waits in all is used up."),
+        Some(Next::WaitedEnough) => {
+            message.push_str(" The time that a request waits in all is used up.")
+        }
         _ => {}
     }
     if let Some(advice) = advice(asked, trouble) {
@@ -212,7 +247,10 @@ fn advice(asked: Asked<'_>, trouble: &Trouble) -> Option<String> {
         ),
         What::Answered(FailureKind::Auth, _) => match asked.key_variables {
             [] => format!("Name the key's variable in `providers.{provider}.api_key_env`."),
-            names => format!("Check the key in {}, and what it may be used for.", names.join(" or ")),
+            names => format!(
+                "Check the key in {}, and what it may be used for.",
+                names.join(" or ")
+            ),
         },
         What::Answered(FailureKind::Refused, Some(StatusCode::NOT_FOUND)) => {
             format!(
@@ -228,7 +266,9 @@ fn advice(asked: Asked<'_>, trouble: &Trouble) -> Option<String> {
         What::Untrusted => format!(
             "Check `providers.{provider}.base_url`; the file of an authority that this system does not know can be named in SSL_CERT_FILE."
         ),
-        What::Connection => format!("Check `providers.{provider}.base_url` and that something listens there."),
+        What::Connection => {
+            format!("Check `providers.{provider}.base_url` and that something listens there.")
+        }
         What::Answered(_, _) => return None,
     };
     Some(words)
@@ -247,7 +287,12 @@ mod tests {
             attempts,
             key_variables: &variables,
         };
-        run_error(asked, trouble, end, &Hidden::new(vec!["s3cret-value".to_owned()]))
+        run_error(
+            asked,
+            trouble,
+            end,
+            &Hidden::new(vec!["s3cret-value".to_owned()]),
+        )
     }
 
     #[test]
@@ -279,7 +324,11 @@ mod tests {
             Some(Next::AskedTooMuch(Duration::from_millis(90_500))),
         );
         assert_eq!(error.kind, ErrorKind::Transport);
-        assert!(error.message.contains("It asks to wait 91s"), "{}", error.message);
+        assert!(
+            error.message.contains("It asks to wait 91s"),
+            "{}",
+            error.message
+        );
     }
 
     #[test]
@@ -306,10 +355,22 @@ mod tests {
     #[test]
     fn every_kind_has_its_type() {
         for (what, kind) in [
-            (What::Answered(FailureKind::Overloaded, None), ErrorKind::Provider),
-            (What::Answered(FailureKind::Transient, None), ErrorKind::Provider),
-            (What::Answered(FailureKind::Refused, None), ErrorKind::Provider),
-            (What::Answered(FailureKind::Malformed, None), ErrorKind::Provider),
+            (
+                What::Answered(FailureKind::Overloaded, None),
+                ErrorKind::Provider,
+            ),
+            (
+                What::Answered(FailureKind::Transient, None),
+                ErrorKind::Provider,
+            ),
+            (
+                What::Answered(FailureKind::Refused, None),
+                ErrorKind::Provider,
+            ),
+            (
+                What::Answered(FailureKind::Malformed, None),
+                ErrorKind::Provider,
+            ),
             (What::Timeout(Duration::ZERO), ErrorKind::Timeout),
             (What::Untrusted, ErrorKind::Transport),
         ] {

@@ -1,9 +1,12 @@
-//! Distractors: tools that no server has, put into the lists on their way, and refused by the proxy when they are called.
+//! Distractors: tools that no server has, put into the lists on their way, and refused by the proxy
+//! when they are called.
 
 use std::collections::BTreeSet;
 
 use mcptest_core::catalog::Tool;
-use mcptest_core::eval::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_core::eval::distractors::{
+    Distractors, PlannedRun, offer_order, plan_injection, refusal,
+};
 use mcptest_core::protocol::Revision;
 use mcptest_core::tool_id;
 use serde::Deserialize;
@@ -70,15 +73,22 @@ impl Distractor {
         self.names.contains(tool)
     }
 
-    /// A page of a listing on its way to the client. On the last one, when all real names are known, the distractors come in, in a new
-    /// order with what stands on that page; every other byte stays. Gives the new line and the tools that were put in.
-    pub(crate) fn page(&mut self, line: &[u8], server: Option<&str>, first_page: bool) -> Option<(Vec<u8>, Vec<Tool>)> {
+    /// A page of a listing on its way to the client. On the last one, when all real names are
+    /// known, the distractors come in, in a new order with what stands on that page; every other
+    /// byte stays. Gives the new line and the tools that were put in.
+    pub(crate) fn page(
+        &mut self,
+        line: &[u8],
+        server: Option<&str>,
+        first_page: bool,
+    ) -> Option<(Vec<u8>, Vec<Tool>)> {
         if first_page {
             self.real.clear();
         }
         let Some(spliced) = splice(line) else {
-            self.problem
-                .get_or_insert_with(|| "a list of tools could not be read, so it was passed on as it is".to_owned());
+            self.problem.get_or_insert_with(|| {
+                "a list of tools could not be read, so it was passed on as it is".to_owned()
+            });
             return None;
         };
         let listed = spliced.tools.iter().filter_map(|raw| {
@@ -90,7 +100,8 @@ impl Distractor {
             return None;
         }
         let planned = self.plan.planned;
-        let fakes = match plan_injection(&self.plan.block, &self.real, planned.count, planned.seed) {
+        let fakes = match plan_injection(&self.plan.block, &self.real, planned.count, planned.seed)
+        {
             Ok(fakes) => fakes,
             Err(error) => {
                 self.problem.get_or_insert(error.to_string());
@@ -112,7 +123,10 @@ impl Distractor {
             .chain(texts.iter().map(String::as_str))
             .collect();
         let order = offer_order(all.len(), planned.seed);
-        let list: Vec<&str> = order.into_iter().filter_map(|index| all.get(index).copied()).collect();
+        let list: Vec<&str> = order
+            .into_iter()
+            .filter_map(|index| all.get(index).copied())
+            .collect();
         let line = format!("{}[{}]{}", spliced.before, list.join(","), spliced.after);
         Some((line.into_bytes(), fakes))
     }
@@ -188,7 +202,9 @@ mod tests {
     fn tools_come_in_and_every_other_byte_stays() {
         let line = "{ \"id\":1,\"jsonrpc\":\"2.0\",  \"result\": {\"ttlMs\": 1e3, \"tools\" : [ {\"name\":\"a\", \"x\": 1.50}, {\"name\":\"b\"} ], \"z\":1 } }\r\n";
         let mut distractor = of_catalog(3);
-        let (new, fakes) = distractor.page(line.as_bytes(), Some("web"), true).expect("a list");
+        let (new, fakes) = distractor
+            .page(line.as_bytes(), Some("web"), true)
+            .expect("a list");
         let new = String::from_utf8(new).expect("text");
         assert_eq!(fakes.len(), 3);
         let (before, rest) = new.split_once('[').expect("a list");
@@ -213,14 +229,18 @@ mod tests {
             assert!(distractor.ids.contains(&format!("web.{}", fake.name())));
         }
         // The same list again: the same offer, nothing new in the trace.
-        let again = distractor.page(line.as_bytes(), Some("web"), true).expect("a list").0;
+        let again = distractor
+            .page(line.as_bytes(), Some("web"), true)
+            .expect("a list")
+            .0;
         assert_eq!(again, new.as_bytes());
         assert_eq!(distractor.ids.len(), 3);
     }
 
     #[test]
     fn they_come_with_the_last_page_when_all_names_are_known() {
-        let block = json!({"count": 2, "source": {"from": "near_duplicate", "of": ["search"]}, "seed": 1});
+        let block =
+            json!({"count": 2, "source": {"from": "near_duplicate", "of": ["search"]}, "seed": 1});
         let mut distractor = distractor(block);
         let first = br#"{"id":1,"result":{"tools":[{"name":"search"}],"nextCursor":"p2"}}"#;
         assert!(distractor.page(first, None, true).is_none());
@@ -237,8 +257,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_remembered() {
-        let mut nothing_to_copy =
-            distractor(json!({"count": 2, "source": {"from": "near_duplicate", "of": ["nope"]}, "seed": 1}));
+        let mut nothing_to_copy = distractor(
+            json!({"count": 2, "source": {"from": "near_duplicate", "of": ["nope"]}, "seed": 1}),
+        );
         let line = br#"{"id":1,"result":{"tools":[{"name":"search"}]}}"#;
         assert!(nothing_to_copy.page(line, None, true).is_none());
         assert!(
@@ -248,7 +269,10 @@ mod tests {
                 .is_some_and(|why| why.contains("`nope`"))
         );
         let mut odd = of_catalog(1);
-        assert!(odd.page(br#"{"id":1,"result":{"tools":3}}"#, None, true).is_none());
+        assert!(
+            odd.page(br#"{"id":1,"result":{"tools":3}}"#, None, true)
+                .is_none()
+        );
         assert!(odd.problem.is_some());
     }
 

@@ -34,8 +34,14 @@ impl FromStr for ProxyFault {
             Some(number) if takes_number => number
                 .parse::<u64>()
                 .map_err(|_| format!("`{number}` is not a whole number, as in `{kind}:3`"))?,
-            Some(_) => return Err(format!("`{kind}` takes no number, or is no kind of fault; {KINDS}")),
-            None if takes_number => return Err(format!("`{kind}` needs a number, as in `{kind}:3`")),
+            Some(_) => {
+                return Err(format!(
+                    "`{kind}` takes no number, or is no kind of fault; {KINDS}"
+                ));
+            }
+            None if takes_number => {
+                return Err(format!("`{kind}` needs a number, as in `{kind}:3`"));
+            }
             None => 0,
         };
         match kind {
@@ -50,7 +56,8 @@ impl FromStr for ProxyFault {
     }
 }
 
-const KINDS: &str = "the kinds are none, hang, wedged, slow:<ms>, recover-after:<n> and reply-after-cancel:<ms>";
+const KINDS: &str =
+    "the kinds are none, hang, wedged, slow:<ms>, recover-after:<n> and reply-after-cancel:<ms>";
 
 /// What becomes of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +108,10 @@ mod tests {
             ("wedged", ProxyFault::Wedged),
             ("slow:250", ProxyFault::Slow(ms(250))),
             ("recover-after:2", ProxyFault::RecoverAfter(2)),
-            ("reply-after-cancel:30", ProxyFault::ReplyAfterCancel(ms(30))),
+            (
+                "reply-after-cancel:30",
+                ProxyFault::ReplyAfterCancel(ms(30)),
+            ),
         ] {
             assert_eq!(text.parse(), Ok(fault));
         }
@@ -123,7 +133,9 @@ mod tests {
     #[test]
     fn recovery_comes_after_exactly_that_many() {
         let fault = ProxyFault::RecoverAfter(2);
-        let strikes: Vec<bool> = (0..4).map(|earlier| fault.strike(earlier).is_some()).collect();
+        let strikes: Vec<bool> = (0..4)
+            .map(|earlier| fault.strike(earlier).is_some())
+            .collect();
         assert_eq!(strikes, [true, true, false, false]);
         assert_eq!(ProxyFault::RecoverAfter(0).strike(0), None);
     }

@@ -1,7 +1,9 @@
-//! A server over streamable HTTP, behind two streams of lines: what the client writes becomes POSTs, what comes back becomes lines.
+//! A server over streamable HTTP, behind two streams of lines: what the client writes becomes
+//! POSTs, what comes back becomes lines.
 //!
-//! Messages keep their bytes; only line ends inside of a message become blanks, because a line is a message here. What HTTP needs beside them (the
-//! session, the revision, headers that repeat the body) is read off the messages that pass.
+//! Messages keep their bytes; only line ends inside of a message become blanks, because a line is a
+//! message here. What HTTP needs beside them (the session, the revision, headers that repeat the
+//! body) is read off the messages that pass.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,14 +42,16 @@ const READY_WAIT: Duration = Duration::from_secs(30);
 /// Time for the session to be ended.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
-/// The pause before a stream is resumed, where the server names none, and the longest that it can name.
+/// The pause before a stream is resumed, where the server names none, and the longest that it can
+/// name.
 const RESUME_PAUSE: Duration = Duration::from_millis(1000);
 const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 /// Streams that are resumed without having brought anything.
 const MOST_EMPTY_STREAMS: u32 = 3;
 
-/// The code of errors that the proxy itself answers with: the range that JSON-RPC leaves to implementations.
+/// The code of errors that the proxy itself answers with: the range that JSON-RPC leaves to
+/// implementations.
 const NO_ANSWER: i64 = -32000;
 
 /// A running bridge. Its streams are those of a server on stdio.
@@ -56,11 +60,14 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// Waits until somebody listens at the address. Gives what stands for the server's input and output.
+    /// Waits until somebody listens at the address. Gives what stands for the server's input and
+    /// output.
     ///
     /// # Errors
     /// No address, headers that cannot be sent, or nobody there.
-    pub(crate) async fn start(server: &HttpServer) -> Result<(Self, DuplexStream, DuplexStream), String> {
+    pub(crate) async fn start(
+        server: &HttpServer,
+    ) -> Result<(Self, DuplexStream, DuplexStream), String> {
         let address = Address::parse(&server.url)?;
         let endpoint = Arc::new(Endpoint {
             pool: Pool::new(&address, MOST_FREE),
@@ -75,7 +82,9 @@ impl Bridge {
             Ok(Err(error)) => return Err(format!("cannot connect to {shown}: {error}")),
             Err(_) => {
                 let limit = READY_WAIT.as_secs();
-                return Err(format!("nothing accepted a connection at {shown} within {limit} s"));
+                return Err(format!(
+                    "nothing accepted a connection at {shown} within {limit} s"
+                ));
             }
         }
         // Two, each used one way: when one end is gone, the other sees it.
@@ -137,7 +146,8 @@ async fn carry(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client
             let message = Message::of(&line);
             let exchange = endpoint.clone().exchange(message, to_client.clone());
             if message_needs_order(&line) {
-                // Nothing may overtake what has no answer: the server would see things in another order.
+                // Nothing may overtake what has no answer: the server would see things in another
+                // order.
                 exchange.await;
                 if is_initialized(&line) {
                     running.spawn(endpoint.clone().listen(to_client.clone()));
@@ -158,7 +168,8 @@ fn message_needs_order(line: &[u8]) -> bool {
 }
 
 fn is_initialized(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line).is_ok_and(|message| message["method"] == "notifications/initialized")
+    serde_json::from_slice::<Value>(line)
+        .is_ok_and(|message| message["method"] == "notifications/initialized")
 }
 
 /// A message of the client's: its bytes, and what it says.
@@ -177,7 +188,10 @@ impl Message {
     }
 
     fn method(&self) -> &str {
-        self.value.get("method").and_then(Value::as_str).unwrap_or_default()
+        self.value
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// The id of a request, whose reply is waited for.
@@ -251,8 +265,12 @@ impl Endpoint {
             map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         for (name, value) in extra {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
-            map.insert(name, HeaderValue::from_str(value).map_err(|error| error.to_string())?);
+            let name =
+                HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
+            map.insert(
+                name,
+                HeaderValue::from_str(value).map_err(|error| error.to_string())?,
+            );
         }
         // Those of the command line come last and so replace ours.
         for name in self.headers.keys() {
@@ -267,7 +285,8 @@ impl Endpoint {
         })
     }
 
-    /// One message from first to last. A request that gets no reply from the server gets an error from us: a client must not wait for ever.
+    /// One message from first to last. A request that gets no reply from the server gets an error
+    /// from us: a client must not wait for ever.
     async fn exchange(self: Arc<Self>, message: Message, to_client: ToClient) {
         if let Err(why) = self.try_exchange(&message, &to_client).await
             && let Some(id) = message.id()
@@ -280,10 +299,15 @@ impl Endpoint {
 
     async fn try_exchange(&self, message: &Message, to_client: &ToClient) -> Result<(), String> {
         let headers = self.headers_of(message);
-        let (mut response, sender) = self.send(Method::POST, message.bytes.clone(), &headers).await?;
+        let (mut response, sender) = self
+            .send(Method::POST, message.bytes.clone(), &headers)
+            .await?;
         let status = response.status();
         if status.is_success() && message.method() == "initialize" {
-            let session = response.headers().get(SESSION_ID).and_then(|value| value.to_str().ok());
+            let session = response
+                .headers()
+                .get(SESSION_ID)
+                .and_then(|value| value.to_str().ok());
             self.settled().session = session.map(str::to_owned);
         }
         if message.id().is_none() {
@@ -331,7 +355,9 @@ impl Endpoint {
         let mut events = Vec::new();
         let mut replied = false;
         while let Some(Ok(frame)) = body.frame().await {
-            let Some(data) = frame.data_ref() else { continue };
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
             parser
                 .push(data, &mut events)
                 .map_err(|_| format!("an event of more than {MAX_LINE_BYTES} bytes"))?;
@@ -393,16 +419,30 @@ impl Endpoint {
         let mut headers = Vec::new();
         {
             let settled = self.settled();
-            headers.extend(settled.session.clone().map(|session| (SESSION_ID.to_owned(), session)));
+            headers.extend(
+                settled
+                    .session
+                    .clone()
+                    .map(|session| (SESSION_ID.to_owned(), session)),
+            );
             let revision = settled.revision.clone();
             headers.extend(revision.map(|revision| (PROTOCOL_VERSION.to_owned(), revision)));
         }
-        headers.extend(parser.last_id.clone().map(|id| ("last-event-id".to_owned(), id)));
+        headers.extend(
+            parser
+                .last_id
+                .clone()
+                .map(|id| ("last-event-id".to_owned(), id)),
+        );
         let (mut response, sender) = self.send(Method::GET, Bytes::new(), &headers).await?;
-        if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
+        if !response.status().is_success()
+            || content_type(&response).as_deref() != Some("text/event-stream")
+        {
             return Ok(None);
         }
-        let replied = self.events(response.body_mut(), parser, message, to_client).await?;
+        let replied = self
+            .events(response.body_mut(), parser, message, to_client)
+            .await?;
         self.pool.give_back(sender);
         Ok(Some(replied))
     }
@@ -421,7 +461,11 @@ impl Endpoint {
             if !matches!(self.get(&mut parser, None, &to_client).await, Ok(Some(_))) {
                 return;
             }
-            empty = if parser.last_id == before { empty + 1 } else { 0 };
+            empty = if parser.last_id == before {
+                empty + 1
+            } else {
+                0
+            };
             let pause = parser.retry_ms.map_or(RESUME_PAUSE, Duration::from_millis);
             sleep(pause.min(LONGEST_RESUME_PAUSE)).await;
         }
@@ -461,11 +505,16 @@ impl Endpoint {
             return;
         };
         let headers = [(SESSION_ID.to_owned(), session)];
-        let _ = timeout(DELETE_WAIT, self.send(Method::DELETE, Bytes::new(), &headers)).await;
+        let _ = timeout(
+            DELETE_WAIT,
+            self.send(Method::DELETE, Bytes::new(), &headers),
+        )
+        .await;
     }
 }
 
-/// Why a response is no reply. The body is shown: it is what a person needs, and holds nothing of ours.
+/// Why a response is no reply. The body is shown: it is what a person needs, and holds nothing of
+/// ours.
 fn refused(status: &str, body: &[u8]) -> String {
     let body = String::from_utf8_lossy(body);
     match body.trim() {

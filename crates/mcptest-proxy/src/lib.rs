@@ -1,8 +1,11 @@
-//! The recording proxy: it stands between any MCP client and a real server. The client speaks over stdio, the server over stdio or streamable HTTP.
+//! The recording proxy: it stands between any MCP client and a real server. The client speaks over
+//! stdio, the server over stdio or streamable HTTP.
 //!
-//! Lines pass through byte by byte, whatever is in them. On the way they are read along: calls, results and the catalog become a trace in the
-//! native form, which `mcptest score` takes. A fault, if one is asked for, strikes `tools/call` and nothing else, so that a client connects and
-//! lists as ever. Distractors, if they are asked for, come into the lists of tools, and their calls are refused here.
+//! Lines pass through byte by byte, whatever is in them. On the way they are read along: calls,
+//! results and the catalog become a trace in the native form, which `mcptest score` takes. A fault,
+//! if one is asked for, strikes `tools/call` and nothing else, so that a client connects and lists
+//! as ever. Distractors, if they are asked for, come into the lists of tools, and their calls are
+//! refused here.
 //!
 //! | file | concern |
 //! |---|---|

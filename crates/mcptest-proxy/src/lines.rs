@@ -37,7 +37,11 @@ impl Lines {
             chunk = &chunk[end + 1..];
             let line = std::mem::take(&mut self.held);
             let unread = std::mem::take(&mut self.passing) || line.len() > self.max;
-            pieces.push(if unread { Piece::Unread(line) } else { Piece::Line(line) });
+            pieces.push(if unread {
+                Piece::Unread(line)
+            } else {
+                Piece::Line(line)
+            });
         }
         self.held.extend_from_slice(chunk);
         if self.passing || self.held.len() > self.max {

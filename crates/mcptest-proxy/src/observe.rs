@@ -13,7 +13,8 @@ use crate::fault::{ProxyFault, Strike};
 /// Requests that can be open at once; a client that never gets answers could open any number.
 const MOST_OPEN: usize = 10_000;
 
-/// Calls that are kept in full. A session beyond that goes on, and the trace says that it is not whole.
+/// Calls that are kept in full. A session beyond that goes on, and the trace says that it is not
+/// whole.
 const MOST_CALLS: usize = 100_000;
 
 /// What becomes of a line.
@@ -84,7 +85,8 @@ impl Observer {
     /// A line from the client.
     pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> Fate {
         match serde_json::from_slice::<Value>(line) {
-            // Faults do not reach into batches: taking one message out would change the others' bytes.
+            // Faults do not reach into batches: taking one message out would change the others'
+            // bytes.
             Ok(Value::Array(batch)) => {
                 for message in &batch {
                     self.request(message, None, now);
@@ -145,8 +147,11 @@ impl Observer {
         if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
             return None;
         }
-        let tool = message.get("params").and_then(|params| params.get("name")?.as_str());
-        let meant = self.fault_tools.is_empty() || tool.is_some_and(|tool| self.fault_tools.iter().any(|t| t == tool));
+        let tool = message
+            .get("params")
+            .and_then(|params| params.get("name")?.as_str());
+        let meant = self.fault_tools.is_empty()
+            || tool.is_some_and(|tool| self.fault_tools.iter().any(|t| t == tool));
         if !meant {
             return None;
         }
@@ -161,7 +166,9 @@ impl Observer {
         };
         let params = message.get("params");
         if method == "notifications/cancelled" {
-            let id = params.and_then(|params| params.get("requestId")).map(Value::to_string);
+            let id = params
+                .and_then(|params| params.get("requestId"))
+                .map(Value::to_string);
             return id.map_or(Fate::Pass, |id| self.cancelled(&id));
         }
         let Some(id) = id_of(message) else {
@@ -177,7 +184,12 @@ impl Observer {
             "tools/call" => {
                 self.call(message, params, strike);
                 if strike == Some(Strike::Lost) {
-                    self.open.insert(id, Open::Settled { strike: Strike::Lost });
+                    self.open.insert(
+                        id,
+                        Open::Settled {
+                            strike: Strike::Lost,
+                        },
+                    );
                     return Fate::Drop;
                 }
                 if self.open.len() < MOST_OPEN {
@@ -189,7 +201,8 @@ impl Observer {
         Fate::Pass
     }
 
-    /// The server never heard of a lost call, and is not told of a cancellation that it is made to ignore.
+    /// The server never heard of a lost call, and is not told of a cancellation that it is made to
+    /// ignore.
     fn cancelled(&mut self, id: &str) -> Fate {
         match self.open.get(id) {
             Some(Open::Settled {
@@ -271,7 +284,10 @@ impl Observer {
     }
 
     fn listed(&mut self, message: &Value, line: Option<&[u8]>, first_page: bool) -> Fate {
-        let Some(tools) = message.get("result").and_then(|result| result.get("tools")?.as_array()) else {
+        let Some(tools) = message
+            .get("result")
+            .and_then(|result| result.get("tools")?.as_array())
+        else {
             return Fate::Pass;
         };
         self.changed = true;
@@ -280,7 +296,11 @@ impl Observer {
             catalog.clear();
         }
         let server = self.server.as_deref();
-        catalog.extend(tools.iter().filter_map(|tool| Tool::from_listing(server, tool)));
+        catalog.extend(
+            tools
+                .iter()
+                .filter_map(|tool| Tool::from_listing(server, tool)),
+        );
         let (Some(distractor), Some(line)) = (&mut self.distractor, line) else {
             return Fate::Pass;
         };
@@ -303,13 +323,19 @@ impl Observer {
                 if let Some(structured) = result.get("structuredContent") {
                     extra.insert("structured_content".to_owned(), structured.clone());
                 }
-                let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
+                let is_error = result
+                    .get("isError")
+                    .and_then(Value::as_bool)
+                    .unwrap_or(false);
                 (is_error, result.get("content").cloned())
             }
             (None, error) => {
                 let error = error.cloned().unwrap_or(Value::Null);
                 let code = error.get("code").cloned().unwrap_or(Value::Null);
-                let words = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                let words = error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 let text = format!("Error {code}: {words}");
                 extra.insert("error".to_owned(), error);
                 (true, Some(json!([{"type": "text", "text": text}])))
@@ -334,7 +360,10 @@ fn millis(duration: Duration) -> u64 {
 
 /// The id as JSON text, so that 1 and "1" stay apart.
 fn id_of(message: &Value) -> Option<String> {
-    message.get("id").filter(|id| !id.is_null()).map(Value::to_string)
+    message
+        .get("id")
+        .filter(|id| !id.is_null())
+        .map(Value::to_string)
 }
 
 #[cfg(test)]
@@ -370,7 +399,9 @@ mod tests {
         let mut seen = observer("none");
         seen.client_line(b"not json\n", now);
         seen.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, now);
-        seen.server_line(br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"x"}}"#);
+        seen.server_line(
+            br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"x"}}"#,
+        );
         seen.client_line(
             br#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"x"}}"#,
             now,

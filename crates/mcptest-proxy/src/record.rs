@@ -33,7 +33,8 @@ impl Recorder {
         &self.path
     }
 
-    /// When the next write may be made: at once, unless the file has grown so large that writing would take over.
+    /// When the next write may be made: at once, unless the file has grown so large that writing
+    /// would take over.
     pub(crate) fn due(&self, now: Instant) -> Instant {
         match self.last {
             Some((ended, took)) => (ended + took * SHARE).max(now),
@@ -49,7 +50,9 @@ impl Recorder {
         let mut text = value.to_string().into_bytes();
         text.push(b'\n');
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = self.path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let beside = self
+            .path
+            .with_file_name(format!(".{name}.{}.tmp", std::process::id()));
         let written = fs::File::create(&beside)
             .and_then(|mut file| file.write_all(&text))
             .and_then(|()| fs::rename(&beside, &self.path));

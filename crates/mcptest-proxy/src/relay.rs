@@ -20,7 +20,8 @@ use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
 use crate::observe::{Fate, Observer};
 use crate::record::Recorder;
 
-/// Chunks on their way, in each direction. A side that does not read stops the other, as a pipe would.
+/// Chunks on their way, in each direction. A side that does not read stops the other, as a pipe
+/// would.
 const QUEUE: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
@@ -75,12 +76,13 @@ impl Far {
     async fn open(behind: &Behind) -> Result<(Self, Input, Output), ProxyError> {
         match behind {
             Behind::Command(command) => {
-                let (process, stdin, stdout) =
-                    ServerProcess::start("behind the proxy", command).map_err(ProxyError::Server)?;
+                let (process, stdin, stdout) = ServerProcess::start("behind the proxy", command)
+                    .map_err(ProxyError::Server)?;
                 Ok((Self::Process(process), Box::new(stdin), Box::new(stdout)))
             }
             Behind::Http(server) => {
-                let (bridge, input, output) = Bridge::start(server).await.map_err(ProxyError::Address)?;
+                let (bridge, input, output) =
+                    Bridge::start(server).await.map_err(ProxyError::Address)?;
                 Ok((Self::Bridge(bridge), Box::new(input), Box::new(output)))
             }
         }
@@ -141,15 +143,17 @@ impl std::fmt::Display for ProxyError {
             Self::Server(error) => error.fmt(f),
             Self::Address(why) => f.write_str(why),
             Self::Distractors(why) => write!(f, "no distractors were put in: {why}"),
-            Self::Record(path, error) => write!(f, "cannot write the trace to `{}`: {error}", path.display()),
+            Self::Record(path, error) => {
+                write!(f, "cannot write the trace to `{}`: {error}", path.display())
+            }
         }
     }
 }
 
 impl std::error::Error for ProxyError {}
 
-/// Passes everything on between a client on `input` and `output` and the server, until one side leaves or `stop` is done. The server and all
-/// that it started are gone when this returns.
+/// Passes everything on between a client on `input` and `output` and the server, until one side
+/// leaves or `stop` is done. The server and all that it started are gone when this returns.
 ///
 /// # Errors
 /// The server could not be started, or the trace could not be written.
@@ -159,7 +163,12 @@ pub async fn relay(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<End, ProxyError> {
-    let mut observer = Observer::new(options.server, options.fault, options.fault_tools, options.distraction);
+    let mut observer = Observer::new(
+        options.server,
+        options.fault,
+        options.fault_tools,
+        options.distraction,
+    );
     observer.trace.test = options.test;
     observer.trace.run = options.run;
     let shared = Arc::new(Shared {
@@ -211,13 +220,18 @@ pub async fn relay(
     if matches!(end, Ok(End::Stopped)) {
         server.abort();
     } else if !server.is_finished() {
-        // What the server said last still belongs to the client, and what is held back has its time yet to come.
+        // What the server said last still belongs to the client, and what is held back has its time
+        // yet to come.
         let _ = server.await;
     }
     // A client that does not read any more is not waited for.
     let _ = timeout(LAST_WORDS, client_served).await;
     write(recorder.as_mut(), &shared)?;
-    let problem = shared.observer().distractor.as_mut().and_then(|one| one.problem.take());
+    let problem = shared
+        .observer()
+        .distractor
+        .as_mut()
+        .and_then(|one| one.problem.take());
     match problem {
         Some(problem) => end.and(Err(ProxyError::Distractors(problem))),
         None => end,
@@ -265,7 +279,8 @@ async fn client_to_server(
             match piece {
                 Piece::Unread(bytes) => passed.extend(bytes),
                 Piece::Line(line) => {
-                    let fate = shared.observe(|observer| observer.client_line(&line, Instant::now()));
+                    let fate =
+                        shared.observe(|observer| observer.client_line(&line, Instant::now()));
                     match fate {
                         Fate::Pass => passed.extend(line),
                         Fate::Replace(line) => passed.extend(line),
@@ -289,7 +304,11 @@ async fn client_to_server(
 }
 
 /// Until the server's output ends and all that was held back is delivered.
-async fn server_to_client(shared: Arc<Shared>, mut stdout: Output, to_client: mpsc::Sender<Vec<u8>>) {
+async fn server_to_client(
+    shared: Arc<Shared>,
+    mut stdout: Output,
+    to_client: mpsc::Sender<Vec<u8>>,
+) {
     let mut lines = Lines::new(MAX_LINE_BYTES);
     let mut pieces = Vec::new();
     let mut chunk = vec![0; CHUNK];
@@ -379,12 +398,18 @@ fn read_thread(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>>
 }
 
 /// The same for writing. The second part tells when all is written.
-fn write_thread(mut output: impl Write + Send + 'static) -> (mpsc::Sender<Vec<u8>>, oneshot::Receiver<()>) {
+fn write_thread(
+    mut output: impl Write + Send + 'static,
+) -> (mpsc::Sender<Vec<u8>>, oneshot::Receiver<()>) {
     let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(QUEUE);
     let (done, client_served) = oneshot::channel();
     thread::spawn(move || {
         while let Some(bytes) = receiver.blocking_recv() {
-            if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
+            if output
+                .write_all(&bytes)
+                .and_then(|()| output.flush())
+                .is_err()
+            {
                 break;
             }
         }

@@ -12,7 +12,8 @@ pub enum ExitCode {
     Passed,
     /// A test, gate or floor failed: the agent or the server fell short.
     Failed,
-    /// Could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing selected.
+    /// Could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing
+    /// selected.
     CouldNotRun,
     /// Nothing failed, but something had no evidence.
     NoEvidence,
@@ -34,15 +35,24 @@ impl ExitCode {
             Self::CouldNotRun,
             "could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing selected",
         ),
-        (Self::NoEvidence, "nothing failed, but something had no evidence"),
+        (
+            Self::NoEvidence,
+            "nothing failed, but something had no evidence",
+        ),
         (Self::Capped, "stopped by a spend or time cap"),
-        (Self::Interrupted, "interrupted; what was finished is reported"),
+        (
+            Self::Interrupted,
+            "interrupted; what was finished is reported",
+        ),
     ];
 
     /// Where several apply, the one that is told: 130, 4, 2, 1, 3, 0.
     #[must_use]
     pub fn first_of(codes: impl IntoIterator<Item = Self>) -> Self {
-        codes.into_iter().min_by_key(|code| code.rank()).unwrap_or(Self::Passed)
+        codes
+            .into_iter()
+            .min_by_key(|code| code.rank())
+            .unwrap_or(Self::Passed)
     }
 
     fn rank(self) -> u8 {

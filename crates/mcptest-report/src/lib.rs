@@ -1,7 +1,8 @@
 //! The report model and its reporters.
 //!
-//! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided before. One file per reporter, one list of
-//! them ([`REPORTERS`]). Everything that leaves through here is redacted, and text from servers and models is made harmless for terminals.
+//! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided
+//! before. One file per reporter, one list of them ([`REPORTERS`]). Everything that leaves through
+//! here is redacted, and text from servers and models is made harmless for terminals.
 
 pub mod compare;
 pub mod doctor;

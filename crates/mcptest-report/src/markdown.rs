@@ -8,7 +8,8 @@ const WIDEST: usize = 200;
 /// The largest page. A comment on a pull request may have 65,536 characters.
 const LARGEST: usize = 60_000;
 
-/// Text from a server or a model, as code: no markup, no mention of a person, no link to an issue, no mathematics.
+/// Text from a server or a model, as code: no markup, no mention of a person, no link to an issue,
+/// no mathematics.
 pub(crate) fn code(text: &str) -> String {
     let text = shorten(&one_line(text), WIDEST);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -49,17 +50,21 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// A sentence of ours that quotes names between ticks: those stay code, and the rest stays text, whatever the names are.
+/// A sentence of ours that quotes names between ticks: those stay code, and the rest stays text,
+/// whatever the names are.
 pub(crate) fn sentence(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
         // A tick without another one.
         return plain(text);
     }
-    let shown = parts.iter().enumerate().map(|(place, part)| match place % 2 {
-        1 if !part.is_empty() => cell(part),
-        _ => plain(part),
-    });
+    let shown = parts
+        .iter()
+        .enumerate()
+        .map(|(place, part)| match place % 2 {
+            1 if !part.is_empty() => cell(part),
+            _ => plain(part),
+        });
     shown.collect()
 }
 
@@ -94,7 +99,8 @@ impl Bounded {
         self.entries(rows.map(|cells| format!("| {} |", cells.join(" | "))), what);
     }
 
-    /// Entries as long as there is room; how many `what` were left out is said at the end of the page.
+    /// Entries as long as there is room; how many `what` were left out is said at the end of the
+    /// page.
     pub(crate) fn entries(&mut self, entries: impl Iterator<Item = String>, what: &str) {
         let mut left_out = 0_usize;
         for entry in entries {
@@ -131,11 +137,17 @@ mod tests {
     #[test]
     fn code_stays_code() {
         assert_eq!(code("get_weather"), "`get_weather`");
-        assert_eq!((code("a|b"), cell("a|b")), ("`a|b`".to_owned(), "`a\\|b`".to_owned()));
+        assert_eq!(
+            (code("a|b"), cell("a|b")),
+            ("`a|b`".to_owned(), "`a\\|b`".to_owned())
+        );
         assert_eq!(code("a`b``c"), "```a`b``c```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(""), "`  `");
-        assert_eq!(code("<img>@you #1\n\u{1b}[0m"), "`<img>@you #1\\n\\u{1b}[0m`");
+        assert_eq!(
+            code("<img>@you #1\n\u{1b}[0m"),
+            "`<img>@you #1\\n\\u{1b}[0m`"
+        );
         assert!(code(&"x".repeat(10_000)).chars().count() < 210);
     }
 
@@ -149,10 +161,16 @@ mod tests {
 
     #[test]
     fn a_sentence_keeps_its_quoted_names() {
-        assert_eq!(sentence("`my_tool` has no *type*"), "`my_tool` has no \\*type\\*");
+        assert_eq!(
+            sentence("`my_tool` has no *type*"),
+            "`my_tool` has no \\*type\\*"
+        );
         assert_eq!(sentence("`a|b` and `` and #1"), "`a\\|b` and  and &#35;1");
         // A name with a tick in it changes what is code, but nothing becomes markup.
-        assert_eq!(sentence("`a`<b>` has no type"), "\\`a\\`&lt;b&gt;\\` has no type");
+        assert_eq!(
+            sentence("`a`<b>` has no type"),
+            "\\`a\\`&lt;b&gt;\\` has no type"
+        );
         assert_eq!(sentence("`a`<b>`c` x"), "`a`&lt;b&gt;`c` x");
     }
 

@@ -25,7 +25,9 @@ pub(crate) struct Cell {
 pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
     let mut found: Vec<Matrix<'_>> = Vec::new();
     for test in report.tests.iter().filter(|test| test.kind == Kind::Agent) {
-        let Some(model) = test.model.as_deref() else { continue };
+        let Some(model) = test.model.as_deref() else {
+            continue;
+        };
         let at = found
             .iter()
             .position(|matrix| matrix.suite == test.suite)
@@ -40,7 +42,12 @@ pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
         found[at].put(test, model);
     }
     // Tests with one model each, even if not the same, have nothing to be compared.
-    found.retain(|matrix| matrix.rows.iter().any(|(_, cells)| cells.iter().flatten().count() > 1));
+    found.retain(|matrix| {
+        matrix
+            .rows
+            .iter()
+            .any(|(_, cells)| cells.iter().flatten().count() > 1)
+    });
     for matrix in &mut found {
         let width = matrix.models.len();
         for (_, cells) in &mut matrix.rows {
@@ -52,12 +59,17 @@ pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
 
 impl<'a> Matrix<'a> {
     fn put(&mut self, test: &'a TestReport, model: &'a str) {
-        let column = self.models.iter().position(|known| *known == model).unwrap_or_else(|| {
-            self.models.push(model);
-            self.models.len() - 1
-        });
+        let column = self
+            .models
+            .iter()
+            .position(|known| *known == model)
+            .unwrap_or_else(|| {
+                self.models.push(model);
+                self.models.len() - 1
+            });
         let is_free = |cells: &[Option<Cell>]| cells.get(column).is_none_or(Option::is_none);
-        // Two suites may have the same name, and tests of the same name: a cell that is taken opens another row.
+        // Two suites may have the same name, and tests of the same name: a cell that is taken opens
+        // another row.
         let row = self
             .rows
             .iter()
@@ -77,7 +89,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The one figure of a test: the selection rate of its floor, else its selection F1, else how many runs passed.
+/// The one figure of a test: the selection rate of its floor, else its selection F1, else how many
+/// runs passed.
 fn headline(test: &TestReport) -> String {
     let value = |block: &str, target: &str| {
         let gate = test.gates.iter().find(|gate| gate.block == block)?;
@@ -89,7 +102,11 @@ fn headline(test: &TestReport) -> String {
     if let Some(f1) = value("equal_function_sets", "tool_selection.f1") {
         return format!("f1 {f1}");
     }
-    let passed = test.runs.iter().filter(|run| run.verdict == Verdict::Pass).count();
+    let passed = test
+        .runs
+        .iter()
+        .filter(|run| run.verdict == Verdict::Pass)
+        .count();
     format!("{passed}/{}", test.runs.len())
 }
 
@@ -123,7 +140,10 @@ mod tests {
                 suite: "sample",
                 models: vec!["m2", "m1", "m3"],
                 rows: vec![
-                    ("a", vec![cell(Verdict::Pass, "90%"), cell(Verdict::Fail, "0/1"), None]),
+                    (
+                        "a",
+                        vec![cell(Verdict::Pass, "90%"), cell(Verdict::Fail, "0/1"), None]
+                    ),
                     ("b", vec![None, None, cell(Verdict::Error, "0/1")]),
                 ],
             }]

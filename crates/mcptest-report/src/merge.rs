@@ -18,7 +18,9 @@ pub enum MergeError {
         whole: String,
     },
     /// Shards of different runs.
-    #[error("`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not of one run")]
+    #[error(
+        "`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not of one run"
+    )]
     OtherRun {
         /// A file.
         first: String,
@@ -96,8 +98,9 @@ enum Entry {
     NotRun(CaseId),
 }
 
-/// Joins reports, each with the name of its file. Shards go back to their places, whatever the order they come in; reports of other runs
-/// stand one behind the other. Verdict, exit code and floors are concluded anew.
+/// Joins reports, each with the name of its file. Shards go back to their places, whatever the
+/// order they come in; reports of other runs stand one behind the other. Verdict, exit code and
+/// floors are concluded anew.
 ///
 /// # Errors
 /// Reports that do not belong together, or do not make up a whole.
@@ -121,7 +124,9 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
         refuse_same_tests(&parts)?;
     }
     let interrupted = parts.iter().any(|(_, report)| report.interrupted);
-    let timed = parts.iter().all(|(_, report)| report.timing_by_test().is_some());
+    let timed = parts
+        .iter()
+        .all(|(_, report)| report.timing_by_test().is_some());
     let duration_ms = parts
         .iter()
         .filter_map(|(_, report)| report.timing.as_ref())
@@ -202,9 +207,14 @@ fn check_shards(parts: &[(&str, Option<&Shard>)]) -> Result<bool, MergeError> {
             });
         }
     }
-    let missing: Vec<u32> = (1..=first.of).filter(|number| !seen.contains_key(number)).collect();
+    let missing: Vec<u32> = (1..=first.of)
+        .filter(|number| !seen.contains_key(number))
+        .collect();
     if !missing.is_empty() {
-        return Err(MergeError::Missing { missing, of: first.of });
+        return Err(MergeError::Missing {
+            missing,
+            of: first.of,
+        });
     }
     check_positions(&shards, first.total)?;
     Ok(true)
@@ -222,11 +232,16 @@ fn check_positions(shards: &[(&str, &Shard)], total: u64) -> Result<(), MergeErr
             *times.entry(*position).or_default() += 1;
         }
     }
-    // The first gap is met after as many steps as there are positions in the files, however large a total they claim.
+    // The first gap is met after as many steps as there are positions in the files, however large a
+    // total they claim.
     for position in 0..total {
         let times = times.get(&position).copied().unwrap_or(0);
         if times != 1 {
-            return Err(MergeError::NoPartition { position, total, times });
+            return Err(MergeError::NoPartition {
+                position,
+                total,
+                times,
+            });
         }
     }
     Ok(())
@@ -262,11 +277,17 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    fn shards_of(whole: &Report, of: u32, shard_of: impl Fn(usize) -> u32) -> Vec<(String, Report)> {
+    fn shards_of(
+        whole: &Report,
+        of: u32,
+        shard_of: impl Fn(usize) -> u32,
+    ) -> Vec<(String, Report)> {
         let times = whole.timing_by_test().unwrap();
         (1..=of)
             .map(|number| {
-                let mine: Vec<usize> = (0..whole.tests.len()).filter(|at| shard_of(*at) == number).collect();
+                let mine: Vec<usize> = (0..whole.tests.len())
+                    .filter(|at| shard_of(*at) == number)
+                    .collect();
                 let tests = mine.iter().map(|at| whole.tests[*at].clone()).collect();
                 let mut report = Report::conclude(tests, false);
                 report.timing = Some(Timing {
@@ -307,7 +328,10 @@ mod tests {
             "`1.json` and `again.json` are both shard 1"
         );
         assert_eq!(
-            refused(vec![first.clone(), ("whole.json".to_owned(), whole.clone())]),
+            refused(vec![
+                first.clone(),
+                ("whole.json".to_owned(), whole.clone())
+            ]),
             "`1.json` is of a shard, and `whole.json` is not; merge shards with shards"
         );
         let third = shards_of(&whole, 3, |at| at as u32 % 3 + 1).remove(1);
@@ -330,7 +354,10 @@ mod tests {
             "`2.json`: its `shard` does not fit its tests"
         );
         assert_eq!(
-            refused(vec![("a.json".to_owned(), whole.clone()), ("b.json".to_owned(), whole)]),
+            refused(vec![
+                ("a.json".to_owned(), whole.clone()),
+                ("b.json".to_owned(), whole)
+            ]),
             "`a.json` and `b.json` both have the test `sample: test 0 [model-a]`"
         );
     }
@@ -349,13 +376,27 @@ mod tests {
             name: "never".to_owned(),
             model: None,
         }];
-        let merged = merge(vec![("1".to_owned(), first.clone()), ("2".to_owned(), second.clone())]).unwrap();
-        let suites: Vec<&str> = merged.tests.iter().map(|test| test.suite.as_str()).collect();
-        assert_eq!(suites, ["sample", "sample", "another", "another", "another"]);
+        let merged = merge(vec![
+            ("1".to_owned(), first.clone()),
+            ("2".to_owned(), second.clone()),
+        ])
+        .unwrap();
+        let suites: Vec<&str> = merged
+            .tests
+            .iter()
+            .map(|test| test.suite.as_str())
+            .collect();
+        assert_eq!(
+            suites,
+            ["sample", "sample", "another", "another", "another"]
+        );
         assert!(merged.interrupted);
         assert_eq!(u8::from(merged.exit_code), 130);
         assert_eq!(merged.not_run, second.not_run);
-        assert_eq!(merged.timing, None, "half of the times would be taken for all");
+        assert_eq!(
+            merged.timing, None,
+            "half of the times would be taken for all"
+        );
     }
 
     proptest! {

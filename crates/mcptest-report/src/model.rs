@@ -30,7 +30,8 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
-    /// Tests that were to be run and were not, because the work was broken off or `--fail-fast` ended it.
+    /// Tests that were to be run and were not, because the work was broken off or `--fail-fast`
+    /// ended it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<CaseId>,
     /// Which part of the whole this is, for a run with `--shard`.
@@ -45,7 +46,9 @@ pub struct Report {
 }
 
 /// A test with one model, by what it is called.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct CaseId {
     /// The suite it is from.
     pub suite: String,
@@ -66,7 +69,8 @@ impl std::fmt::Display for CaseId {
     }
 }
 
-/// Where the tests of a shard stand in the whole. Positions count from 0, in the order of the suites, after filters.
+/// Where the tests of a shard stand in the whole. Positions count from 0, in the order of the
+/// suites, after filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
     /// Which shard, from 1.
@@ -190,7 +194,8 @@ pub struct FloorReport {
     pub test: String,
     /// The model.
     pub model: Option<String>,
-    /// `passed`, `runs`, `selected`, `selection_rate`, `pass_hat_k`, `tokens_median`, `tokens_max`, `breaches`, `per_run`.
+    /// `passed`, `runs`, `selected`, `selection_rate`, `pass_hat_k`, `tokens_median`, `tokens_max`,
+    /// `breaches`, `per_run`.
     #[serde(flatten)]
     pub figures: Map<String, Value>,
 }
@@ -260,7 +265,10 @@ impl Report {
     /// How many tests came out so.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
-        self.tests.iter().filter(|test| test.verdict == verdict).count()
+        self.tests
+            .iter()
+            .filter(|test| test.verdict == verdict)
+            .count()
     }
 }
 
@@ -277,10 +285,11 @@ impl TestReport {
 }
 
 fn exit_code_of(test: &TestReport) -> ExitCode {
-    let capped = test
-        .runs
-        .iter()
-        .any(|run| run.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Budget));
+    let capped = test.runs.iter().any(|run| {
+        run.error
+            .as_ref()
+            .is_some_and(|error| error.kind == ErrorKind::Budget)
+    });
     match test.verdict {
         _ if capped => ExitCode::Capped,
         Verdict::Pass => ExitCode::Passed,
@@ -294,7 +303,11 @@ fn exit_code_of(test: &TestReport) -> ExitCode {
 fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
     let mut floors = Vec::new();
     for test in tests {
-        for gate in test.gates.iter().filter(|gate| gate.block == "tool_selection") {
+        for gate in test
+            .gates
+            .iter()
+            .filter(|gate| gate.block == "tool_selection")
+        {
             floors.push(FloorReport {
                 test: test.name.clone(),
                 model: test.model.clone(),
@@ -319,9 +332,16 @@ mod tests {
             usd,
         };
         assert_eq!(Spend::total([]), None);
-        let sum = Spend::total([spend(Some(0.1), Some(5)), spend(Some(0.2), Some(6))]).expect("a sum");
-        assert_eq!((sum.usd, sum.input_tokens, sum.requests), (Some(0.3), Some(11), 2));
+        let sum =
+            Spend::total([spend(Some(0.1), Some(5)), spend(Some(0.2), Some(6))]).expect("a sum");
+        assert_eq!(
+            (sum.usd, sum.input_tokens, sum.requests),
+            (Some(0.3), Some(11), 2)
+        );
         let sum = Spend::total([spend(Some(0.1), None), spend(None, Some(6))]).expect("a sum");
-        assert_eq!((sum.usd, sum.input_tokens, sum.output_tokens), (None, None, Some(2)));
+        assert_eq!(
+            (sum.usd, sum.input_tokens, sum.output_tokens),
+            (None, None, Some(2))
+        );
     }
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use crate::model::{Report, SCHEMA_VERSION};
 
-/// The deepest nesting that is read. What a server answered may itself be nested to the limit of its reader (128), and stands some levels deep
-/// in a report.
+/// The deepest nesting that is read. What a server answered may itself be nested to the limit of
+/// its reader (128), and stands some levels deep in a report.
 const DEEPEST: usize = 512;
 
 /// Why a text is no report that this version reads.
@@ -22,7 +22,9 @@ pub enum ReadError {
         message: String,
     },
     /// Of another time.
-    #[error("the report has schema version {found}, and this mcptest reads version {SCHEMA_VERSION}")]
+    #[error(
+        "the report has schema version {found}, and this mcptest reads version {SCHEMA_VERSION}"
+    )]
     OtherVersion {
         /// Its version.
         found: u64,
@@ -134,7 +136,10 @@ mod tests {
         for _ in 0..200 {
             deep = serde_json::json!([deep]);
         }
-        report.tests[0].runs[0].trace.extra.insert("deep".to_owned(), deep);
+        report.tests[0].runs[0]
+            .trace
+            .extra
+            .insert("deep".to_owned(), deep);
         let text = crate::reporter::json::pretty_json(&report);
         let again = read(&text).unwrap();
         assert_eq!(crate::reporter::json::pretty_json(&again), text);
@@ -142,8 +147,7 @@ mod tests {
 
     #[test]
     fn keys_of_later_versions_do_no_harm() {
-        let text =
-            r#"{"schema_version":1,"verdict":"pass","exit_code":0,"tests":[],"tool_selection":[],"later":{"a":1}}"#;
+        let text = r#"{"schema_version":1,"verdict":"pass","exit_code":0,"tests":[],"tool_selection":[],"later":{"a":1}}"#;
         assert_eq!(read(text), Ok(Report::conclude(Vec::new(), false)));
     }
 }

@@ -12,10 +12,16 @@ use crate::model::{Kind, Report, RunReport, RunTiming, TestReport, Timing};
 pub fn report(tests: usize) -> Report {
     let tests: Vec<TestReport> = (0..tests)
         .map(|at| {
-            let verdict = if at % 3 == 2 { Verdict::Fail } else { Verdict::Pass };
+            let verdict = if at % 3 == 2 {
+                Verdict::Fail
+            } else {
+                Verdict::Pass
+            };
             let mut test = test(&format!("test {at}"), Some("model-a"), verdict);
-            test.gates
-                .push(floor(verdict, if verdict == Verdict::Pass { 100 } else { 50 }));
+            test.gates.push(floor(
+                verdict,
+                if verdict == Verdict::Pass { 100 } else { 50 },
+            ));
             test
         })
         .collect();
@@ -28,7 +34,10 @@ pub fn report(tests: usize) -> Report {
         })
         .collect();
     let mut report = Report::conclude(tests, false);
-    report.timing = Some(Timing { duration_ms: 99, runs });
+    report.timing = Some(Timing {
+        duration_ms: 99,
+        runs,
+    });
     report
 }
 
@@ -43,7 +52,8 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
         verdict,
         runs: vec![run(1, name, verdict, Some(1000))],
         gates: Vec::new(),
-        no_evidence: (verdict == Verdict::NoEvidence).then(|| "the test expects nothing".to_owned()),
+        no_evidence: (verdict == Verdict::NoEvidence)
+            .then(|| "the test expects nothing".to_owned()),
         saved_runs: None,
         spend: None,
     }
@@ -118,7 +128,8 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
         )],
         summary: format!("selection {rate}%"),
         findings: Vec::new(),
-        no_evidence: (verdict == Verdict::NoEvidence).then(|| "no run was carried through".to_owned()),
+        no_evidence: (verdict == Verdict::NoEvidence)
+            .then(|| "no run was carried through".to_owned()),
         talk: Vec::new(),
     }
 }

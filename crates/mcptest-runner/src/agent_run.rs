@@ -16,7 +16,13 @@ use crate::sessions::{RunTools, Sessions};
 use crate::stage::{Place, Stage};
 
 /// Runs an agent once; whatever keeps it from running is the trace's error.
-pub(crate) async fn agent_run(stage: &Stage, place: Place<'_>, test: &AgentTest, run: u32, tape: &Tape) -> Trace {
+pub(crate) async fn agent_run(
+    stage: &Stage,
+    place: Place<'_>,
+    test: &AgentTest,
+    run: u32,
+    tape: &Tape,
+) -> Trace {
     let broken = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
@@ -45,13 +51,21 @@ pub(crate) async fn agent_run(stage: &Stage, place: Place<'_>, test: &AgentTest,
             };
             let model = model.as_ref();
             let mut trace = match (tape.servers(), tape.recorder()) {
-                (Some(replay), _) => mcptest_agent::run(&task, model, &offer, &replay.tools()).await,
-                (None, Some(recorder)) => mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools)).await,
+                (Some(replay), _) => {
+                    mcptest_agent::run(&task, model, &offer, &replay.tools()).await
+                }
+                (None, Some(recorder)) => {
+                    mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools)).await
+                }
                 (None, None) => mcptest_agent::run(&task, model, &offer, &tools).await,
             };
             trace.distractors = distractors;
-            if stage.judges && trace.error.is_none() && test.expect.iter().any(|one| one.judge().is_some()) {
-                trace.judgements = judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
+            if stage.judges
+                && trace.error.is_none()
+                && test.expect.iter().any(|one| one.judge().is_some())
+            {
+                trace.judgements =
+                    judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
             }
             trace
         }
@@ -71,8 +85,14 @@ async fn prepare(
     tape: &Tape,
     tools: &mut RunTools<'_>,
 ) -> Result<Ready, RunError> {
-    // With several counts of distractors, each count has all the runs; a script starts again at each.
-    let seat = place.seat(Role::Agent, place.model, &test.script, (run - 1) % test.runs + 1);
+    // With several counts of distractors, each count has all the runs; a script starts again at
+    // each.
+    let seat = place.seat(
+        Role::Agent,
+        place.model,
+        &test.script,
+        (run - 1) % test.runs + 1,
+    );
     let model = stage.open_model(&seat, tape)?;
     let catalogs = match tape.servers() {
         Some(replay) => replay.catalogs().to_vec(),
@@ -82,7 +102,10 @@ async fn prepare(
             catalogs
         }
     };
-    let listed = catalogs.iter().map(|one| (one.server.clone(), one.tools())).collect();
+    let listed = catalogs
+        .iter()
+        .map(|one| (one.server.clone(), one.tools()))
+        .collect();
     let (offer, distractors) = offer(stage, test, run, listed)?;
     if let (Some(recorder), Some(_)) = (tape.recorder(), &distractors) {
         recorder.offered(&offer);
@@ -91,7 +114,11 @@ async fn prepare(
 }
 
 /// What each of the test's servers lists.
-async fn list(test: &AgentTest, sessions: &Sessions, tools: &mut RunTools<'_>) -> Result<Vec<Catalog>, RunError> {
+async fn list(
+    test: &AgentTest,
+    sessions: &Sessions,
+    tools: &mut RunTools<'_>,
+) -> Result<Vec<Catalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
         let session = sessions.open(name).await?;
@@ -108,8 +135,16 @@ async fn list(test: &AgentTest, sessions: &Sessions, tools: &mut RunTools<'_>) -
 type Offered = (Offer, Option<Vec<String>>);
 
 /// What the model is offered, and the ids of the tools in it that no server has.
-fn offer(stage: &Stage, test: &AgentTest, run: u32, listed: Vec<(String, Vec<Tool>)>) -> Result<Offered, RunError> {
-    let real: Vec<Tool> = listed.iter().flat_map(|(_, tools)| tools.iter().cloned()).collect();
+fn offer(
+    stage: &Stage,
+    test: &AgentTest,
+    run: u32,
+    listed: Vec<(String, Vec<Tool>)>,
+) -> Result<Offered, RunError> {
+    let real: Vec<Tool> = listed
+        .iter()
+        .flat_map(|(_, tools)| tools.iter().cloned())
+        .collect();
     keep_promise(stage, test, run, &real)?;
     let mut offer = Offer::new(listed);
     let Some(block) = &test.distractors else {
@@ -120,10 +155,11 @@ fn offer(stage: &Stage, test: &AgentTest, run: u32, listed: Vec<(String, Vec<Too
         .get(run as usize - 1)
         .copied()
         .unwrap_or(PlannedRun { count: 0, seed: 0 });
-    let fakes = plan_injection(block, &real, planned.count, planned.seed).map_err(|error| RunError {
-        kind: ErrorKind::Protocol,
-        message: error.to_string(),
-    })?;
+    let fakes =
+        plan_injection(block, &real, planned.count, planned.seed).map_err(|error| RunError {
+            kind: ErrorKind::Protocol,
+            message: error.to_string(),
+        })?;
     let ids = fakes
         .iter()
         .map(|fake| mcptest_core::tool_id::full_id(fake.server(), fake.name()))
@@ -132,10 +168,14 @@ fn offer(stage: &Stage, test: &AgentTest, run: u32, listed: Vec<(String, Vec<Too
     Ok((offer, Some(ids)))
 }
 
-/// A prompt that is declared name-free is held against the tools that are really offered. The suite's loader knew only some of them.
+/// A prompt that is declared name-free is held against the tools that are really offered. The
+/// suite's loader knew only some of them.
 fn keep_promise(stage: &Stage, test: &AgentTest, run: u32, real: &[Tool]) -> Result<(), RunError> {
     let servers = test.servers.iter().map(String::as_str);
-    let Some(problem) = test.discovery.check(&test.prompt, servers, real.iter().map(Tool::name)) else {
+    let Some(problem) = test
+        .discovery
+        .check(&test.prompt, servers, real.iter().map(Tool::name))
+    else {
         return Ok(());
     };
     let text = format!("test `{}`: {}", test.name, problem.message);

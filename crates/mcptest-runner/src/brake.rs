@@ -1,6 +1,7 @@
 //! `--fail-fast`: after the first test that fails, no other is begun.
 //!
-//! What has begun is carried through, so that every test in the report has all of its runs and its gates are judged on what they asked for.
+//! What has begun is carried through, so that every test in the report has all of its runs and its
+//! gates are judged on what they asked for.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! Cassettes in a run: which tests are recorded, which are replayed, and which cannot be because something has changed.
+//! Cassettes in a run: which tests are recorded, which are replayed, and which cannot be because
+//! something has changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +7,8 @@ use std::sync::Arc;
 
 use mcptest_agent::builtin;
 use mcptest_cassette::{
-    Cassette, Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec, RunRecorder, RunReplay,
-    Subject, catalog_changes, changes, digest, load, partial_place, place,
+    Cassette, Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec,
+    RunRecorder, RunReplay, Subject, catalog_changes, changes, digest, load, partial_place, place,
 };
 use mcptest_core::fault::{Fault, FaultKind};
 use mcptest_core::redact::Redactor;
@@ -54,8 +55,8 @@ pub struct CassetteSettings {
     pub listing: Listing,
 }
 
-/// The folder of a suite's cassettes: in `cassettes` beside the suite (or where the suite or the invocation says), called like the suite's
-/// file.
+/// The folder of a suite's cassettes: in `cassettes` beside the suite (or where the suite or the
+/// invocation says), called like the suite's file.
 #[must_use]
 pub fn cassette_folder(suite: &Suite, wished: Option<&Path>) -> PathBuf {
     let beside = suite.file.parent().unwrap_or(Path::new(""));
@@ -64,10 +65,14 @@ pub fn cassette_folder(suite: &Suite, wished: Option<&Path>) -> PathBuf {
     folder.join(suite.file.file_name().unwrap_or_default())
 }
 
-/// The cassette of a test and model, or where it would be. One that was recorded when the test had another number of models is found too.
+/// The cassette of a test and model, or where it would be. One that was recorded when the test had
+/// another number of models is found too.
 #[must_use]
 pub fn cassette_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
-    let (with_model, without) = (place(folder, &test.name, Some(model)), place(folder, &test.name, None));
+    let (with_model, without) = (
+        place(folder, &test.name, Some(model)),
+        place(folder, &test.name, None),
+    );
     let several = test.models.len() > 1;
     let of_this_model = |path: &Path| load(path).is_ok_and(|found| found.subject.model == model);
     if several {
@@ -103,7 +108,9 @@ pub fn cassette_subject(suite: &Suite, test: &AgentTest, model: &str) -> Subject
     }
     if let Some(block) = &test.distractors {
         let schedule = block.schedule(&test.name, test.runs);
-        let planned = schedule.iter().map(|run| json!({"count": run.count, "seed": run.seed}));
+        let planned = schedule
+            .iter()
+            .map(|run| json!({"count": run.count, "seed": run.seed}));
         settings.insert("distractors".to_owned(), planned.collect());
     }
     if !test.faults.is_empty() {
@@ -146,10 +153,15 @@ fn turn(turn: &ScriptTurn) -> Value {
         .iter()
         .map(|call| json!([call.tool, call.args, call.caller]))
         .collect();
-    json!([turn.say, calls, turn.usage.map(|usage| [usage.input, usage.output])])
+    json!([
+        turn.say,
+        calls,
+        turn.usage.map(|usage| [usage.input, usage.output])
+    ])
 }
 
-/// What is no longer as a cassette says. The tools are compared where they can be known without starting a server.
+/// What is no longer as a cassette says. The tools are compared where they can be known without
+/// starting a server.
 #[must_use]
 pub fn cassette_changes(
     cassette: &Cassette,
@@ -174,12 +186,14 @@ pub fn cassette_changes(
     }
     // Fewer runs than recorded are the first ones, and so are their distractors.
     let recorded = cassette.subject.settings.get("distractors");
-    if let (Some(Value::Array(was)), Some(Value::Array(now))) = (recorded, subject.settings.get_mut("distractors"))
+    if let (Some(Value::Array(was)), Some(Value::Array(now))) =
+        (recorded, subject.settings.get_mut("distractors"))
         && was.starts_with(now)
     {
         now.clone_from(was);
     }
-    // A test that stops when it is decided may have stopped when it was recorded; if it needs more runs now, the first of those says so.
+    // A test that stops when it is decided may have stopped when it was recorded; if it needs more
+    // runs now, the first of those says so.
     let needed = if test.stops_when_decided {
         Suite::runs_of(test).min(cassette.planned)
     } else {
@@ -224,7 +238,8 @@ pub(crate) enum Deck {
 pub(crate) struct Decks(BTreeMap<(usize, Option<String>), Deck>);
 
 impl Decks {
-    /// Looks at the cassettes of all agent tests. A case that cannot be replayed has one run, which tells why.
+    /// Looks at the cassettes of all agent tests. A case that cannot be replayed has one run, which
+    /// tells why.
     pub fn open(suite: &Suite, cases: &mut [Case], settings: &CassetteSettings) -> Self {
         let mut decks = BTreeMap::new();
         if settings.mode == CassetteMode::Live {
@@ -232,16 +247,20 @@ impl Decks {
         }
         let folder = cassette_folder(suite, settings.folder.as_deref());
         // Most suites have no cassettes, and need not know how volatile values are found.
-        let rules = (settings.mode == CassetteMode::Record).then(|| Rules::new(&suite.options.normalise).map(Arc::new));
+        let rules = (settings.mode == CassetteMode::Record)
+            .then(|| Rules::new(&suite.options.normalise).map(Arc::new));
         for case in cases {
-            let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref()) else {
+            let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref())
+            else {
                 continue;
             };
             let deck = match &rules {
                 // Each file's rules were checked when it was loaded; together they may still clash.
                 Some(Err(error)) => Deck::Refused(RunError {
                     kind: ErrorKind::Protocol,
-                    message: format!("the rules in `run_options.normalise` do not go together: {error}"),
+                    message: format!(
+                        "the rules in `run_options.normalise` do not go together: {error}"
+                    ),
                 }),
                 Some(Ok(rules)) => Deck::Record(Recording::new(RecordingSpec {
                     suite: suite.name.clone(),
@@ -251,7 +270,13 @@ impl Decks {
                     rules: Arc::clone(rules),
                     redactor: Arc::clone(&settings.redactor),
                 })),
-                None => replay(suite, test, model, &cassette_place(&folder, test, model), settings),
+                None => replay(
+                    suite,
+                    test,
+                    model,
+                    &cassette_place(&folder, test, model),
+                    settings,
+                ),
             };
             if let Deck::Refused(_) = deck {
                 case.runs = 1;
@@ -271,7 +296,9 @@ impl Decks {
     pub fn tape(&self, case: &Case, run: u32) -> Result<Tape, RunError> {
         match self.0.get(&(case.test, case.model.clone())) {
             None | Some(Deck::Off) => Ok(Tape::Off),
-            Some(Deck::Record(recording)) => Ok(Tape::Record(recording.run(run), Arc::clone(recording))),
+            Some(Deck::Record(recording)) => {
+                Ok(Tape::Record(recording.run(run), Arc::clone(recording)))
+            }
             Some(Deck::Replay { player, what }) => Ok(Tape::Replay(player.run(run)?, *what)),
             Some(Deck::Refused(error)) => Err(error.clone()),
         }
@@ -319,7 +346,13 @@ impl Decks {
     }
 }
 
-fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &CassetteSettings) -> Deck {
+fn replay(
+    suite: &Suite,
+    test: &AgentTest,
+    model: &str,
+    path: &Path,
+    settings: &CassetteSettings,
+) -> Deck {
     let refused = |message: String| {
         Deck::Refused(RunError {
             kind: ErrorKind::Protocol,
@@ -358,7 +391,10 @@ fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &
     if !found.is_empty() {
         return refused(stale(&path.display().to_string(), &found));
     }
-    let what = settings.replay.or(test.replay).unwrap_or(suite.options.replay);
+    let what = settings
+        .replay
+        .or(test.replay)
+        .unwrap_or(suite.options.replay);
     match Player::new(cassette, Arc::clone(&settings.redactor)) {
         Ok(player) => Deck::Replay { player, what },
         Err(words) => refused(format!("{}: {words}; {REMEDY}", path.display())),
@@ -366,8 +402,14 @@ fn replay(suite: &Suite, test: &AgentTest, model: &str, path: &Path, settings: &
 }
 
 fn stale(place: &str, changes: &[Change]) -> String {
-    let changes: Vec<String> = changes.iter().map(|change| format!("\n  {change}")).collect();
-    format!("the cassette {place} is stale:{}\n{REMEDY}", changes.concat())
+    let changes: Vec<String> = changes
+        .iter()
+        .map(|change| format!("\n  {change}"))
+        .collect();
+    format!(
+        "the cassette {place} is stale:{}\n{REMEDY}",
+        changes.concat()
+    )
 }
 
 /// What one run does with its cassette.
@@ -427,7 +469,8 @@ impl Tape {
         Ok(())
     }
 
-    /// The run is over. What a recording keeps of it is what is judged, so that a replay is judged the same.
+    /// The run is over. What a recording keeps of it is what is judged, so that a replay is judged
+    /// the same.
     pub async fn finish(self, mut trace: Trace) -> Trace {
         let Self::Record(recorder, recording) = self else {
             return trace;
@@ -440,7 +483,10 @@ impl Tape {
         if let Ok(Err(error)) = saved {
             trace.error = Some(RunError {
                 kind: ErrorKind::Transport,
-                message: format!("cannot write the cassette {}: {error}", redactor.path().display()),
+                message: format!(
+                    "cannot write the cassette {}: {error}",
+                    redactor.path().display()
+                ),
             });
         }
         redacted(redactor.redactor(), trace)

@@ -28,7 +28,11 @@ const MOST_SHOWN: usize = 10;
 ///
 /// # Errors
 /// The server does not start, or does not list its tools.
-pub async fn list_tools(name: &str, server: &Server, settings: &CheckupSettings) -> Result<Vec<Value>, RunError> {
+pub async fn list_tools(
+    name: &str,
+    server: &Server,
+    settings: &CheckupSettings,
+) -> Result<Vec<Value>, RunError> {
     let sessions = only(name, server, settings);
     let listed = match sessions.open(name).await {
         Ok(session) => {
@@ -76,7 +80,10 @@ pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -
                 Err(error) if advertises(&session, "tools") => checkup.problems.push(Problem {
                     severity: Severity::Critical,
                     kind: "capability_not_answered".to_owned(),
-                    message: format!("`tools` is advertised, and tools/list fails: {}", error.message),
+                    message: format!(
+                        "`tools` is advertised, and tools/list fails: {}",
+                        error.message
+                    ),
                 }),
                 // A server without tools need not answer.
                 Err(_) => {}
@@ -93,7 +100,12 @@ pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -
 }
 
 fn advertises(session: &Session, capability: &str) -> bool {
-    session.client.server().capabilities.get(capability).is_some()
+    session
+        .client
+        .server()
+        .capabilities
+        .get(capability)
+        .is_some()
 }
 
 async fn examine(checkup: &mut Checkup, session: &Session) {
@@ -155,7 +167,11 @@ fn noise(checkup: &mut Checkup, session: &Session) {
         let kind = serde_json::to_value(violation.kind).ok();
         checkup.problems.push(Problem {
             severity: Severity::Warning,
-            kind: kind.as_ref().and_then(Value::as_str).unwrap_or("violation").to_owned(),
+            kind: kind
+                .as_ref()
+                .and_then(Value::as_str)
+                .unwrap_or("violation")
+                .to_owned(),
             message: violation.to_string(),
         });
     }

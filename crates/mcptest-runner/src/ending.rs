@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits::{Deadline, SuiteLimits};
 
-/// How long a call under way is waited for when its test is broken off: it may be making what teardown removes.
+/// How long a call under way is waited for when its test is broken off: it may be making what
+/// teardown removes.
 pub(crate) const CALL_GRACE: Duration = Duration::from_secs(2);
 
 /// How long teardown may take when its test is broken off.

@@ -58,7 +58,8 @@ pub struct RunSettings {
     pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// Runs a suite. The report holds what was finished, which is everything unless the work was broken off.
+/// Runs a suite. The report holds what was finished, which is everything unless the work was broken
+/// off.
 pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> Report {
     let began = Instant::now();
     let mut cases = cases.to_vec();
@@ -91,10 +92,17 @@ pub async fn run(suite: Arc<Suite>, cases: &[Case], settings: &RunSettings) -> R
     let done = execute(&stage, &cases, settings, &cancel).await;
     stage.sessions.shutdown().await;
     for file in stage.snapshots.unused(&suite) {
-        let text = format!("unused snapshot, no test of the suite has it: {}", file.display());
+        let text = format!(
+            "unused snapshot, no test of the suite has it: {}",
+            file.display()
+        );
         stage.tell(Event::Note { text });
     }
-    stage.decks.finish().into_iter().for_each(|event| stage.tell(event));
+    stage
+        .decks
+        .finish()
+        .into_iter()
+        .for_each(|event| stage.tell(event));
     let replayed = stage.decks.replayed();
     if replayed > 0 {
         stage.tell(Event::Note {
@@ -139,7 +147,12 @@ struct Done {
     complete: bool,
 }
 
-async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, cancel: &CancellationToken) -> Vec<Done> {
+async fn execute(
+    stage: &Arc<Stage>,
+    cases: &[Case],
+    settings: &RunSettings,
+    cancel: &CancellationToken,
+) -> Vec<Done> {
     let lanes = Lanes::new(settings.jobs.or(stage.suite.options.jobs), &stage.suite);
     let brake = Arc::new(Brake::new(settings.fail_fast, cases.len()));
     let single = cases.iter().all(|case| case.runs == 1);
@@ -171,8 +184,8 @@ async fn execute(stage: &Arc<Stage>, cases: &[Case], settings: &RunSettings, can
     all
 }
 
-/// Stops the suite when the task that holds it falls over. At once, before any other task looks at a server again: the caller's panic hook has ended them all, and
-/// that is nobody else's failure.
+/// Stops the suite when the task that holds it falls over. At once, before any other task looks at
+/// a server again: the caller's panic hook has ended them all, and that is nobody else's failure.
 struct StopOnPanic(CancellationToken);
 
 impl Drop for StopOnPanic {
@@ -183,7 +196,8 @@ impl Drop for StopOnPanic {
     }
 }
 
-/// The results of all tasks, but of those that fell over: the panic hook has told of it, and what is finished is kept.
+/// The results of all tasks, but of those that fell over: the panic hook has told of it, and what
+/// is finished is kept.
 async fn joined<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {
     let mut results = Vec::new();
     while let Some(joined) = tasks.join_next().await {
@@ -221,13 +235,15 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
     };
     loop {
         let made = u32::try_from(finished.len()).unwrap_or(u32::MAX);
-        let wave = waves.as_mut().map_or(case.runs.saturating_sub(made), Waves::next);
+        let wave = waves
+            .as_mut()
+            .map_or(case.runs.saturating_sub(made), Waves::next);
         if wave == 0 {
             break;
         }
         let first = made + 1;
-        // Runs wait for their turns in the order of the suite: where some cases have several, which are tasks of their own, a run without a task would
-        // overtake them.
+        // Runs wait for their turns in the order of the suite: where some cases have several, which
+        // are tasks of their own, a run without a task would overtake them.
         let results = if crew.single {
             vec![one_run(crew, first).await]
         } else {
@@ -241,7 +257,8 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
             }
             joined(tasks).await
         };
-        // To the point: a vector that grows by itself has room for four, and there may be thousands of cases.
+        // To the point: a vector that grows by itself has room for four, and there may be thousands
+        // of cases.
         finished.reserve_exact(results.len());
         finished.extend(results.into_iter().flatten());
         let new = &mut finished[made as usize..];
@@ -261,9 +278,12 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
     let saved = case.runs - u32::try_from(finished.len()).unwrap_or(case.runs);
     if saved > 0 {
         stage.decks.decided(case, case.runs - saved);
-        stage.tell(Event::Spared { runs: saved as usize });
+        stage.tell(Event::Spared {
+            runs: saved as usize,
+        });
     }
-    let stops = matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
+    let stops =
+        matches!(&stage.suite.tests[case.test], Test::Agent(test) if test.stops_when_decided);
     let done = Done {
         finished,
         saved: stops.then_some(saved),
@@ -271,12 +291,14 @@ async fn run_case(crew: &Arc<Crew>) -> Done {
     };
     if crew.brake.is_set() {
         let judged = judge_case(&bench(stage), stage, crew.index, case, done.clone());
-        crew.brake.judged(judged.map_or(Verdict::Pass, |test| test.verdict));
+        crew.brake
+            .judged(judged.map_or(Verdict::Pass, |test| test.verdict));
     }
     done
 }
 
-/// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke off.
+/// One run, unless the user or a cap is before it. Nothing is left of a run that the user broke
+/// off.
 async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
     let Crew {
         stage,
@@ -318,7 +340,8 @@ async fn one_run(crew: &Crew, run: u32) -> Option<Finished> {
             duration: began.elapsed(),
         })
     };
-    // One that cleans up after itself is not dropped once it has begun; it looks out for the end itself.
+    // One that cleans up after itself is not dropped once it has begun; it looks out for the end
+    // itself.
     let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
     let dropped = async {
         let end = ending.come().await;
@@ -377,8 +400,14 @@ fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
 }
 
 /// Carries a run out. Nothing is left of a direct call that was broken off.
-async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Trace, Besides), End<'a>> {
-    let Crew { stage, index, case, .. } = crew;
+async fn carry_out<'a>(
+    crew: &Crew,
+    run: u32,
+    ending: Ending<'a>,
+) -> Result<(Trace, Besides), End<'a>> {
+    let Crew {
+        stage, index, case, ..
+    } = crew;
     let test = &stage.suite.tests[case.test];
     let place = Place {
         case: *index,
@@ -389,7 +418,8 @@ async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Tra
         Test::Agent(test) => {
             let trace = match stage.decks.tape(case, run) {
                 Ok(tape) => {
-                    // Large, as are the rare ways below: in boxes, so that a direct call, of which there are most, stays small.
+                    // Large, as are the rare ways below: in boxes, so that a direct call, of which
+                    // there are most, stays small.
                     let trace = Box::pin(agent_run(stage, place, test, run, &tape)).await;
                     Box::pin(tape.finish(trace)).await
                 }
@@ -413,7 +443,8 @@ async fn carry_out<'a>(crew: &Crew, run: u32, ending: Ending<'a>) -> Result<(Tra
     Ok((trace, besides))
 }
 
-/// What a run's own assertions say, for the progress display; the report judges again with everything at hand.
+/// What a run's own assertions say, for the progress display; the report judges again with
+/// everything at hand.
 fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
     let error = finished.trace.error.as_ref();
     match (test, &finished.besides) {
@@ -421,7 +452,9 @@ fn preview(stage: &Stage, test: &Test, finished: &Finished) -> Verdict {
             || judge::quality_gate(test, listed.as_ref()).verdict,
             |_| Verdict::Error,
         ),
-        (Test::Agent(test), _) => judge::RunOutcome::of(&bench(stage), test, &finished.trace).verdict(),
+        (Test::Agent(test), _) => {
+            judge::RunOutcome::of(&bench(stage), test, &finished.trace).verdict()
+        }
         (_, Besides::Assertions(assertions)) => judge::tool_verdict(error, assertions),
         _ => judge::verdict_of(error, &[]),
     }
@@ -451,10 +484,12 @@ fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -
             not_run.push(case.id(suite));
             continue;
         }
-        timing.runs.extend(done.finished.iter().map(|one| RunTiming {
-            name: case.row(one.run),
-            duration_ms: millis(one.duration),
-        }));
+        timing
+            .runs
+            .extend(done.finished.iter().map(|one| RunTiming {
+                name: case.row(one.run),
+                duration_ms: millis(one.duration),
+            }));
         tests.extend(judge_case(&bench, stage, index, case, done));
     }
     let mut report = Report::conclude(tests, interrupted);
@@ -464,7 +499,13 @@ fn conclude(stage: &Stage, cases: &[Case], done: Vec<Done>, interrupted: bool) -
 }
 
 /// Judges the runs of one case; nothing if there are none.
-fn judge_case(bench: &Bench<'_>, stage: &Stage, index: usize, case: &Case, done: Done) -> Option<TestReport> {
+fn judge_case(
+    bench: &Bench<'_>,
+    stage: &Stage,
+    index: usize,
+    case: &Case,
+    done: Done,
+) -> Option<TestReport> {
     let mut finished = done.finished;
     match &stage.suite.tests[case.test] {
         Test::Agent(test) => {

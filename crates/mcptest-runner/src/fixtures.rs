@@ -70,7 +70,8 @@ impl<'a> Visit<'a> {
     pub fn save(&mut self, wanted: &[(String, Target)], seen: &Value) -> Result<(), RunError> {
         for (name, target) in wanted {
             let Some(value) = target.select(seen) else {
-                let words = format!("there is no `{target}` in the answer, to be saved as `{name}`");
+                let words =
+                    format!("there is no `{target}` in the answer, to be saved as `{name}`");
                 return Err(fixture_error(words));
             };
             self.saved.insert(name.clone(), value);
@@ -79,7 +80,12 @@ impl<'a> Visit<'a> {
     }
 
     /// Makes one fixture call. Unlike the call under test, it has to succeed.
-    pub async fn fixture(&mut self, stage: Stage, index: usize, call: &FixtureCall) -> Result<(), RunError> {
+    pub async fn fixture(
+        &mut self,
+        stage: Stage,
+        index: usize,
+        call: &FixtureCall,
+    ) -> Result<(), RunError> {
         let made = self.try_fixture(stage, call).await;
         made.map_err(|error| RunError {
             kind: error.kind,
@@ -120,8 +126,9 @@ impl<'a> Visit<'a> {
         self.save(&call.save, &observe(outcome, &short))
     }
 
-    /// Makes all teardown calls, also after one of them failed; the first failure is told. A test that reached no server has nothing to clean up,
-    /// and a call that needs what was never saved is left out: what it would remove was never made.
+    /// Makes all teardown calls, also after one of them failed; the first failure is told. A test
+    /// that reached no server has nothing to clean up, and a call that needs what was never saved
+    /// is left out: what it would remove was never made.
     pub async fn tear_down(&mut self, calls: &[FixtureCall]) -> Result<(), RunError> {
         let mut outcome = Ok(());
         if self.open.is_empty() {

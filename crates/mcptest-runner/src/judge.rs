@@ -30,8 +30,7 @@ pub(crate) struct Bench<'a> {
 }
 
 /// Why an expectation on a secret's own value does not hold.
-const MASKED: &str =
-    "a secret in it stands as `[redacted]`: runs that are recorded or replayed are judged without secrets";
+const MASKED: &str = "a secret in it stands as `[redacted]`: runs that are recorded or replayed are judged without secrets";
 
 /// Why a test that expects nothing but opinions has nothing to go by.
 const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
@@ -39,8 +38,8 @@ const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges ar
 /// What the assertions of one run came to.
 pub(crate) struct RunOutcome {
     pub assertions: Vec<Assertion>,
-    /// Whether the assertions that evidence decides all held; nothing without any. This is what gates look at: a model's opinion is no
-    /// part of it.
+    /// Whether the assertions that evidence decides all held; nothing without any. This is what
+    /// gates look at: a model's opinion is no part of it.
     pub expectations_held: Option<bool>,
     /// What broke: the run, or a judge of it.
     pub error: Option<RunError>,
@@ -68,11 +67,13 @@ impl RunOutcome {
                     let reason = assertion.reason.take().map(|reason| format!("{reason}; "));
                     assertion.reason = Some(format!("{}{MASKED}", reason.unwrap_or_default()));
                 }
-                outcome.expectations_held = Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
+                outcome.expectations_held =
+                    Some(outcome.expectations_held.unwrap_or(true) && assertion.passed);
                 outcome.assertions.push(assertion);
                 continue;
             };
-            let (assertion, unjudged) = judged::apply(expectation, judge, &seen, &trace.judgements, !bench.judges);
+            let (assertion, unjudged) =
+                judged::apply(expectation, judge, &seen, &trace.judgements, !bench.judges);
             match unjudged {
                 Some(Unjudged::Broken(error)) => {
                     outcome.error.get_or_insert(error);
@@ -82,8 +83,10 @@ impl RunOutcome {
             }
             outcome.assertions.push(assertion);
         }
-        // Where nothing else is asked for, a run of which every assertion was skipped shows nothing.
-        outcome.unjudged |= test.gates.is_empty() && outcome.assertions.iter().all(|one| one.skipped.is_some());
+        // Where nothing else is asked for, a run of which every assertion was skipped shows
+        // nothing.
+        outcome.unjudged |=
+            test.gates.is_empty() && outcome.assertions.iter().all(|one| one.skipped.is_some());
         outcome
     }
 
@@ -94,9 +97,14 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the run fails the test. Under `tolerate_failed_runs` evidence is left to the `reliability:` gate, which knows nothing of opinions.
+    /// Whether the run fails the test. Under `tolerate_failed_runs` evidence is left to the
+    /// `reliability:` gate, which knows nothing of opinions.
     pub fn fails(&self, test: &AgentTest) -> bool {
-        let failed = |judged: bool| self.assertions.iter().any(|one| one.failed() && one.judged == judged);
+        let failed = |judged: bool| {
+            self.assertions
+                .iter()
+                .any(|one| one.failed() && one.judged == judged)
+        };
         self.error.is_none() && (failed(true) || (failed(false) && !test.tolerates_failed_runs))
     }
 }
@@ -110,9 +118,10 @@ pub(crate) fn agent(
     traces: Vec<(u64, Trace)>,
     several: bool,
 ) -> TestReport {
-    let outcomes: Vec<RunOutcome> = parallel::map(bench.threads, traces.iter().collect(), |(_, trace)| {
-        RunOutcome::of(bench, test, trace)
-    });
+    let outcomes: Vec<RunOutcome> =
+        parallel::map(bench.threads, traces.iter().collect(), |(_, trace)| {
+            RunOutcome::of(bench, test, trace)
+        });
     // What a run's own assertions add to the verdict of the test.
     let counted: Vec<Verdict> = outcomes
         .iter()
@@ -122,7 +131,10 @@ pub(crate) fn agent(
             verdict => verdict,
         })
         .collect();
-    let held: Vec<Option<bool>> = outcomes.iter().map(|outcome| outcome.expectations_held).collect();
+    let held: Vec<Option<bool>> = outcomes
+        .iter()
+        .map(|outcome| outcome.expectations_held)
+        .collect();
     let runs: Vec<RunReport> = traces
         .into_iter()
         .zip(outcomes)
@@ -154,7 +166,10 @@ pub(crate) fn agent(
         Some("there is no trace of this test".to_owned())
     } else if test.gates.is_empty() && test.expect.is_empty() {
         Some("the test expects nothing".to_owned())
-    } else if test.gates.is_empty() && !bench.judges && test.expect.iter().all(|one| one.judge().is_some()) {
+    } else if test.gates.is_empty()
+        && !bench.judges
+        && test.expect.iter().all(|one| one.judge().is_some())
+    {
         Some(JUDGES_ARE_OFF.to_owned())
     } else {
         None
@@ -169,7 +184,9 @@ pub(crate) fn agent(
     if no_evidence.is_some() {
         verdicts.push(bench.settle(Verdict::NoEvidence));
         // Said once: a gate without runs has the same to say.
-        gates.retain(|gate| !runs.is_empty() || gate.no_evidence.is_none() || gate.verdict != Verdict::NoEvidence);
+        gates.retain(|gate| {
+            !runs.is_empty() || gate.no_evidence.is_none() || gate.verdict != Verdict::NoEvidence
+        });
     }
     let verdict = Verdict::worst(verdicts);
     if verdict == Verdict::Error {
@@ -200,7 +217,8 @@ pub(crate) fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> 
     }
 }
 
-/// What a direct tool call's expectations came to. One of which every expectation was skipped shows nothing.
+/// What a direct tool call's expectations came to. One of which every expectation was skipped shows
+/// nothing.
 pub(crate) fn tool_verdict(error: Option<&RunError>, assertions: &[Assertion]) -> Verdict {
     let nothing = !assertions.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
     match verdict_of(error, assertions) {
@@ -210,7 +228,12 @@ pub(crate) fn tool_verdict(error: Option<&RunError>, assertions: &[Assertion]) -
 }
 
 /// Judges a direct tool call by what came of its expectations.
-pub(crate) fn tool(bench: &Bench<'_>, test: &ToolTest, trace: Trace, assertions: Vec<Assertion>) -> TestReport {
+pub(crate) fn tool(
+    bench: &Bench<'_>,
+    test: &ToolTest,
+    trace: Trace,
+    assertions: Vec<Assertion>,
+) -> TestReport {
     let error = trace.error.clone();
     let verdict = tool_verdict(error.as_ref(), &assertions);
     let no_evidence = (verdict == Verdict::NoEvidence).then(|| JUDGES_ARE_OFF.to_owned());
@@ -281,7 +304,9 @@ pub(crate) fn tool_quality(
 
 /// The `tool_quality:` gate over what a server listed.
 pub(crate) fn quality_gate(test: &ToolQualityTest, listed: Option<&Value>) -> GateOutcome {
-    let listed = listed.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let listed = listed
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     quality::judge(&test.expect, listed)
 }
 

@@ -1,4 +1,5 @@
-//! Asking the judges of a run's judged assertions. What they say goes into the trace; the verdict is drawn from there.
+//! Asking the judges of a run's judged assertions. What they say goes into the trace; the verdict
+//! is drawn from there.
 
 use mcptest_agent::{AssistantTurn, Message, Model, Request};
 use mcptest_cassette::Role;
@@ -26,7 +27,9 @@ pub(crate) async fn ask(
     let mut judgements = Vec::new();
     let mut number = 0;
     for expectation in expect {
-        let Some(judge) = expectation.judge() else { continue };
+        let Some(judge) = expectation.judge() else {
+            continue;
+        };
         let Some(value) = expectation.target.select(seen) else {
             continue;
         };
@@ -58,8 +61,8 @@ pub(crate) async fn ask(
     judgements
 }
 
-/// What the expectations of a direct call come to. Opinions are asked for where an expectation is judged, and kept in the trace; one that could not
-/// be had is the trace's error.
+/// What the expectations of a direct call come to. Opinions are asked for where an expectation is
+/// judged, and kept in the trace; one that could not be had is the trace's error.
 pub(crate) async fn apply(
     stage: &Stage,
     place: Place<'_>,
@@ -86,7 +89,9 @@ pub(crate) async fn apply(
                     ),
                 });
             }
-            None => trace.judgements = Box::pin(ask(stage, place, &Tape::Off, expect, seen, 1)).await,
+            None => {
+                trace.judgements = Box::pin(ask(stage, place, &Tape::Off, expect, seen, 1)).await
+            }
         }
     }
     let mut assertions = Vec::with_capacity(expect.len());
@@ -95,7 +100,8 @@ pub(crate) async fn apply(
             assertions.push(expectation.apply(seen, None));
             continue;
         };
-        let (assertion, unjudged) = judged::apply(expectation, judge, seen, &trace.judgements, !stage.judges);
+        let (assertion, unjudged) =
+            judged::apply(expectation, judge, seen, &trace.judgements, !stage.judges);
         if let Some(Unjudged::Broken(error)) = unjudged {
             trace.error.get_or_insert(error);
         }
@@ -119,7 +125,11 @@ fn of_judge(model: &str, error: RunError) -> RunError {
 }
 
 /// Asks once, and once more after an answer that makes no sense.
-async fn opinion(judge: &Judge, text: &str, model: &dyn Model) -> Result<(serde_json::Number, String), RunError> {
+async fn opinion(
+    judge: &Judge,
+    text: &str,
+    model: &dyn Model,
+) -> Result<(serde_json::Number, String), RunError> {
     let (system, question) = judge.question(text);
     let mut messages = vec![Message::User(question)];
     let mut wrong = String::new();

@@ -1,9 +1,11 @@
 //! How many runs go on at once.
 //!
-//! Work on this machine (server processes of a run's own, built-in models) gets a few places. Direct calls over a session that is there anyway get twice as many: half
-//! of them can be with the server while the answers to the others are looked at. A run that waits for a provider most of the time costs nothing here, so many may
-//! wait together; how many requests the provider gets at once is its own limiter's business. Whoever says a number (`--jobs`, `run_options.jobs`) gets that number
-//! for everything.
+//! Work on this machine (server processes of a run's own, built-in models) gets a few places.
+//! Direct calls over a session that is there anyway get twice as many: half of them can be with the
+//! server while the answers to the others are looked at. A run that waits for a provider most of
+//! the time costs nothing here, so many may wait together; how many requests the provider gets at
+//! once is its own limiter's business. Whoever says a number (`--jobs`, `run_options.jobs`) gets
+//! that number for everything.
 
 use std::sync::Arc;
 
@@ -36,7 +38,10 @@ impl Lanes {
                 wide: all,
             };
         }
-        let allowed = suite.providers.values().filter_map(|provider| provider.max_concurrency);
+        let allowed = suite
+            .providers
+            .values()
+            .filter_map(|provider| provider.max_concurrency);
         Self {
             narrow: places(NARROW),
             pipelined: places(PIPELINED),
@@ -52,8 +57,17 @@ impl Lanes {
         };
         let live = case.model.as_deref().is_some_and(is_live);
         Arc::clone(match &suite.tests[case.test] {
-            Test::Agent(test) if live && !test.servers.iter().any(|name| own_process(name, None)) => &self.wide,
-            Test::Tool(test) if !test.servers().into_iter().any(|name| own_process(name, test.isolation)) => {
+            Test::Agent(test)
+                if live && !test.servers.iter().any(|name| own_process(name, None)) =>
+            {
+                &self.wide
+            }
+            Test::Tool(test)
+                if !test
+                    .servers()
+                    .into_iter()
+                    .any(|name| own_process(name, test.isolation)) =>
+            {
                 &self.pipelined
             }
             Test::Agent(_) | Test::Tool(_) | Test::ToolQuality(_) => &self.narrow,

@@ -1,8 +1,9 @@
 //! Plans and executes suites, and judges what came of it.
 //!
-//! [`run`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded traces instead. Both end in the same pure step
-//! (`judge`), so a live run and a recorded one cannot be judged differently. Nothing here knows how results are shown: progress goes out as
-//! [`Event`]s, the outcome is a [`Report`](mcptest_report::Report).
+//! [`run`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded traces
+//! instead. Both end in the same pure step (`judge`), so a live run and a recorded one cannot be
+//! judged differently. Nothing here knows how results are shown: progress goes out as [`Event`]s,
+//! the outcome is a [`Report`](mcptest_report::Report).
 
 mod agent_run;
 mod brake;
@@ -32,7 +33,8 @@ mod turns;
 mod waves;
 
 pub use cassettes::{
-    CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place, cassette_subject,
+    CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place,
+    cassette_subject,
 };
 pub use doctor::{CheckupSettings, check_up, list_tools};
 pub use event::Event;

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 
 use crate::plan::Case;
 
-/// What all suites of an invocation may cost together. What is given here comes before what a suite says.
+/// What all suites of an invocation may cost together. What is given here comes before what a suite
+/// says.
 pub struct Limits {
     caps: Caps,
     duration: Option<Duration>,
@@ -57,7 +58,8 @@ pub(crate) struct SuiteLimits {
     pub deadline: Option<Deadline>,
 }
 
-/// What one case may cost. Its accounts are opened when it first asks a model: most direct calls never do.
+/// What one case may cost. Its accounts are opened when it first asks a model: most direct calls
+/// never do.
 struct CaseLimits {
     caps: Caps,
     accounts: OnceLock<CaseAccounts>,
@@ -65,7 +67,8 @@ struct CaseLimits {
 
 struct CaseAccounts {
     own: AccountId,
-    /// What its replayed answers cost when they were recorded. Nobody pays for them again, so no cap counts them.
+    /// What its replayed answers cost when they were recorded. Nobody pays for them again, so no
+    /// cap counts them.
     replayed: AccountId,
 }
 
@@ -113,8 +116,15 @@ impl SuiteLimits {
         })
     }
 
-    /// Adds up what the replayed answers of a case cost when they were recorded, so that the report is the recorded run's.
-    pub fn count_replay(&self, case: usize, id: &str, prices: &Prices, model: Box<dyn Model>) -> Box<dyn Model> {
+    /// Adds up what the replayed answers of a case cost when they were recorded, so that the report
+    /// is the recorded run's.
+    pub fn count_replay(
+        &self,
+        case: usize,
+        id: &str,
+        prices: &Prices,
+        model: Box<dyn Model>,
+    ) -> Box<dyn Model> {
         let price = price_of(prices, id);
         Box::new(Metered::new(
             model,
@@ -143,13 +153,22 @@ impl SuiteLimits {
             });
         }
         let accounts = vec![self.invocation, self.suite, self.accounts(case).own];
-        Ok(Box::new(Metered::new(model, id, price, &self.books, accounts)))
+        Ok(Box::new(Metered::new(
+            model,
+            id,
+            price,
+            &self.books,
+            accounts,
+        )))
     }
 
     /// Why no further run of a case is started: its budget is spent.
     pub fn stopped(&self, case: usize) -> Option<RunError> {
         let own = self.cases[case].accounts.get().map(|accounts| accounts.own);
-        let accounts: Vec<_> = [self.invocation, self.suite].into_iter().chain(own).collect();
+        let accounts: Vec<_> = [self.invocation, self.suite]
+            .into_iter()
+            .chain(own)
+            .collect();
         let why = self.books.stopped(&accounts)?;
         Some(RunError {
             kind: ErrorKind::Budget,
@@ -162,7 +181,8 @@ impl SuiteLimits {
         self.books.stop(self.suite, deadline.words.clone());
     }
 
-    /// What a case cost. Nothing if only built-in models without a price were asked: they cost nothing, and nobody wonders.
+    /// What a case cost. Nothing if only built-in models without a price were asked: they cost
+    /// nothing, and nobody wonders.
     pub fn spend(&self, case: usize) -> Option<Spend> {
         let accounts = self.cases[case].accounts.get()?;
         spend(self.books.spend(accounts.own)).or_else(|| spend(self.books.spend(accounts.replayed)))
@@ -228,7 +248,11 @@ mod tests {
         };
         let known = spend(told).expect("something was spent");
         assert_eq!((known.usd, known.input_tokens), (Some(0.0045), Some(900)));
-        let unpriced = spend(budget::Spend { unpriced: 1, ..told }).expect("something was spent");
+        let unpriced = spend(budget::Spend {
+            unpriced: 1,
+            ..told
+        })
+        .expect("something was spent");
         assert_eq!((unpriced.usd, unpriced.output_tokens), (None, Some(120)));
         let untold = spend(budget::Spend { untold: 1, ..told }).expect("something was spent");
         assert_eq!(

@@ -24,8 +24,8 @@ impl Models {
         }
     }
 
-    /// Opens a model. `script` is for the one that plays it, and `seed` spreads retries. An unknown id is an error; nothing stands in for it
-    /// silently.
+    /// Opens a model. `script` is for the one that plays it, and `seed` spreads retries. An unknown
+    /// id is an error; nothing stands in for it silently.
     pub fn open(
         &self,
         suite: &Suite,

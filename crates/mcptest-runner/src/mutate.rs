@@ -1,4 +1,5 @@
-//! Whether a suite's assertions can fail: recorded traces are changed a little, and the judgement should change with them.
+//! Whether a suite's assertions can fail: recorded traces are changed a little, and the judgement
+//! should change with them.
 
 use mcptest_core::mutate::{Mutation, mutations};
 use mcptest_core::trace::Trace;
@@ -58,14 +59,19 @@ pub struct MutantReport {
     pub diff: Vec<String>,
 }
 
-/// Changes the traces of each test in every way there is, one at a time and in all runs alike, and judges again.
+/// Changes the traces of each test in every way there is, one at a time and in all runs alike, and
+/// judges again.
 ///
-/// All runs alike, because the question is whether the suite would notice an agent that behaves so, not one slip among many runs that a pooled
-/// figure may rightly forgive.
+/// All runs alike, because the question is whether the suite would notice an agent that behaves so,
+/// not one slip among many runs that a pooled figure may rightly forgive.
 ///
 /// # Errors
 /// As [`score()`](crate::score()).
-pub fn mutate(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Result<MutationReport, ScoreError> {
+pub fn mutate(
+    suite: &Suite,
+    traces: Vec<Trace>,
+    settings: &ScoreSettings,
+) -> Result<MutationReport, ScoreError> {
     let servers = suite.known_servers();
     let bench = Bench {
         suite: &suite.name,
@@ -119,19 +125,29 @@ fn mutate_cell(cell: Cell<'_>, bench: &Bench<'_>) -> MutatedTest {
             .filter(|mutant| mutant.killed_by.iter().any(|by| by == name))
             .count() as u64
     };
-    let mut judges: Vec<String> = baseline.gates.iter().map(|gate| gate.block.clone()).collect();
+    let mut judges: Vec<String> = baseline
+        .gates
+        .iter()
+        .map(|gate| gate.block.clone())
+        .collect();
     if !test.expect.is_empty() {
         judges.insert(0, "expect".to_owned());
     }
     let mutants = details.len() as u64;
-    let killed = details.iter().filter(|mutant| !mutant.killed_by.is_empty()).count() as u64;
+    let killed = details
+        .iter()
+        .filter(|mutant| !mutant.killed_by.is_empty())
+        .count() as u64;
     MutatedTest {
         name: label.clone(),
         baseline: baseline.verdict,
         mutants,
         killed,
         score: percent::down(killed, mutants),
-        kills_by: judges.iter().map(|name| (name.clone(), noticed(name))).collect(),
+        kills_by: judges
+            .iter()
+            .map(|name| (name.clone(), noticed(name)))
+            .collect(),
         details,
     }
 }
@@ -179,10 +195,15 @@ fn try_mutation(
     }
 }
 
-/// The lines of the two traces that differ: what is the same at the start and at the end is left out.
+/// The lines of the two traces that differ: what is the same at the start and at the end is left
+/// out.
 fn changed_lines(before: &Trace, after: &Trace) -> Vec<String> {
     let (before, after) = (lines(before), lines(after));
-    let same_start = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let same_start = before
+        .iter()
+        .zip(&after)
+        .take_while(|(a, b)| a == b)
+        .count();
     let rest = before.len().min(after.len()) - same_start;
     let same_end = before
         .iter()
@@ -204,7 +225,10 @@ fn changed_lines(before: &Trace, after: &Trace) -> Vec<String> {
 fn lines(trace: &Trace) -> Vec<String> {
     let mut lines = Vec::new();
     for (call, result) in trace.tool_calls.iter().zip(trace.results_by_call()) {
-        let args = call.args.as_ref().map_or_else(String::new, |args| format!(" {args}"));
+        let args = call
+            .args
+            .as_ref()
+            .map_or_else(String::new, |args| format!(" {args}"));
         let outcome = match result.and_then(|result| result.is_error) {
             Some(true) => " → error",
             Some(false) => " → ok",

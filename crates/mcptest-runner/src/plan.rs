@@ -22,7 +22,8 @@ impl Filter {
             Test::Tool(test) => (&test.name, &test.tags),
             Test::ToolQuality(test) => (&test.name, &test.tags),
         };
-        let named = self.names.is_empty() || self.names.iter().any(|word| name.contains(word.as_str()));
+        let named =
+            self.names.is_empty() || self.names.iter().any(|word| name.contains(word.as_str()));
         let tagged = self.tags.is_empty() || self.tags.iter().any(|tag| tags.contains(tag));
         named && tagged
     }
@@ -87,7 +88,12 @@ pub(crate) fn label(name: &str, model: Option<&str>, several_models: bool) -> St
 #[must_use]
 pub fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
     let mut cases = Vec::new();
-    for (index, test) in suite.tests.iter().enumerate().filter(|(_, test)| filter.takes(test)) {
+    for (index, test) in suite
+        .tests
+        .iter()
+        .enumerate()
+        .filter(|(_, test)| filter.takes(test))
+    {
         match test {
             Test::Agent(test) => cases.extend(test.models.iter().map(|model| Case {
                 test: index,

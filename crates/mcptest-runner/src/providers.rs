@@ -37,7 +37,9 @@ pub fn check_model(id: &str) -> Result<(), String> {
     if let Some((provider, _)) = id.split_once('/') {
         let near = suggest(provider, names.iter().copied().chain(["builtin"]));
         return Err(match near {
-            Some(near) => format!("unknown model `{id}`: no provider is called `{provider}`; did you mean `{near}`?"),
+            Some(near) => format!(
+                "unknown model `{id}`: no provider is called `{provider}`; did you mean `{near}`?"
+            ),
             None => format!(
                 "unknown model `{id}`: no provider is called `{provider}`. Declare it under `providers:`, or use one that is built in: {}",
                 names.join(", ")
@@ -48,7 +50,11 @@ pub fn check_model(id: &str) -> Result<(), String> {
     if let Some(near) = suggest(id, Prices::models().chain(built_in)) {
         return Err(format!("unknown model `{id}`; did you mean `{near}`?"));
     }
-    let prefixes: Vec<&str> = PROVIDERS.iter().flat_map(|known| known.prefixes).copied().collect();
+    let prefixes: Vec<&str> = PROVIDERS
+        .iter()
+        .flat_map(|known| known.prefixes)
+        .copied()
+        .collect();
     Err(format!(
         "unknown model `{id}`: known ids begin with {}. Write any other as `provider/model`, with a provider that is built in ({}) or declared under `providers:`",
         prefixes.join(", "),
@@ -66,13 +72,15 @@ pub fn built_in_providers() -> Vec<BuiltInProvider> {
     PROVIDERS.iter().map(of).collect()
 }
 
-/// What will keep live runs of a suite from being carried out: keys that are not set, once for each provider.
+/// What will keep live runs of a suite from being carried out: keys that are not set, once for each
+/// provider.
 #[must_use]
 pub fn missing_keys(suite: &Suite) -> Vec<String> {
     let mut missing = BTreeMap::new();
     for test in suite.agent_tests() {
         for model in test.models.iter().filter(|model| is_live(model)) {
-            let Some((name, _)) = provider_of(model, &|name| suite.providers.contains_key(name)) else {
+            let Some((name, _)) = provider_of(model, &|name| suite.providers.contains_key(name))
+            else {
                 continue;
             };
             let settings = settings(suite, name).0;
@@ -106,8 +114,13 @@ impl Providers {
     }
 
     /// The provider of a model, with what it calls the model.
-    pub(crate) fn of<'a>(&self, suite: &Suite, id: &'a str) -> Result<(Arc<Provider>, &'a str), RunError> {
-        let Some((name, model)) = provider_of(id, &|name| suite.providers.contains_key(name)) else {
+    pub(crate) fn of<'a>(
+        &self,
+        suite: &Suite,
+        id: &'a str,
+    ) -> Result<(Arc<Provider>, &'a str), RunError> {
+        let Some((name, model)) = provider_of(id, &|name| suite.providers.contains_key(name))
+        else {
             return Err(RunError {
                 kind: ErrorKind::Provider,
                 message: check_model(id).err().unwrap_or_default(),
@@ -127,9 +140,11 @@ impl Providers {
     }
 }
 
-/// What of a provider's settings changes the answers of a model: its dialect, and what the suite puts into every request.
+/// What of a provider's settings changes the answers of a model: its dialect, and what the suite
+/// puts into every request.
 pub(crate) fn manner(suite: &Suite, id: &str) -> Option<(&'static str, Map<String, Value>)> {
-    let (name, _) = provider_of(id, &|name| suite.providers.contains_key(name)).filter(|_| is_live(id))?;
+    let (name, _) =
+        provider_of(id, &|name| suite.providers.contains_key(name)).filter(|_| is_live(id))?;
     let (settings, api) = settings(suite, name);
     Some((api.as_str(), settings.body))
 }
@@ -157,8 +172,10 @@ fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
         .headers
         .iter()
         .any(|(name, value)| mcptest_core::redact::is_secret(name, value));
-    // At an address of the suite's own, a key is needed only if the suite says so: compatible servers often want none.
-    let wants_key = declared.key_variable.is_some() || (own_url.is_none() && !key_variables.is_empty());
+    // At an address of the suite's own, a key is needed only if the suite says so: compatible
+    // servers often want none.
+    let wants_key =
+        declared.key_variable.is_some() || (own_url.is_none() && !key_variables.is_empty());
     let settings = Settings {
         name: name.to_owned(),
         base_url: own_url
@@ -191,7 +208,10 @@ mod tests {
     fn unknown_models_are_told_with_what_is_near() {
         for (id, words) in [
             ("cluade-sonnet-4-5", "did you mean `claude-sonnet-4-5`?"),
-            ("builtin/lexcal", "this build knows builtin/scripted, builtin/lexical"),
+            (
+                "builtin/lexcal",
+                "this build knows builtin/scripted, builtin/lexical",
+            ),
             ("lexical", "known ids begin with claude-, gpt-,"),
             (
                 "antropic/claude-x",
@@ -223,7 +243,10 @@ mod tests {
         assert_eq!(api, Api::Gemini);
         assert_eq!(settings.key_variables, ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
         assert!(settings.needs_key);
-        assert_eq!(settings.base_url, "https://generativelanguage.googleapis.com");
+        assert_eq!(
+            settings.base_url,
+            "https://generativelanguage.googleapis.com"
+        );
     }
 
     #[test]
@@ -259,7 +282,13 @@ mod tests {
         let (first, model) = providers.of(&suite, "mine/a/b").unwrap();
         assert_eq!(model, "a/b");
         let (second, _) = providers.of(&suite, "mine/c").unwrap();
-        assert!(Arc::ptr_eq(&first, &second), "one provider for all its models");
-        assert_eq!(providers.of(&suite, "theirs/c").unwrap_err().kind, ErrorKind::Provider);
+        assert!(
+            Arc::ptr_eq(&first, &second),
+            "one provider for all its models"
+        );
+        assert_eq!(
+            providers.of(&suite, "theirs/c").unwrap_err().kind,
+            ErrorKind::Provider
+        );
     }
 }

@@ -68,7 +68,11 @@ fn list(known: &[String]) -> String {
 ///
 /// # Errors
 /// A trace that belongs to no test, or nothing to score.
-pub fn score(suite: &Suite, traces: Vec<Trace>, settings: &ScoreSettings) -> Result<Report, ScoreError> {
+pub fn score(
+    suite: &Suite,
+    traces: Vec<Trace>,
+    settings: &ScoreSettings,
+) -> Result<Report, ScoreError> {
     let servers = suite.known_servers();
     let threads = parallel::threads_for(traces.len(), SHARED_FROM);
     let cells = cells(suite, traces, settings)?;
@@ -137,7 +141,11 @@ pub(crate) fn cells<'a>(
             && settings.test.as_deref().is_none_or(|wanted| wanted == name)
     };
     let mut cells = Vec::new();
-    for (test, traces) in tests.iter().zip(by_test).filter(|(test, _)| taken(&test.name)) {
+    for (test, traces) in tests
+        .iter()
+        .zip(by_test)
+        .filter(|(test, _)| taken(&test.name))
+    {
         let groups = by_model(traces);
         let several_models = groups.len() > 1;
         for (model, traces) in groups {
@@ -158,7 +166,8 @@ pub(crate) fn cells<'a>(
     Ok(cells)
 }
 
-/// The index of each trace's test; nothing for a direct tool call, which `run --traces` writes too and gates do not judge.
+/// The index of each trace's test; nothing for a direct tool call, which `run --traces` writes too
+/// and gates do not judge.
 fn find_homes(
     suite: &Suite,
     tests: &[&AgentTest],
@@ -179,7 +188,10 @@ fn find_homes(
         })?;
         return Ok(vec![Some(home); traces.len()]);
     }
-    let direct = suite.tests.iter().filter(|test| !matches!(test, Test::Agent(_)));
+    let direct = suite
+        .tests
+        .iter()
+        .filter(|test| !matches!(test, Test::Agent(_)));
     let direct_calls: HashSet<&str> = direct.map(Test::name).collect();
     traces
         .iter()
@@ -204,7 +216,8 @@ fn find_homes(
         .collect()
 }
 
-/// Traces of different models are different runs of the test; models in the order of their first trace. No trace gives one empty group.
+/// Traces of different models are different runs of the test; models in the order of their first
+/// trace. No trace gives one empty group.
 fn by_model(traces: Vec<Trace>) -> Vec<(Option<String>, Vec<Trace>)> {
     let mut groups: Vec<(Option<String>, Vec<Trace>)> = Vec::new();
     for trace in traces {

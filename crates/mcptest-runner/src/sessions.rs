@@ -1,4 +1,5 @@
-//! The servers of a suite: started when first needed, shared or fresh as the suite says, all ended at the end.
+//! The servers of a suite: started when first needed, shared or fresh as the suite says, all ended
+//! at the end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,15 +11,16 @@ use mcptest_core::fault::{FaultState, Strike, timeout_text};
 use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_wire::{
-    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError, WireErrorKind,
+    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError,
+    WireErrorKind,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::turns::Turns;
 
-/// How often a shared server that died is started again: a run that kills it must not take all later ones with it, and a server that
-/// always dies must not be started for ever.
+/// How often a shared server that died is started again: a run that kills it must not take all
+/// later ones with it, and a server that always dies must not be started for ever.
 const MOST_RESTARTS: u32 = 5;
 
 /// Settings that hold for all servers of an invocation.
@@ -81,13 +83,18 @@ impl Sessions {
         }
     }
 
-    /// A session with the server: the shared one, or a fresh one where the suite asks for isolation.
+    /// A session with the server: the shared one, or a fresh one where the suite asks for
+    /// isolation.
     pub async fn open(&self, name: &str) -> Result<Arc<Session>, RunError> {
         self.open_as(name, None).await
     }
 
     /// As [`Self::open`], for a test that may ask for isolation itself.
-    pub async fn open_as(&self, name: &str, isolation: Option<Isolation>) -> Result<Arc<Session>, RunError> {
+    pub async fn open_as(
+        &self,
+        name: &str,
+        isolation: Option<Isolation>,
+    ) -> Result<Arc<Session>, RunError> {
         let Some(slot) = self.slots.get(name) else {
             return Err(RunError {
                 kind: ErrorKind::Transport,
@@ -95,11 +102,18 @@ impl Sessions {
             });
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
-            return Box::pin(self.connect(name, &slot.server, true)).await.map(Arc::new);
+            return Box::pin(self.connect(name, &slot.server, true))
+                .await
+                .map(Arc::new);
         }
-        // Held while connecting: everyone else waits for the same session instead of starting another.
+        // Held while connecting: everyone else waits for the same session instead of starting
+        // another.
         let mut shared = slot.shared.lock().await;
-        if let Some(session) = shared.session.as_ref().filter(|session| session.client.is_alive()) {
+        if let Some(session) = shared
+            .session
+            .as_ref()
+            .filter(|session| session.client.is_alive())
+        {
             return Ok(Arc::clone(session));
         }
         if let Some(error) = &shared.failed {
@@ -108,7 +122,9 @@ impl Sessions {
         if shared.starts > MOST_RESTARTS {
             return Err(RunError {
                 kind: ErrorKind::ServerCrash,
-                message: format!("server `{name}` died {MOST_RESTARTS} times; it is not started again"),
+                message: format!(
+                    "server `{name}` died {MOST_RESTARTS} times; it is not started again"
+                ),
             });
         }
         shared.starts += 1;
@@ -190,15 +206,26 @@ impl Session {
         if let Some(listed) = &*known {
             return Ok(listed.clone());
         }
-        let listed = self.client.list_tools().await.map_err(|error| run_error(&error))?;
+        let listed = self
+            .client
+            .list_tools()
+            .await
+            .map_err(|error| run_error(&error))?;
         *known = Some(listed.clone());
         Ok(listed)
     }
 
     /// Calls a tool. `timeout` comes before the server's and the suite's.
-    pub async fn call(&self, tool: &str, args: &Value, timeout: Option<Duration>) -> Result<CallOutcome, RunError> {
+    pub async fn call(
+        &self,
+        tool: &str,
+        args: &Value,
+        timeout: Option<Duration>,
+    ) -> Result<CallOutcome, RunError> {
         let options = CallOptions {
-            timeout: timeout.filter(|_| !self.timeout_is_final).or(Some(self.call_timeout)),
+            timeout: timeout
+                .filter(|_| !self.timeout_is_final)
+                .or(Some(self.call_timeout)),
             ..CallOptions::default()
         };
         self.client
@@ -229,7 +256,8 @@ fn run_error(error: &WireError) -> RunError {
     }
 }
 
-/// The sessions of one run, by server: what the agent loop calls tools through. Injected faults strike here, in virtual time: nothing waits.
+/// The sessions of one run, by server: what the agent loop calls tools through. Injected faults
+/// strike here, in virtual time: nothing waits.
 pub(crate) struct RunTools<'a> {
     pub sessions: BTreeMap<String, Arc<Session>>,
     faults: std::sync::Mutex<FaultState<'a>>,
@@ -254,13 +282,21 @@ impl<'a> RunTools<'a> {
 
     fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
         // A panic elsewhere does not make the counts wrong.
-        let mut faults = self.faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut faults = self
+            .faults
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         faults.strike(server, tool)
     }
 }
 
 impl Tools for RunTools<'_> {
-    fn call<'a>(&'a self, server: &'a str, tool: &'a str, args: &'a Value) -> Future<'a, Result<ToolReply, RunError>> {
+    fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        args: &'a Value,
+    ) -> Future<'a, Result<ToolReply, RunError>> {
         Box::pin(async move {
             let strike = self.strike(server, tool);
             if let Some(Strike::Timeout { .. }) = &strike {
@@ -274,18 +310,25 @@ impl Tools for RunTools<'_> {
                     message: format!("no server is called `{server}`"),
                 });
             };
-            let mut reply = session.call(tool, args, None).await.map(|outcome| reply(&outcome))?;
+            let mut reply = session
+                .call(tool, args, None)
+                .await
+                .map(|outcome| reply(&outcome))?;
             reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
             Ok(reply)
         })
     }
 }
 
-/// A server's answer as the agent gets it and the trace keeps it. A protocol error is an error result that tells the error.
+/// A server's answer as the agent gets it and the trace keeps it. A protocol error is an error
+/// result that tells the error.
 pub(crate) fn reply(outcome: &CallOutcome) -> ToolReply {
     match outcome {
         CallOutcome::Result(result) => ToolReply {
-            is_error: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
+            is_error: result
+                .get("isError")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             content: result
                 .get("content")
                 .cloned()

@@ -1,8 +1,9 @@
 //! Which case goes to which shard.
 //!
-//! The longest case first, each to the shard with the least work so far (LPT): no shard gets more than 4/3 of what the best
-//! assignment would give it. Ties are broken by what things are called, never by their order, so that moving a test in its file moves nothing
-//! else, and all machines that see the same suites, reports and cassettes cut them alike.
+//! The longest case first, each to the shard with the least work so far (LPT): no shard gets more
+//! than 4/3 of what the best assignment would give it. Ties are broken by what things are called,
+//! never by their order, so that moving a test in its file moves nothing else, and all machines
+//! that see the same suites, reports and cassettes cut them alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,9 @@ impl FromStr for ShardOf {
         let parts = text.split_once('/');
         let numbers = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if (1..=of).contains(&number) && of <= MOST_SHARDS => Ok(Self { number, of }),
+            Some((number, of)) if (1..=of).contains(&number) && of <= MOST_SHARDS => {
+                Ok(Self { number, of })
+            }
             _ => Err(format!(
                 "expected NUMBER/OF with a number from 1 to at most {MOST_SHARDS}, for example 2/5"
             )),
@@ -104,9 +107,11 @@ impl Times {
         )
     }
 
-    /// Adds what a case's cassette tells, if the time is not known yet. `folder` is where the cassettes are, before whatever the suite says.
+    /// Adds what a case's cassette tells, if the time is not known yet. `folder` is where the
+    /// cassettes are, before whatever the suite says.
     pub fn look_at_cassette(&mut self, suite: &Suite, case: &Case, folder: Option<&Path>) {
-        let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref()) else {
+        let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref())
+        else {
             return;
         };
         let id = case.id(suite);
@@ -146,8 +151,8 @@ fn scaled(durations: &[u64], runs: u64) -> Option<u64> {
     Some(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
-/// Weighs cases by their times. One without a time takes as long per run as those of its kind do on average; without any time, the number of
-/// runs counts.
+/// Weighs cases by their times. One without a time takes as long per run as those of its kind do on
+/// average; without any time, the number of runs counts.
 #[must_use]
 pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
     let kinds: BTreeMap<&CaseId, Kind> = cases.iter().map(|case| (&case.id, case.kind)).collect();
@@ -164,7 +169,9 @@ pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
     let usual = [Kind::Agent, Kind::Tool, Kind::ToolQuality].map(|kind| (kind, usual(kind)));
     let guess = |case: &Candidate| {
         let found = usual.iter().find(|(kind, _)| *kind == case.kind);
-        found.map_or(1, |(_, time)| *time).saturating_mul(case.runs.into())
+        found
+            .map_or(1, |(_, time)| *time)
+            .saturating_mul(case.runs.into())
     };
     cases
         .iter()
@@ -191,7 +198,9 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
     let mut load = vec![(0_u128, 0_usize); of.max(1) as usize];
     let mut assigned = vec![1; cases.len()];
     for case in order {
-        let lightest = (0..load.len()).min_by_key(|shard| load[*shard]).unwrap_or(0);
+        let lightest = (0..load.len())
+            .min_by_key(|shard| load[*shard])
+            .unwrap_or(0);
         load[lightest].0 += u128::from(cases[case].weight);
         load[lightest].1 += 1;
         // As many as `of`, which is a u32.
@@ -260,7 +269,10 @@ mod tests {
         assert_eq!(assign(&weighed(&[1, 1, 1]), 1), [1, 1, 1]);
         assert_eq!(assign(&weighed(&[5]), 3), [1]);
         assert_eq!(assign(&[], 3), [0_u32; 0]);
-        assert_eq!(assign(&weighed(&[u64::MAX, u64::MAX, u64::MAX]), 2), [1, 2, 1]);
+        assert_eq!(
+            assign(&weighed(&[u64::MAX, u64::MAX, u64::MAX]), 2),
+            [1, 2, 1]
+        );
     }
 
     #[test]
@@ -311,7 +323,11 @@ mod tests {
             duration_ms: 1,
             runs: vec![time(1, 0), time(2, 0)],
         });
-        assert_eq!(weights(&report), [1, 3, 1], "no time at all is still a case to start");
+        assert_eq!(
+            weights(&report),
+            [1, 3, 1],
+            "no time at all is still a case to start"
+        );
     }
 
     fn case(name: &str, kind: Kind, runs: u32) -> Candidate {
@@ -323,7 +339,10 @@ mod tests {
     }
 
     fn weights(cases: &[Candidate], times: &Times) -> Vec<u64> {
-        weigh(cases, times).into_iter().map(|case| case.weight).collect()
+        weigh(cases, times)
+            .into_iter()
+            .map(|case| case.weight)
+            .collect()
     }
 
     #[test]

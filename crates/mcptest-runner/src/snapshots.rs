@@ -1,4 +1,5 @@
-//! Snapshots on disk: read, written when asked to, and looked through for those that no test has any more.
+//! Snapshots on disk: read, written when asked to, and looked through for those that no test has
+//! any more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -41,9 +42,14 @@ impl Snapshots {
         Self { mode, redactor }
     }
 
-    /// Holds an answer against its snapshot. `others_hold`: whether the test's other expectations held; an answer that is wrong by them is
-    /// not kept.
-    pub fn check(&self, test: &KeptAnswer, seen: &Value, others_hold: bool) -> Result<Checked, RunError> {
+    /// Holds an answer against its snapshot. `others_hold`: whether the test's other expectations
+    /// held; an answer that is wrong by them is not kept.
+    pub fn check(
+        &self,
+        test: &KeptAnswer,
+        seen: &Value,
+        others_hold: bool,
+    ) -> Result<Checked, RunError> {
         let shown = test.file.display().to_string();
         let mut kept = test.snapshot.of(seen);
         if let Some(kept) = &mut kept {
@@ -51,9 +57,13 @@ impl Snapshots {
         }
         let stored = read(&test.file);
         let assertion = test.snapshot.check(kept.as_ref(), &stored, &shown);
-        let writable = kept.filter(|_| self.mode == SnapshotMode::Update && others_hold && !assertion.passed);
+        let writable =
+            kept.filter(|_| self.mode == SnapshotMode::Update && others_hold && !assertion.passed);
         let Some(kept) = writable else {
-            return Ok(Checked { assertion, note: None });
+            return Ok(Checked {
+                assertion,
+                note: None,
+            });
         };
         write(&test.file, &render(&kept)).map_err(|error| RunError {
             kind: ErrorKind::Fixture,
@@ -65,12 +75,15 @@ impl Snapshots {
             "updated"
         };
         Ok(Checked {
-            assertion: test.snapshot.check(Some(&kept), &Stored::Value(kept.clone()), &shown),
+            assertion: test
+                .snapshot
+                .check(Some(&kept), &Stored::Value(kept.clone()), &shown),
             note: Some(format!("snapshot {done}: {shown}")),
         })
     }
 
-    /// The files in the suite's snapshot folders that belong to none of its tests, where snapshots are being updated.
+    /// The files in the suite's snapshot folders that belong to none of its tests, where snapshots
+    /// are being updated.
     pub fn unused(&self, suite: &Suite) -> Vec<PathBuf> {
         if self.mode == SnapshotMode::Compare {
             return Vec::new();
@@ -83,13 +96,20 @@ impl Snapshots {
                 Test::Agent(_) | Test::ToolQuality(_) => None,
             })
             .collect();
-        let folders: BTreeSet<&Path> = suite.snapshot_folders.iter().map(PathBuf::as_path).collect();
+        let folders: BTreeSet<&Path> = suite
+            .snapshot_folders
+            .iter()
+            .map(PathBuf::as_path)
+            .collect();
         let mut unused: Vec<PathBuf> = folders
             .into_iter()
             .filter_map(|folder| std::fs::read_dir(folder).ok())
             .flatten()
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(|path| path.extension().is_some_and(|ending| ending == "json") && !used.contains(path.as_path()))
+            .filter(|path| {
+                path.extension().is_some_and(|ending| ending == "json")
+                    && !used.contains(path.as_path())
+            })
             .collect();
         unused.sort();
         unused
@@ -104,7 +124,8 @@ fn read(file: &Path) -> Stored {
     }
 }
 
-/// Written beside its place and moved there: whoever looks, or breaks us off, finds the old file or the new one.
+/// Written beside its place and moved there: whoever looks, or breaks us off, finds the old file or
+/// the new one.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;

@@ -49,7 +49,13 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A model of a run here.
-    pub fn seat(self, role: Role, id: &'a str, script: &'a [Vec<ScriptTurn>], run: u32) -> Seat<'a> {
+    pub fn seat(
+        self,
+        role: Role,
+        id: &'a str,
+        script: &'a [Vec<ScriptTurn>],
+        run: u32,
+    ) -> Seat<'a> {
         Seat {
             case: self.case,
             test: self.test,
@@ -77,19 +83,25 @@ pub(crate) struct Seat<'a> {
 }
 
 impl Stage {
-    /// Opens a model for a run. Every model comes from here, the agent's and the judges', so that a cassette has them all and everything that is
-    /// asked live is paid for. What is replayed is only counted: it was paid for when it was recorded.
+    /// Opens a model for a run. Every model comes from here, the agent's and the judges', so that a
+    /// cassette has them all and everything that is asked live is paid for. What is replayed is
+    /// only counted: it was paid for when it was recorded.
     pub fn open_model(&self, seat: &Seat<'_>, tape: &Tape) -> Result<Box<dyn Model>, RunError> {
         let live = || {
             let test = self.suite.tests[seat.test].name();
             let seed = seed_of(test, u64::from(seat.run));
-            let model = self.models.open(&self.suite, seat.id, seat.script, seat.run, seed)?;
-            self.limits.meter(seat.case, seat.id, &self.suite.prices, model)
+            let model = self
+                .models
+                .open(&self.suite, seat.id, seat.script, seat.run, seed)?;
+            self.limits
+                .meter(seat.case, seat.id, &self.suite.prices, model)
         };
         match tape {
             Tape::Replay(replay, Replay::Both | Replay::Model) => {
                 let model = replay.model(seat.role);
-                Ok(self.limits.count_replay(seat.case, seat.id, &self.suite.prices, model))
+                Ok(self
+                    .limits
+                    .count_replay(seat.case, seat.id, &self.suite.prices, model))
             }
             Tape::Record(recorder, _) => Ok(recorder.model(seat.role, live()?)),
             Tape::Off | Tape::Replay(_, Replay::Tools) => live(),

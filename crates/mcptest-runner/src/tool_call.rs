@@ -57,7 +57,10 @@ pub(crate) async fn tool_call<'a>(
     if let Ok(called) = &mut called {
         let fixtures = visit.take_record();
         if !fixtures.is_empty() {
-            called.trace.extra.insert("fixtures".to_owned(), fixtures.into());
+            called
+                .trace
+                .extra
+                .insert("fixtures".to_owned(), fixtures.into());
         }
     }
     visit.release().await;
@@ -91,7 +94,11 @@ async fn call_until<'a>(
 }
 
 /// Cleans up, in a moment if the test is broken off before or meanwhile.
-async fn tear_down(test: &ToolTest, ending: Ending<'_>, visit: &mut Visit<'_>) -> Result<(), RunError> {
+async fn tear_down(
+    test: &ToolTest,
+    ending: Ending<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<(), RunError> {
     if test.teardown.is_empty() {
         return Ok(());
     }
@@ -129,7 +136,8 @@ async fn set_up_and_call(
     called
 }
 
-/// An error is what kept the call from being answered, or from being judged. Once it is `stopped`, no further call is made.
+/// An error is what kept the call from being answered, or from being judged. Once it is `stopped`,
+/// no further call is made.
 async fn try_call(
     stage: &Stage,
     place: Place<'_>,
@@ -157,7 +165,10 @@ async fn try_call(
     let seen = observe(outcome, &short);
     let mut assertions = judges::apply(stage, place, &test.expect, &seen, &mut called.trace).await;
     assertions.extend(test.max_duration.map(|most| duration_assertion(most, took)));
-    assertions.extend(test.max_response_tokens.map(|most| token_assertion(most, &short)));
+    assertions.extend(
+        test.max_response_tokens
+            .map(|most| token_assertion(most, &short)),
+    );
     if let Some(kept) = &test.snapshot {
         let others_hold = !assertions.iter().any(Assertion::failed);
         let checked = stage.snapshots.check(kept, &seen, others_hold)?;
@@ -170,8 +181,12 @@ async fn try_call(
         && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
         && let Some(hint) = Box::pin(unlisted(&session, &test.server, &test.tool)).await
     {
-        let reason = failed.reason.take().filter(|reason| reason != "the values differ");
-        failed.reason = Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
+        let reason = failed
+            .reason
+            .take()
+            .filter(|reason| reason != "the values differ");
+        failed.reason =
+            Some(reason.map_or_else(|| hint.clone(), |reason| format!("{reason}; {hint}")));
     }
     called.trace.tool_results = vec![result(short)];
     called.assertions = assertions;
@@ -180,7 +195,8 @@ async fn try_call(
     if called.all_hold() { saved } else { Ok(()) }
 }
 
-/// What assertions look into: the result as the server sent it, with `is_error` and `text` beside it, and `error`, which is `null` when there is none.
+/// What assertions look into: the result as the server sent it, with `is_error` and `text` beside
+/// it, and `error`, which is `null` when there is none.
 pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
     match outcome {
         CallOutcome::Result(result) => {
@@ -215,10 +231,14 @@ fn result(short: ToolReply) -> ToolResult {
     }
 }
 
-/// A tool that the server does not list, with the one that was probably meant. Asked only where a call was refused.
+/// A tool that the server does not list, with the one that was probably meant. Asked only where a
+/// call was refused.
 pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Option<String> {
     let listed = session.listing().await.ok()?;
-    let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name")?.as_str()).collect();
+    let names: Vec<&str> = listed
+        .iter()
+        .filter_map(|entry| entry.get("name")?.as_str())
+        .collect();
     if names.contains(&tool) {
         return None;
     }
@@ -243,14 +263,22 @@ fn duration_assertion(most: Duration, took: Duration) -> Assertion {
 fn token_assertion(most: u64, short: &ToolReply) -> Assertion {
     let count = response_tokens(short);
     let why_not = (count > most).then(|| format!("{count} is greater than {most}"));
-    Assertion::new("response_tokens", json!({"<=": most}), count.into(), why_not)
+    Assertion::new(
+        "response_tokens",
+        json!({"<=": most}),
+        count.into(),
+        why_not,
+    )
 }
 
-/// What a model would have to read: the text blocks; without one, the structured content; of an error, its message. Pictures and sounds have
-/// no count that holds for every model.
+/// What a model would have to read: the text blocks; without one, the structured content; of an
+/// error, its message. Pictures and sounds have no count that holds for every model.
 fn response_tokens(short: &ToolReply) -> u64 {
     if let Some(error) = &short.error {
-        return error.get("message").and_then(Value::as_str).map_or(0, tokens::count);
+        return error
+            .get("message")
+            .and_then(Value::as_str)
+            .map_or(0, tokens::count);
     }
     match (short.text(), &short.structured) {
         (text, Some(structured)) if text.is_empty() => tokens::count(&structured.to_string()),
@@ -276,15 +304,20 @@ mod tests {
 
     #[test]
     fn response_tokens_are_those_of_what_is_read() {
-        let text = json!([{"type": "text", "text": "hello world"}, {"type": "image", "data": "AAAA"}]);
+        let text =
+            json!([{"type": "text", "text": "hello world"}, {"type": "image", "data": "AAAA"}]);
         assert_eq!(response_tokens(&reply_of(json!({"content": text}))), 2);
         // The structured content repeats the text, so it counts only without one.
         assert_eq!(
-            response_tokens(&reply_of(json!({"content": text, "structuredContent": {"a": 1}}))),
+            response_tokens(&reply_of(
+                json!({"content": text, "structuredContent": {"a": 1}})
+            )),
             2
         );
         assert_eq!(
-            response_tokens(&reply_of(json!({"content": [], "structuredContent": {"a": 1}}))),
+            response_tokens(&reply_of(
+                json!({"content": [], "structuredContent": {"a": 1}})
+            )),
             tokens::count(r#"{"a":1}"#)
         );
         assert_eq!(response_tokens(&reply_of(json!({}))), 0);

@@ -6,8 +6,12 @@ use serde_json::Value;
 
 use crate::sessions::Sessions;
 
-/// What the server lists, entry by entry as sent: a malformed one is evidence too. The trace holds nothing but an error, if there was one.
-pub(crate) async fn tool_list(test: &ToolQualityTest, sessions: &Sessions) -> (Trace, Option<Value>) {
+/// What the server lists, entry by entry as sent: a malformed one is evidence too. The trace holds
+/// nothing but an error, if there was one.
+pub(crate) async fn tool_list(
+    test: &ToolQualityTest,
+    sessions: &Sessions,
+) -> (Trace, Option<Value>) {
     let listed = async {
         let session = sessions.open(&test.server).await?;
         let listed = session.listing().await;

@@ -1,8 +1,9 @@
-//! Trace files. Long ones are read in blocks of whole lines, which are parsed on all cores while the next ones are read, so that the text of a file is
-//! never in memory as a whole.
+//! Trace files. Long ones are read in blocks of whole lines, which are parsed on all cores while
+//! the next ones are read, so that the text of a file is never in memory as a whole.
 //!
-//! What comes out, and what is said about a broken file, is as if it had been read in one piece: a block that parses as whole traces is the
-//! beginning of any text that begins with it. At the first block that does not, the rest of the file is read as one piece.
+//! What comes out, and what is said about a broken file, is as if it had been read in one piece: a
+//! block that parses as whole traces is the beginning of any text that begins with it. At the first
+//! block that does not, the rest of the file is read as one piece.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -54,7 +55,8 @@ pub enum TraceFileError {
     Cassette(String),
 }
 
-/// Reads the traces of a file (`-` is standard input): one object, an array, JSON Lines, or a cassette.
+/// Reads the traces of a file (`-` is standard input): one object, an array, JSON Lines, or a
+/// cassette.
 ///
 /// # Errors
 /// The first thing that is wrong, with the place.
@@ -70,7 +72,12 @@ pub fn read_traces(path: &Path) -> Result<Vec<Trace>, TraceFileError> {
 }
 
 /// The same whatever the number of threads and the size of blocks.
-fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec<Trace>, TraceFileError> {
+fn read(
+    name: &str,
+    input: impl Read,
+    threads: usize,
+    size: usize,
+) -> Result<Vec<Trace>, TraceFileError> {
     let unreadable = |error| TraceFileError::Unreadable {
         name: name.to_owned(),
         error,
@@ -136,7 +143,8 @@ fn read(name: &str, input: impl Read, threads: usize, size: usize) -> Result<Vec
     Ok(traces)
 }
 
-/// Has the allocator get so much room at once. A thread that is new has none, and would else ask the system for every page of what it parses.
+/// Has the allocator get so much room at once. A thread that is new has none, and would else ask
+/// the system for every page of what it parses.
 fn make_room(bytes: usize) {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
@@ -228,7 +236,8 @@ impl<R: Read> Blocks<R> {
             if ends < lines || self.ended {
                 continue;
             }
-            // Where the next line begins an object, there most likely begins a trace, also in a file with many lines for each.
+            // Where the next line begins an object, there most likely begins a trace, also in a
+            // file with many lines for each.
             let new = before.saturating_sub(1);
             let cut = block[new..]
                 .windows(2)
@@ -287,7 +296,10 @@ mod tests {
                 if block.is_empty() {
                     break;
                 }
-                assert!(all.is_empty() || all.ends_with(b"\n"), "size {size}: {all:?}");
+                assert!(
+                    all.is_empty() || all.ends_with(b"\n"),
+                    "size {size}: {all:?}"
+                );
                 all.extend(block);
             }
             assert_eq!(all, text, "size {size}");
@@ -297,13 +309,19 @@ mod tests {
     #[test]
     fn a_cassette_is_known_by_its_first_lines_only() {
         assert!(is_cassette(b"{\n  \"format\": \"mcptest-cassette\",\n"));
-        assert!(!is_cassette(b"{}\n{}\n{}\n{\"format\": \"mcptest-cassette\"}"));
+        assert!(!is_cassette(
+            b"{}\n{}\n{}\n{\"format\": \"mcptest-cassette\"}"
+        ));
         let long = format!(
             "{{\"tool_calls\": [],\n\"x\": \"{}\",\n\"mcptest-cassette\": 1}}\n",
             "y".repeat(100)
         );
         assert_eq!(in_blocks(long.as_bytes(), 2, 8), whole(long.as_bytes()));
-        assert!(in_blocks(long.as_bytes(), 2, 8).unwrap_err().contains("format"));
+        assert!(
+            in_blocks(long.as_bytes(), 2, 8)
+                .unwrap_err()
+                .contains("format")
+        );
     }
 
     #[test]
@@ -312,7 +330,10 @@ mod tests {
         text.push_str("{\"tool_calls\": 7}\n");
         text.push_str(&"{\"tool_calls\": []}\n".repeat(20));
         let words = in_blocks(text.as_bytes(), 3, 50).unwrap_err();
-        assert!(words.starts_with("f:21:16: not a trace: invalid type"), "{words}");
+        assert!(
+            words.starts_with("f:21:16: not a trace: invalid type"),
+            "{words}"
+        );
         let mut bytes = text.into_bytes();
         bytes.extend([0xff, b'\n']);
         assert_eq!(in_blocks(&bytes, 3, 50).unwrap_err(), "f:42: not UTF-8");

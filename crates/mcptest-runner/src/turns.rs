@@ -1,7 +1,8 @@
 //! Who may talk to a shared server now.
 //!
-//! Tests share servers, and mostly do not mind each other. One that is `serial` wants its servers for itself: it waits for the tests that came
-//! before it and keeps those after it waiting. Turns are given in the order of the suite.
+//! Tests share servers, and mostly do not mind each other. One that is `serial` wants its servers
+//! for itself: it waits for the tests that came before it and keeps those after it waiting. Turns
+//! are given in the order of the suite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,16 +30,22 @@ impl Turns {
         )
     }
 
-    /// Waits until the test may talk to all of its servers. They are taken in one order by everybody, so nobody waits in a circle.
+    /// Waits until the test may talk to all of its servers. They are taken in one order by
+    /// everybody, so nobody waits in a circle.
     pub async fn take(&self, test: &Test) -> Vec<Turn> {
         let (servers, isolation, alone): (BTreeSet<&str>, _, _) = match test {
-            Test::Agent(test) => (test.servers.iter().map(String::as_str).collect(), None, false),
+            Test::Agent(test) => (
+                test.servers.iter().map(String::as_str).collect(),
+                None,
+                false,
+            ),
             Test::Tool(test) => (test.servers(), test.isolation, test.serial),
             Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None, false),
         };
         let mut turns = Vec::new();
         for (server, lock) in servers.into_iter().filter_map(|name| self.0.get(name)) {
-            // In a process of its own nobody else is met. Behind an address there may be one server for all sessions.
+            // In a process of its own nobody else is met. Behind an address there may be one server
+            // for all sessions.
             if server.http.is_none() && isolation.unwrap_or(server.isolation) == Isolation::Run {
                 continue;
             }

@@ -1,8 +1,10 @@
 //! How many runs of a test are started next, and when no further one is needed.
 //!
-//! A test that stops when it is decided makes its runs in waves. After each wave the runs so far, in the order of their numbers, are asked
-//! whether the test is decided; if not, how many further runs are needed at least. The next wave is as large as that, so no run is made in
-//! vain and the report does not depend on how many go on at once. Each run is looked at once, however many follow.
+//! A test that stops when it is decided makes its runs in waves. After each wave the runs so far,
+//! in the order of their numbers, are asked whether the test is decided; if not, how many further
+//! runs are needed at least. The next wave is as large as that, so no run is made in vain and the
+//! report does not depend on how many go on at once. Each run is looked at once, however many
+//! follow.
 
 use mcptest_core::eval::outlook::Watch;
 use mcptest_core::eval::{Context, Run};
@@ -25,8 +27,15 @@ pub(crate) struct Waves<'a> {
 }
 
 impl<'a> Waves<'a> {
-    pub fn new(bench: Bench<'a>, test: &'a AgentTest, model: Option<&'a str>, label: &'a str, max: u32) -> Self {
-        let stops = test.stops_when_decided && test.gates.iter().all(|gate| gate.info().decides_early);
+    pub fn new(
+        bench: Bench<'a>,
+        test: &'a AgentTest,
+        model: Option<&'a str>,
+        label: &'a str,
+        max: u32,
+    ) -> Self {
+        let stops =
+            test.stops_when_decided && test.gates.iter().all(|gate| gate.info().decides_early);
         Self {
             bench,
             context: bench.context(label, model),
@@ -41,7 +50,9 @@ impl<'a> Waves<'a> {
     /// Takes note of the next run, in the order of their numbers.
     pub fn made(&mut self, trace: &Trace) {
         self.made += 1;
-        let Some(watches) = &mut self.watches else { return };
+        let Some(watches) = &mut self.watches else {
+            return;
+        };
         let outcome = RunOutcome::of(&self.bench, self.test, trace);
         self.failed |= outcome.fails(self.test);
         if trace.error.is_some() {
@@ -52,7 +63,9 @@ impl<'a> Waves<'a> {
             trace,
             expectations_held: outcome.expectations_held,
         };
-        watches.iter_mut().for_each(|watch| watch.count(&self.context, &run));
+        watches
+            .iter_mut()
+            .for_each(|watch| watch.count(&self.context, &run));
     }
 
     /// The number of runs to start next; 0 when the test is decided.
@@ -63,7 +76,8 @@ impl<'a> Waves<'a> {
         };
         let remaining = u64::from(remaining);
         // Runs that fail decide; runs that pass, or break, leave it open whether a later one fails.
-        let mut needed = u64::from(self.made == 0 || (!self.failed && can_fail(&self.bench, self.test)));
+        let mut needed =
+            u64::from(self.made == 0 || (!self.failed && can_fail(&self.bench, self.test)));
         for watch in watches {
             if remaining > 0 && watch.decided(remaining).is_none() {
                 needed = needed.max(watch.least_further_runs(remaining));
@@ -75,8 +89,10 @@ impl<'a> Waves<'a> {
 
 /// Whether a single run can fail the test.
 fn can_fail(bench: &Bench<'_>, test: &AgentTest) -> bool {
-    test.expect.iter().any(|expectation| match expectation.judge() {
-        Some(_) => bench.judges,
-        None => !test.tolerates_failed_runs,
-    })
+    test.expect
+        .iter()
+        .any(|expectation| match expectation.judge() {
+            Some(_) => bench.judges,
+            None => !test.tolerates_failed_runs,
+        })
 }

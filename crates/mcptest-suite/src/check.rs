@@ -1,6 +1,8 @@
-//! What the schema cannot say: that names refer to something, that expressions compile, that a test can be run.
+//! What the schema cannot say: that names refer to something, that expressions compile, that a test
+//! can be run.
 //!
-//! This file walks the sections and keeps what they share; each section's own checks are in a file of its own.
+//! This file walks the sections and keeps what they share; each section's own checks are in a file
+//! of its own.
 
 mod agent_tests;
 mod broken;
@@ -59,7 +61,10 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         checker.prices(part);
         checker.budget(part);
         checker.faults(part);
-        checker.suite.snapshot_folders.push(tool_tests::snapshot_folder(part));
+        checker
+            .suite
+            .snapshot_folders
+            .push(tool_tests::snapshot_folder(part));
     }
     checker.models_instead();
     for part in parts {
@@ -120,8 +125,9 @@ impl Checker<'_> {
             {
                 let known = self.declared();
                 let place = format!("{at}/target/server");
-                self.problems
-                    .push(unknown_name(part, &place, "server", server, &known, "servers"));
+                self.problems.push(unknown_name(
+                    part, &place, "server", server, &known, "servers",
+                ));
             }
             match written.compile() {
                 Ok(fault) => self.faults.push(fault),
@@ -131,8 +137,11 @@ impl Checker<'_> {
     }
 
     fn add(&mut self, part: &Part, at: &str, found: &[Problem]) {
-        self.problems
-            .extend(found.iter().map(|problem| place(&part.document, at, problem)));
+        self.problems.extend(
+            found
+                .iter()
+                .map(|problem| place(&part.document, at, problem)),
+        );
     }
 
     /// Tests come in the order of the file, whatever section they stand in.
@@ -174,7 +183,9 @@ impl Checker<'_> {
     }
 
     fn is_declared(&self, server: &str) -> bool {
-        self.parts.iter().any(|part| part.file.servers.contains_key(server))
+        self.parts
+            .iter()
+            .any(|part| part.file.servers.contains_key(server))
     }
 
     fn declared(&self) -> Vec<&str> {
@@ -201,23 +212,49 @@ impl Checker<'_> {
         }
     }
 
-    fn expectations(&mut self, part: &Part, at: &str, list: &[WrittenExpectation], roots: &[&str]) -> Vec<Expectation> {
+    fn expectations(
+        &mut self,
+        part: &Part,
+        at: &str,
+        list: &[WrittenExpectation],
+        roots: &[&str],
+    ) -> Vec<Expectation> {
         let mut compiled = Vec::with_capacity(list.len());
         for (index, written) in list.iter().enumerate() {
             let at = format!("{at}/{index}");
-            compiled.extend(compile(&part.document, written, &at, roots, &mut self.problems));
+            compiled.extend(compile(
+                &part.document,
+                written,
+                &at,
+                roots,
+                &mut self.problems,
+            ));
         }
         compiled
     }
 
-    fn gate(&mut self, part: &Part, at: &str, block: &str, context: &LoadContext<'_>) -> Option<LoadedGate> {
+    fn gate(
+        &mut self,
+        part: &Part,
+        at: &str,
+        block: &str,
+        context: &LoadContext<'_>,
+    ) -> Option<LoadedGate> {
         let (gate, found) = LoadedGate::load(eval::find(block)?, context.sibling(block)?, context);
-        self.problems
-            .extend(found.iter().map(|problem| place(&part.document, at, problem)));
+        self.problems.extend(
+            found
+                .iter()
+                .map(|problem| place(&part.document, at, problem)),
+        );
         gate
     }
 
-    fn duration(&mut self, part: &Part, at: &str, written: Option<&WrittenDuration>) -> Option<Duration> {
+    fn duration(
+        &mut self,
+        part: &Part,
+        at: &str,
+        written: Option<&WrittenDuration>,
+    ) -> Option<Duration> {
         match written?.parse() {
             Ok(duration) => Some(duration),
             Err(words) => {

@@ -81,7 +81,11 @@ mod tests {
             ("2m", 120_000),
             ("1h", 3_600_000),
         ] {
-            assert_eq!(parse(text).unwrap(), Duration::from_millis(millis), "{text}");
+            assert_eq!(
+                parse(text).unwrap(),
+                Duration::from_millis(millis),
+                "{text}"
+            );
         }
         for text in ["", "s", "30", "30 parsecs", "-1s", "1e999s", "NaNs", "ms"] {
             assert!(parse(text).is_err(), "{text}");

@@ -1,4 +1,5 @@
-//! A suite file as written. Doc comments here are the descriptions in the JSON Schema and in the reference docs.
+//! A suite file as written. Doc comments here are the descriptions in the JSON Schema and in the
+//! reference docs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,13 +30,15 @@ pub struct SuiteFile {
     pub name: Option<String>,
     /// Words for the reader.
     pub description: Option<String>,
-    /// More suite files, relative to this one. Their servers, agents, tests and tool tests join this suite's.
+    /// More suite files, relative to this one. Their servers, agents, tests and tool tests join
+    /// this suite's.
     pub imports: Vec<String>,
     /// Values that `${name}` stands for in this file and the files it imports.
     pub variables: BTreeMap<String, Value>,
     /// The MCP servers, by name.
     pub servers: BTreeMap<String, ServerFile>,
-    /// Agents. An entry that no test refers to, or that has expectations of its own, is a test itself.
+    /// Agents. An entry that no test refers to, or that has expectations of its own, is a test
+    /// itself.
     pub agents: Vec<AgentEntry>,
     /// Tests that refer to an agent by name.
     pub tests: Vec<TestEntry>,
@@ -59,8 +62,8 @@ pub struct SuiteFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerFile {
-    /// The program and its arguments, run without a shell in the suite file's directory. The word `mcptest` in first place
-    /// means this very program.
+    /// The program and its arguments, run without a shell in the suite file's directory. The word
+    /// `mcptest` in first place means this very program.
     pub command: Option<OneOrMany>,
     /// More arguments, after those in `command`.
     pub args: Vec<String>,
@@ -76,15 +79,17 @@ pub struct ServerFile {
     pub lifecycle: LifecycleFile,
     /// Whether runs share one server process or each has its own.
     pub isolation: IsolationFile,
-    /// Address of a server that speaks streamable HTTP, in place of `command`, as in `http://127.0.0.1:3000/mcp`. Within
-    /// `startup_timeout`, a server that is not there yet is waited for.
+    /// Address of a server that speaks streamable HTTP, in place of `command`, as in
+    /// `http://127.0.0.1:3000/mcp`. Within `startup_timeout`, a server that is not there yet is
+    /// waited for.
     #[schemars(with = "String", length(min = 1))]
     pub url: Option<String>,
-    /// Headers sent to a server over HTTP with every request. Values of headers that carry credentials (`Authorization`, `X-Api-Key` …) are
-    /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
+    /// Headers sent to a server over HTTP with every request. Values of headers that carry
+    /// credentials (`Authorization`, `X-Api-Key` …) are hidden in all output; take them from the
+    /// environment: `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
-    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all output; take it from the environment:
-    /// `${TOKEN}`.
+    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all
+    /// output; take it from the environment: `${TOKEN}`.
     #[schemars(with = "String", length(min = 1))]
     pub bearer: Option<String>,
 }
@@ -137,7 +142,8 @@ pub struct AgentFields {
     pub prompt: Option<String>,
     /// The system prompt.
     pub system: Option<String>,
-    /// How often the test runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon as no further run can change a verdict.
+    /// How often the test runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon
+    /// as no further run can change a verdict.
     pub runs: Option<WrittenRuns>,
     /// What the test may cost.
     pub budget: Option<TestBudgetFile>,
@@ -147,9 +153,11 @@ pub struct AgentFields {
     /// The most tokens the model may write per turn, passed on to the provider.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response` and `conversation`.
+    /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response`
+    /// and `conversation`.
     pub expect: Vec<WrittenExpectation>,
-    /// What `builtin/scripted` plays: a list of runs, each a list of turns. The last run serves all further ones.
+    /// What `builtin/scripted` plays: a list of runs, each a list of turns. The last run serves all
+    /// further ones.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
     /// Names of entries of `faults:` that strike in every run.
     pub inject: Option<OneOrMany>,
@@ -230,7 +238,8 @@ pub struct ToolQualityFile {
     pub description: Option<String>,
     /// The server whose catalog is judged.
     pub server: String,
-    /// Assertions over the quality figures. Default: `min_score >= 0.50`, `mean_score >= 0.70` and `critical_count <= 0`.
+    /// Assertions over the quality figures. Default: `min_score >= 0.50`, `mean_score >= 0.70` and
+    /// `critical_count <= 0`.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
     /// Labels for choosing tests.
@@ -244,18 +253,20 @@ pub struct ToolQualityFile {
 pub struct RunOptionsFile {
     /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
     pub timeout: Option<WrittenDuration>,
-    /// How many runs go on at once. Default: 8; 16 for direct calls to a server that is shared; 64 for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
+    /// How many runs go on at once. Default: 8; 16 for direct calls to a server that is shared; 64
+    /// for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
     /// What a test without evidence counts as. Default: its own verdict, exit code 3.
     pub no_evidence: Option<NoEvidenceFile>,
-    /// The folder of recorded runs, relative to this file. Default: `cassettes`. `--cassettes` comes first.
+    /// The folder of recorded runs, relative to this file. Default: `cassettes`. `--cassettes`
+    /// comes first.
     #[schemars(with = "String", length(min = 1))]
     pub cassettes: Option<String>,
     /// Which side of a cassette is replayed. Default: `both`. `--replay` comes first.
     pub replay: Option<ReplayFile>,
-    /// How values that are different in every run are found, so that cassettes hold placeholders for them. These rules come before the
-    /// built-in ones (`uuid`, `timestamp`, `date`, `id`).
+    /// How values that are different in every run are found, so that cassettes hold placeholders
+    /// for them. These rules come before the built-in ones (`uuid`, `timestamp`, `date`, `id`).
     pub normalise: Vec<Rule>,
 }
 
@@ -277,7 +288,9 @@ impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::String(one) => Ok(Self(vec![one])),
-            many => serde_json::from_value(many).map(Self).map_err(D::Error::custom),
+            many => serde_json::from_value(many)
+                .map(Self)
+                .map_err(D::Error::custom),
         }
     }
 }
@@ -322,7 +335,11 @@ impl JsonSchema for Scalar {
 }
 
 /// Other spellings that are accepted: (spelling, canonical).
-const ALIASES: [(&str, &str); 3] = [("model", "models"), ("server", "servers"), ("user_prompt", "prompt")];
+const ALIASES: [(&str, &str); 3] = [
+    ("model", "models"),
+    ("server", "servers"),
+    ("user_prompt", "prompt"),
+];
 
 /// An entry of `agents:`.
 #[derive(Debug)]
@@ -334,7 +351,8 @@ pub struct TestEntry(pub Entry);
 
 /// The fields of an entry, and its gate blocks as written.
 ///
-/// The gates come from the registry, so the struct cannot list them; they are split off by name before the rest is decoded.
+/// The gates come from the registry, so the struct cannot list them; they are split off by name
+/// before the rest is decoded.
 #[derive(Debug)]
 pub struct Entry {
     /// How it runs.

@@ -63,7 +63,11 @@ impl Reader<'_> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let words = format!("cannot read `{}`: {}", path.display(), plain_io_error(&error));
+                let words = format!(
+                    "cannot read `{}`: {}",
+                    path.display(),
+                    plain_io_error(&error)
+                );
                 self.gathered.problems.push(match asked_by {
                     Some(place) => place.with_message(words),
                     None => Diagnostic::new(Severity::Error, words),
@@ -117,12 +121,16 @@ impl Reader<'_> {
         if !wrong.is_empty() || !unset.is_empty() {
             let spans = wrong.iter().filter_map(Diagnostic::span).collect();
             self.gathered.problems.extend(wrong);
-            self.gathered.broken.push(Broken { document, wrong: spans });
+            self.gathered.broken.push(Broken {
+                document,
+                wrong: spans,
+            });
             return;
         }
         let file = match SuiteFile::deserialize(document.root()) {
             Ok(file) => file,
-            // The shape is right, so this is a gap between schema and types: still told, at the file's start.
+            // The shape is right, so this is a gap between schema and types: still told, at the
+            // file's start.
             Err(error) => {
                 self.gathered
                     .problems
@@ -132,7 +140,8 @@ impl Reader<'_> {
         };
         for (index, import) in file.imports.iter().enumerate() {
             let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
-            // Named as the importing file is named, so that messages stay short and free of absolute paths.
+            // Named as the importing file is named, so that messages stay short and free of
+            // absolute paths.
             let beside = path.parent().unwrap_or(Path::new("")).join(import);
             self.read(&beside, &put_in.variables, Some(place));
         }
@@ -145,7 +154,10 @@ impl Reader<'_> {
             }
         }
         let of_servers = file.servers.values().flat_map(|server| &server.headers);
-        let of_providers = file.providers.values().flat_map(|provider| &provider.headers);
+        let of_providers = file
+            .providers
+            .values()
+            .flat_map(|provider| &provider.headers);
         for (name, value) in of_servers.chain(of_providers) {
             // `Bearer abc`: whoever shows the credential may leave out its scheme.
             if let Some((_, credential)) = value.0.split_once(' ') {
@@ -153,7 +165,11 @@ impl Reader<'_> {
             }
             self.secret(name, value.0.clone());
         }
-        self.gathered.parts.push(Part { document, file, dir });
+        self.gathered.parts.push(Part {
+            document,
+            file,
+            dir,
+        });
     }
 
     fn secret(&mut self, name: &str, value: String) {

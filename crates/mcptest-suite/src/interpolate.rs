@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::template;
 
-/// How much may be put in all told: a variable that uses another twice, and so on, doubles each time.
+/// How much may be put in all told: a variable that uses another twice, and so on, doubles each
+/// time.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// Where names get their values from, besides the file's own `variables:`.
@@ -34,13 +35,15 @@ pub(crate) struct Interpolated {
     bytes: usize,
 }
 
-/// Puts values in, everywhere but in keys. `variables:` comes first, each entry with those above it.
+/// Puts values in, everywhere but in keys. `variables:` comes first, each entry with those above
+/// it.
 ///
-/// A text that is nothing but one `${name}` takes the variable's value with its type; inside a longer text it is put in as text.
-/// `${name:-default}` has a default; `$${` is a literal `${`, and `$$${price}` a dollar sign and the price, as in mock manifests.
+/// A text that is nothing but one `${name}` takes the variable's value with its type; inside a
+/// longer text it is put in as text. `${name:-default}` has a default; `$${` is a literal `${`, and
+/// `$$${price}` a dollar sign and the price, as in mock manifests.
 ///
-/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is left for [`crate::template`], and whatever else could be
-/// taken for such a reference then is escaped.
+/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is left for
+/// [`crate::template`], and whatever else could be taken for such a reference then is escaped.
 pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
     let original = document.without_values();
     let mut done = Interpolated {
@@ -51,10 +54,14 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
         return done;
     };
     let own = entries.iter_mut().filter(|entry| entry.key == "variables");
-    for entry in own.filter_map(|entry| entries_of(&mut entry.value)).flatten() {
+    for entry in own
+        .filter_map(|entry| entries_of(&mut entry.value))
+        .flatten()
+    {
         done.put_in(&mut entry.value, &original, scope, Mode::Now);
         if !scope.outer.contains_key(&entry.key) {
-            done.variables.insert(entry.key.clone(), entry.value.to_json());
+            done.variables
+                .insert(entry.key.clone(), entry.value.to_json());
         }
     }
     for entry in entries.iter_mut().filter(|entry| entry.key != "variables") {
@@ -96,7 +103,11 @@ impl Interpolated {
         };
         for field in fields {
             let holds_saved = HOLDS_SAVED.contains(&field.key.as_str());
-            let mode = if holds_saved { Mode::KeepSaved } else { Mode::Now };
+            let mode = if holds_saved {
+                Mode::KeepSaved
+            } else {
+                Mode::Now
+            };
             self.put_in(&mut field.value, original, scope, mode);
         }
     }
@@ -112,7 +123,9 @@ impl Interpolated {
                     return None;
                 }
                 let value = self.value_of(reference, original, scope, span)?;
-                self.bytes += value.as_str().map_or_else(|| value.to_string().len(), str::len);
+                self.bytes += value
+                    .as_str()
+                    .map_or_else(|| value.to_string().len(), str::len);
                 if self.bytes <= MOST_BYTES {
                     return Some(value);
                 }
@@ -180,7 +193,10 @@ pub(crate) enum Piece<'a> {
     Reference(Reference<'a>),
 }
 
-pub(crate) fn expand(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
+pub(crate) fn expand(
+    text: &str,
+    resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>,
+) -> Value {
     if let Some((reference, "")) = text.strip_prefix("${").and_then(reference) {
         return resolve(&reference).unwrap_or(Value::Null);
     }
@@ -204,7 +220,8 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
-        // In front of a brace, two dollars stand for one: an odd number of them ends in a reference.
+        // In front of a brace, two dollars stand for one: an odd number of them ends in a
+        // reference.
         let before = rest[..at].trim_end_matches('$');
         let dollars = at - before.len() + 1;
         out.push_str(before);
@@ -240,7 +257,9 @@ pub(crate) fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
         None => (inside, None),
     };
     let mut characters = name.chars();
-    let starts = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let starts = characters
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     (starts && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
         .then_some((Reference { name, default }, after))
 }
@@ -254,7 +273,10 @@ mod tests {
 
     fn run(text: &str) -> (Value, Vec<String>) {
         let mut document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
-        let variables = BTreeMap::from([("count".to_owned(), json!(3)), ("city".to_owned(), json!("Paris"))]);
+        let variables = BTreeMap::from([
+            ("count".to_owned(), json!(3)),
+            ("city".to_owned(), json!("Paris")),
+        ]);
         let scope = Scope {
             outer: &variables,
             config_dir: "/suite",
@@ -299,7 +321,10 @@ mod tests {
         );
         assert_eq!(problems, Vec::<String>::new());
         // The importing file's value comes before the file's own.
-        assert_eq!(value["tools"], json!(["http://s3cret.example/Paris", "Paris"]));
+        assert_eq!(
+            value["tools"],
+            json!(["http://s3cret.example/Paris", "Paris"])
+        );
         let (_, problems) = run("variables: {a: '${b}', b: 1}\n");
         assert_eq!(problems, ["`${b}` is not set Some((1, 16))"]);
     }

@@ -23,7 +23,8 @@ pub struct BudgetFile {
     /// The most US dollars that the suite may cost. `--max-usd` comes first.
     #[schemars(schema_with = "dollars")]
     pub per_suite_usd: Option<Number>,
-    /// The most tokens that models may read and write in the whole suite. `--max-tokens` comes first.
+    /// The most tokens that models may read and write in the whole suite. `--max-tokens` comes
+    /// first.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
     /// The longest that the suite may take. `--max-duration` comes first.
@@ -139,7 +140,13 @@ mod tests {
     #[test]
     fn runs_are_a_number_or_a_number_with_a_rule() {
         let runs = |value: Value| serde_json::from_value::<WrittenRuns>(value);
-        assert_eq!(runs(json!(30)).unwrap(), WrittenRuns { max: 30, stop: None });
+        assert_eq!(
+            runs(json!(30)).unwrap(),
+            WrittenRuns {
+                max: 30,
+                stop: None
+            }
+        );
         let decided = runs(json!({"max": 30, "stop": "decided"})).unwrap();
         assert_eq!((decided.max, decided.stop), (30, Some(StopFile::Decided)));
         assert_eq!(runs(json!({"max": 3})).unwrap().stop, None);

@@ -25,7 +25,8 @@ pub struct LoadOptions<'a> {
     pub purpose: Purpose,
     /// The environment, read by name.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether a model id is known, apart from the providers that the suite declares; the error says what is.
+    /// Whether a model id is known, apart from the providers that the suite declares; the error
+    /// says what is.
     pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
     /// The providers that need not be declared.
     pub providers: &'a [BuiltInProvider],
@@ -52,15 +53,27 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
     let mut gathered = import::gather(path, options.env);
     let keys = keys(&gathered.parts, options);
     // Short values are no secrets: hiding them would hide the report.
-    let secret = keys.values().filter(|key| is_secret("key", key)).map(str::to_owned);
+    let secret = keys
+        .values()
+        .filter(|key| is_secret("key", key))
+        .map(str::to_owned);
     gathered.secrets.extend(secret);
-    // A value from the environment may stand where a name was expected, and would be told in the complaint.
+    // A value from the environment may stand where a name was expected, and would be told in the
+    // complaint.
     let redactor = Redactor::new(gathered.secrets.iter().cloned());
     let clean = |problems| sorted(problems, &gathered.order, &redactor);
     let mut problems = gathered.problems;
-    if problems.iter().any(|problem| problem.severity == Severity::Error) {
+    if problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Error)
+    {
         // What can be said about expressions is said now, not after the next attempt.
-        problems.extend(gathered.broken.iter().flat_map(check::expressions_of_broken));
+        problems.extend(
+            gathered
+                .broken
+                .iter()
+                .flat_map(check::expressions_of_broken),
+        );
         return Err(clean(problems));
     }
     let mut checked = check::check(&gathered.parts, options);
@@ -93,7 +106,10 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
 /// The keys of all providers that could be asked.
 fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
     let mut keys = Keys::default();
-    let built_in = options.providers.iter().flat_map(|known| known.key_variables);
+    let built_in = options
+        .providers
+        .iter()
+        .flat_map(|known| known.key_variables);
     for variable in built_in {
         keys.read(variable, options.env);
     }

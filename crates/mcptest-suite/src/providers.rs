@@ -1,4 +1,5 @@
-//! Model providers: `providers:` as written and as checked, and the keys that the environment holds for them.
+//! Model providers: `providers:` as written and as checked, and the keys that the environment holds
+//! for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,11 +10,13 @@ use serde_json::{Map, Value};
 
 use crate::file::{Scalar, WrittenDuration};
 
-/// A model provider: how its models are reached. Everything has a default for a provider that is built in.
+/// A model provider: how its models are reached. Everything has a default for a provider that is
+/// built in.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderFile {
-    /// The beginning of its addresses, as in `http://127.0.0.1:8000/v1`. Needed for a provider that is not built in.
+    /// The beginning of its addresses, as in `http://127.0.0.1:8000/v1`. Needed for a provider that
+    /// is not built in.
     #[schemars(with = "String", length(min = 1))]
     pub base_url: Option<String>,
     /// The environment variable that holds the key. The key itself never stands in a suite.
@@ -21,16 +24,18 @@ pub struct ProviderFile {
     pub api_key_env: Option<String>,
     /// What it speaks. Default: what a built-in provider speaks, else `openai_chat`.
     pub api: Option<ApiFile>,
-    /// Headers sent with every request, before ours. Values of headers that carry credentials are hidden in all output; take them from the
-    /// environment: `Bearer ${TOKEN}`.
+    /// Headers sent with every request, before ours. Values of headers that carry credentials are
+    /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
     /// The time allowed for one whole answer. Default: 120s.
     pub timeout: Option<WrittenDuration>,
     /// Whether answers are asked for as streams. Default: `false`.
     pub stream: Option<bool>,
-    /// More fields for every request's body, such as `temperature`. They are laid over ours, mappings key by key; `tools` are added to ours.
+    /// More fields for every request's body, such as `temperature`. They are laid over ours,
+    /// mappings key by key; `tools` are added to ours.
     pub body: Map<String, Value>,
-    /// The most requests at once. Default: 64; within it, the width adapts to what the provider bears.
+    /// The most requests at once. Default: 64; within it, the width adapts to what the provider
+    /// bears.
     #[schemars(range(min = 1, max = 1024))]
     pub max_concurrency: Option<u32>,
     /// How often a request is sent again after a refusal that may pass. Default: 8.

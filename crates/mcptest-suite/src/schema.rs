@@ -69,7 +69,9 @@ mod tests {
         let schema = suite_schema();
         for gate in mcptest_core::eval::GATES {
             assert!(
-                schema["$defs"]["Test"]["properties"].get(gate.block).is_some(),
+                schema["$defs"]["Test"]["properties"]
+                    .get(gate.block)
+                    .is_some(),
                 "{}",
                 gate.block
             );

@@ -16,7 +16,8 @@ use mcptest_core::tool_id::KnownServers;
 use mcptest_core::volatile::Rule;
 
 pub use crate::file::{
-    IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall, ScriptTurn, ScriptUsage,
+    IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall,
+    ScriptTurn, ScriptUsage,
 };
 pub use crate::limits::{Budget, TestBudget};
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
@@ -68,8 +69,8 @@ impl Default for Suite {
 }
 
 impl Suite {
-    /// Names that qualify a tool id: declared servers, and those that tests only mention (a suite for `score` need not declare
-    /// them).
+    /// Names that qualify a tool id: declared servers, and those that tests only mention (a suite
+    /// for `score` need not declare them).
     #[must_use]
     pub fn known_servers(&self) -> KnownServers {
         let mentioned = self.tests.iter().flat_map(|test| match test {
@@ -80,14 +81,16 @@ impl Suite {
         self.servers.keys().cloned().chain(mentioned).collect()
     }
 
-    /// How many runs a test makes with each model: its `runs`, at each of its counts of distractors.
+    /// How many runs a test makes with each model: its `runs`, at each of its counts of
+    /// distractors.
     #[must_use]
     pub fn runs_of(test: &AgentTest) -> u32 {
         let counts = test
             .distractors
             .as_ref()
             .map_or(1, |block| block.planned_counts().len());
-        test.runs.saturating_mul(u32::try_from(counts).unwrap_or(u32::MAX))
+        test.runs
+            .saturating_mul(u32::try_from(counts).unwrap_or(u32::MAX))
     }
 
     /// The agent tests, in order.
@@ -212,7 +215,8 @@ pub struct AgentTest {
     pub script: Vec<Vec<ScriptTurn>>,
     /// The faults that strike in every run.
     pub faults: Vec<Fault>,
-    /// How long an agent waits for a call that never comes back, in virtual time: `recovery.max_detection_ms`.
+    /// How long an agent waits for a call that never comes back, in virtual time:
+    /// `recovery.max_detection_ms`.
     pub detection_budget_ms: Option<u64>,
     /// The tools that are put into the offer.
     pub distractors: Option<Distractors>,

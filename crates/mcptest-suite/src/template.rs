@@ -1,8 +1,9 @@
 //! Arguments with places for values that are known only while a test runs: `${saved.name}`.
 //!
-//! They come through two steps. When the file is read, every other `${…}` gets its value (`expand_keeping_saved`); whatever could then be mistaken for a
-//! reference is escaped. When the test runs, the saved values are put in ([`Args::fill`]) and the escapes undone. So a value with `${saved.x}` in
-//! its text, from the environment or from a server, stays that text.
+//! They come through two steps. When the file is read, every other `${…}` gets its value
+//! (`expand_keeping_saved`); whatever could then be mistaken for a reference is escaped. When the
+//! test runs, the saved values are put in ([`Args::fill`]) and the escapes undone. So a value with
+//! `${saved.x}` in its text, from the environment or from a server, stays that text.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,8 @@ impl Args {
         Self { value, plain }
     }
 
-    /// The names of the saved values that are used, each with the JSON pointer of the text that uses it.
+    /// The names of the saved values that are used, each with the JSON pointer of the text that
+    /// uses it.
     pub(crate) fn uses(&self) -> Vec<(String, String)> {
         let mut uses = Vec::new();
         if self.plain {
@@ -48,7 +50,8 @@ impl Args {
         uses
     }
 
-    /// The arguments with saved values in their places. A text that is nothing but one `${saved.name}` takes the value with its type.
+    /// The arguments with saved values in their places. A text that is nothing but one
+    /// `${saved.name}` takes the value with its type.
     ///
     /// # Errors
     /// The name of a value that was not saved.
@@ -113,7 +116,10 @@ fn each_text(value: &Value, at: &str, visit: &mut dyn FnMut(&str, &str)) {
 }
 
 /// Puts values in, but leaves references to saved values, in a form that [`Args::fill`] reads.
-pub(crate) fn expand_keeping_saved(text: &str, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>) -> Value {
+pub(crate) fn expand_keeping_saved(
+    text: &str,
+    resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>,
+) -> Value {
     // One name alone keeps its type.
     if let Some((only, "")) = text.strip_prefix("${").and_then(reference)
         && !only.name.starts_with(SAVED)
@@ -123,7 +129,8 @@ pub(crate) fn expand_keeping_saved(text: &str, resolve: &mut dyn FnMut(&Referenc
         return value;
     }
     let mut out = String::new();
-    // What stands for itself is gathered before it is escaped: a brace may follow a dollar from elsewhere.
+    // What stands for itself is gathered before it is escaped: a brace may follow a dollar from
+    // elsewhere.
     let mut literal = String::new();
     for piece in pieces(text) {
         match piece {
@@ -181,7 +188,9 @@ mod tests {
 
     /// Both steps, with one variable and one saved value.
     fn both(text: &str, variable: &Value, saved: &Value) -> Result<Value, String> {
-        let kept = expand_keeping_saved(text, &mut |reference| (reference.name == "v").then(|| variable.clone()));
+        let kept = expand_keeping_saved(text, &mut |reference| {
+            (reference.name == "v").then(|| variable.clone())
+        });
         let args = Args::new(json!({"x": kept}).as_object());
         args.fill(&Saved::from([("id".to_owned(), saved.clone())]))
             .map(|mut filled| filled["x"].take())
@@ -191,20 +200,43 @@ mod tests {
     fn saved_values_keep_their_type_alone_and_are_text_inside_text() {
         let id = json!({"n": 7});
         assert_eq!(both("${saved.id}", &json!(1), &id), Ok(id.clone()));
-        assert_eq!(both("a ${saved.id} ${v}", &json!(1), &id), Ok(json!("a {\"n\":7} 1")));
-        assert_eq!(both("$$${saved.id}", &json!(1), &json!("7")), Ok(json!("$7")));
-        assert_eq!(both("$${saved.id}", &json!(1), &id), Ok(json!("${saved.id}")));
-        assert_eq!(both("${v}", &json!(["${saved.id}"]), &id), Ok(json!(["${saved.id}"])));
-        assert_eq!(both("$${v} a{2}${3}", &json!(1), &id), Ok(json!("${v} a{2}${3}")));
-        assert_eq!(both("${saved.other}", &json!(1), &id), Err("other".to_owned()));
+        assert_eq!(
+            both("a ${saved.id} ${v}", &json!(1), &id),
+            Ok(json!("a {\"n\":7} 1"))
+        );
+        assert_eq!(
+            both("$$${saved.id}", &json!(1), &json!("7")),
+            Ok(json!("$7"))
+        );
+        assert_eq!(
+            both("$${saved.id}", &json!(1), &id),
+            Ok(json!("${saved.id}"))
+        );
+        assert_eq!(
+            both("${v}", &json!(["${saved.id}"]), &id),
+            Ok(json!(["${saved.id}"]))
+        );
+        assert_eq!(
+            both("$${v} a{2}${3}", &json!(1), &id),
+            Ok(json!("${v} a{2}${3}"))
+        );
+        assert_eq!(
+            both("${saved.other}", &json!(1), &id),
+            Err("other".to_owned())
+        );
     }
 
     #[test]
     fn uses_are_found_with_their_places() {
-        let args =
-            Args::new(json!({"a": ["${saved.x}", "$${saved.y}"], "b/c": {"d": "${saved.z} ${saved.x}"}}).as_object());
+        let args = Args::new(
+            json!({"a": ["${saved.x}", "$${saved.y}"], "b/c": {"d": "${saved.z} ${saved.x}"}})
+                .as_object(),
+        );
         let uses = args.uses();
-        let uses: Vec<(&str, &str)> = uses.iter().map(|(name, at)| (name.as_str(), at.as_str())).collect();
+        let uses: Vec<(&str, &str)> = uses
+            .iter()
+            .map(|(name, at)| (name.as_str(), at.as_str()))
+            .collect();
         assert_eq!(uses, [("x", "/a/0"), ("z", "/b~1c/d"), ("x", "/b~1c/d")]);
         assert_eq!(Args::new(None).fill(&Saved::new()), Ok(json!({})));
     }

@@ -35,13 +35,15 @@ pub struct ToolTestFile {
     /// Whether the answer is held against one that was kept in a file. Default: `false`.
     #[serde(default)]
     pub snapshot: SnapshotFile,
-    /// Calls made before, in order. If one fails, the test is an error and its own call is not made.
+    /// Calls made before, in order. If one fails, the test is an error and its own call is not
+    /// made.
     #[serde(default)]
     pub setup: Vec<FixtureCallFile>,
     /// Calls made afterwards, in order, whatever came before.
     #[serde(default)]
     pub teardown: Vec<FixtureCallFile>,
-    /// Values of the answer that `teardown` uses: a name, and the target of the value, as in `id: result.structuredContent.id`.
+    /// Values of the answer that `teardown` uses: a name, and the target of the value, as in `id:
+    /// result.structuredContent.id`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
     /// The time allowed for the call. Default: the server's.
@@ -50,7 +52,8 @@ pub struct ToolTestFile {
     /// Whether the test shares the server's process or has its own. Default: what the server says.
     #[serde(default)]
     pub isolation: Option<IsolationFile>,
-    /// Whether nothing else talks to the server meanwhile. Default: `true` with `setup`, `teardown` or `max_duration_ms`, else `false`.
+    /// Whether nothing else talks to the server meanwhile. Default: `true` with `setup`, `teardown`
+    /// or `max_duration_ms`, else `false`.
     #[serde(default)]
     pub serial: Option<bool>,
     /// Labels for choosing tests.
@@ -70,7 +73,8 @@ pub struct FixtureCallFile {
     /// The arguments. `${saved.name}` stands for what was saved before.
     #[serde(default)]
     pub args: Option<Map<String, Value>>,
-    /// Values of the answer that later calls use: a name, and the target of the value, as in `id: result.structuredContent.id`.
+    /// Values of the answer that later calls use: a name, and the target of the value, as in `id:
+    /// result.structuredContent.id`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
     /// The time allowed for the call. Default: the server's.
@@ -99,8 +103,8 @@ struct ToolExpectFields {
     assertions: Vec<WrittenExpectation>,
     /// The longest the call may take, in milliseconds.
     max_duration_ms: Option<u64>,
-    /// The most cl100k tokens that the response may have: of `result.text`; without a text block, of `structuredContent` as compact JSON; of an
-    /// error, of its message.
+    /// The most cl100k tokens that the response may have: of `result.text`; without a text block,
+    /// of `structuredContent` as compact JSON; of an error, of its message.
     max_response_tokens: Option<u64>,
 }
 
@@ -112,7 +116,8 @@ impl<'de> Deserialize<'de> for ToolExpect {
                 ..Self::default()
             }),
             other => {
-                let fields: ToolExpectFields = serde_json::from_value(other).map_err(D::Error::custom)?;
+                let fields: ToolExpectFields =
+                    serde_json::from_value(other).map_err(D::Error::custom)?;
                 Ok(Self {
                     assertions: fields.assertions,
                     max_duration_ms: fields.max_duration_ms,
@@ -148,10 +153,12 @@ pub struct SnapshotFile(pub Option<SnapshotFields>);
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotFields {
-    /// The part that is kept, as in `result.structuredContent`. Default: the whole answer without `_meta` and `resultType`.
+    /// The part that is kept, as in `result.structuredContent`. Default: the whole answer without
+    /// `_meta` and `resultType`.
     #[schemars(with = "String", length(min = 1))]
     pub target: Option<String>,
-    /// Values that change from call to call, as in `result.structuredContent.time`: only that they are there is kept.
+    /// Values that change from call to call, as in `result.structuredContent.time`: only that they
+    /// are there is kept.
     pub ignore: Vec<String>,
     /// The name of the file, without its ending. Default: from the test's name.
     #[schemars(with = "String", length(min = 1))]

@@ -85,7 +85,8 @@ fn serve(mode: &str) -> ExitCode {
                     return ExitCode::from(1);
                 }
                 "ignores-probe" | "deaf" | "silent" => {}
-                // As if it came while the server was starting: it is answered when the next message is there.
+                // As if it came while the server was starting: it is answered when the next message
+                // is there.
                 "wakes-late" | "wakes-late-old" => waiting = Some(id),
                 // As if the first came before it could read.
                 "slow-stateless" => {
@@ -119,7 +120,10 @@ fn serve(mode: &str) -> ExitCode {
                 "silent" => {}
                 "slow-stateless" => refuse(&id, -32022, "this connection serves 2026-07-28"),
                 "unknown-revision" => {
-                    reply(&id, json!({"protocolVersion": "2031-01-01", "capabilities": {}}));
+                    reply(
+                        &id,
+                        json!({"protocolVersion": "2031-01-01", "capabilities": {}}),
+                    );
                 }
                 "picky" if message["params"]["protocolVersion"] != "2025-03-26" => {
                     let data = json!({"supported": ["2024-11-05", "2025-03-26"]});
@@ -148,10 +152,16 @@ fn serve(mode: &str) -> ExitCode {
                 pages += 1;
                 match mode {
                     "pages-forever" => {
-                        reply(&id, json!({"tools": [{"name": "t"}], "nextCursor": pages.to_string()}));
+                        reply(
+                            &id,
+                            json!({"tools": [{"name": "t"}], "nextCursor": pages.to_string()}),
+                        );
                     }
                     "same-cursor" => {
-                        reply(&id, json!({"tools": [{"name": "t"}], "nextCursor": "again"}));
+                        reply(
+                            &id,
+                            json!({"tools": [{"name": "t"}], "nextCursor": "again"}),
+                        );
                     }
                     "empty-cursor" => {
                         reply(&id, json!({"tools": [{"name": "t"}], "nextCursor": ""}));
@@ -221,7 +231,9 @@ fn call(name: &str, id: &Value, arguments: &Value) -> Option<ExitCode> {
         }
         "deep" => {
             let (open, close) = ("[".repeat(500), "]".repeat(500));
-            say(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{open}{close}}}"));
+            say(&format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{open}{close}}}"
+            ));
         }
         "bad-utf8" => {
             raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"").as_bytes());
@@ -254,7 +266,10 @@ fn call(name: &str, id: &Value, arguments: &Value) -> Option<ExitCode> {
             return Some(ExitCode::from(7));
         }
         "killed" => {
-            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::KILL,
+            );
         }
         "unterminated" => {
             raw(json!({"jsonrpc": "2.0", "id": id, "result": result})

@@ -1,22 +1,30 @@
-//! Our client as the official conformance suite drives it: the scenario's name and more stand in the environment, the server's address is the last
-//! argument. `cargo xtask e2e conformance` runs it.
+//! Our client as the official conformance suite drives it: the scenario's name and more stand in
+//! the environment, the server's address is the last argument. `cargo xtask e2e conformance` runs
+//! it.
 //!
-//! What a scenario wants is mostly the same: connect, list, call every tool. Only the arguments differ.
+//! What a scenario wants is mostly the same: connect, list, call every tool. Only the arguments
+//! differ.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mcptest_wire::{Answers, CallOptions, Client, ConnectOptions, Elicitation, HttpServer, Lifecycle, WireError};
+use mcptest_wire::{
+    Answers, CallOptions, Client, ConnectOptions, Elicitation, HttpServer, Lifecycle, WireError,
+};
 use serde_json::{Value, json};
 
 /// Time for each request; the suite has its own limit for all.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]
-#[expect(clippy::print_stderr, reason = "the suite keeps what its client prints")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the suite keeps what its client prints"
+)]
 async fn main() -> ExitCode {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let context: Value = serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
+    let context: Value =
+        serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
     let url = std::env::args().next_back().unwrap_or_default();
     let options = ConnectOptions {
         lifecycle: if variable("MCP_CONFORMANCE_PROTOCOL_VERSION") == "2026-07-28" {
@@ -32,7 +40,14 @@ async fn main() -> ExitCode {
         },
         ..ConnectOptions::default()
     };
-    match drive(&variable("MCP_CONFORMANCE_SCENARIO"), &url, &options, &context).await {
+    match drive(
+        &variable("MCP_CONFORMANCE_SCENARIO"),
+        &url,
+        &options,
+        &context,
+    )
+    .await
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -41,7 +56,12 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn drive(scenario: &str, url: &str, options: &ConnectOptions, context: &Value) -> Result<(), WireError> {
+async fn drive(
+    scenario: &str,
+    url: &str,
+    options: &ConnectOptions,
+    context: &Value,
+) -> Result<(), WireError> {
     let server = HttpServer {
         url: url.to_owned(),
         headers: Vec::new(),
@@ -60,7 +80,10 @@ async fn drive(scenario: &str, url: &str, options: &ConnectOptions, context: &Va
     };
     let mut refused = None;
     for (tool, arguments) in planned {
-        if let Err(error) = client.call_tool(tool, &arguments, &CallOptions::default()).await {
+        if let Err(error) = client
+            .call_tool(tool, &arguments, &CallOptions::default())
+            .await
+        {
             refused.get_or_insert(error);
         }
     }
@@ -68,7 +91,9 @@ async fn drive(scenario: &str, url: &str, options: &ConnectOptions, context: &Va
     if capabilities.get("resources").is_some() {
         for resource in client.list_resources().await? {
             let params = json!({"uri": resource["uri"]});
-            client.request("resources/read", Some(params), TIMEOUT).await?;
+            client
+                .request("resources/read", Some(params), TIMEOUT)
+                .await?;
         }
     }
     if capabilities.get("prompts").is_some() {

@@ -1,5 +1,6 @@
-//! A server on the official SDK, the oracle of our own tests: five tools on
-//! pages of two, a tool that fails, one that is refused, one that asks back. With the argument `http`, over streamable HTTP.
+//! A server on the official SDK, the oracle of our own tests: five tools on pages of two, a tool
+//! that fails, one that is refused, one that asks back. With the argument `http`, over streamable
+//! HTTP.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::sync::Arc;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -62,7 +64,9 @@ impl ServerHandler for Server {
                 Ok(CallToolResult::success(vec![ContentBlock::text(arguments)]).into())
             }
             "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("it failed")]).into()),
-            "ask" => Ok(InputRequiredResult::new(Some(Default::default()), Some("state".into())).into()),
+            "ask" => {
+                Ok(InputRequiredResult::new(Some(Default::default()), Some("state".into())).into())
+            }
             "sleep" => {
                 context.ct.cancelled().await;
                 Ok(CallToolResult::success(vec![]).into())
@@ -78,7 +82,11 @@ impl ServerHandler for Server {
 /// Streamable HTTP on a free port, which it tells on stdout.
 async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpServerConfig::default();
-    let service = StreamableHttpService::new(|| Ok(Server), Arc::new(LocalSessionManager::default()), config);
+    let service = StreamableHttpService::new(
+        || Ok(Server),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
     loop {

@@ -1,8 +1,10 @@
-//! What the client answers when a server asks back: for its roots, for a person's input, for a model's words.
+//! What the client answers when a server asks back: for its roots, for a person's input, for a
+//! model's words.
 //!
-//! Up to 2025-11-25 a server sends requests of its own; from 2026-07-28 on it answers a call with `input_required` and the call is made again with
-//! the answers in it. Both ask the same questions, so both are answered here. Nothing is offered unless a caller says so: a server must not
-//! get an answer out of nowhere.
+//! Up to 2025-11-25 a server sends requests of its own; from 2026-07-28 on it answers a call with
+//! `input_required` and the call is made again with the answers in it. Both ask the same questions,
+//! so both are answered here. Nothing is offered unless a caller says so: a server must not get an
+//! answer out of nowhere.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +27,8 @@ pub struct Answers {
 /// What a person does who is asked for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elicitation {
-    /// Accepts with the defaults of the form; a required field without one gets the plainest value that its schema allows.
+    /// Accepts with the defaults of the form; a required field without one gets the plainest value
+    /// that its schema allows.
     Accept,
     /// Says no.
     Decline,
@@ -76,7 +79,8 @@ impl Answers {
         })
     }
 
-    /// The answers to all questions of an `input_required` result, under the names of the questions.
+    /// The answers to all questions of an `input_required` result, under the names of the
+    /// questions.
     ///
     /// # Errors
     /// The first that cannot be answered, in words.
@@ -86,7 +90,10 @@ impl Answers {
         };
         let mut answers = Map::new();
         for (name, question) in questions {
-            let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
+            let method = question
+                .get("method")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let answer = self
                 .answer(method, question.get("params"))
                 .map_err(|error| error.message)?;
@@ -133,7 +140,8 @@ fn filled_in(schema: Option<&Value>) -> Value {
     Value::Object(form)
 }
 
-/// The plainest value that a field of a form allows. Forms are flat, so this need not know all of JSON Schema.
+/// The plainest value that a field of a form allows. Forms are flat, so this need not know all of
+/// JSON Schema.
 fn plainest(field: &Value) -> Value {
     let first_choice = field
         .get("enum")
@@ -146,11 +154,19 @@ fn plainest(field: &Value) -> Value {
         Some("boolean") => json!(false),
         Some("integer" | "number") => field.get("minimum").cloned().unwrap_or_else(|| json!(0)),
         Some("array") => {
-            let least = field.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(100);
+            let least = field
+                .get("minItems")
+                .and_then(Value::as_u64)
+                .unwrap_or(0)
+                .min(100);
             let choices = field
                 .get("items")
                 .map(|items| items.get("enum").or_else(|| items.get("anyOf")));
-            let choices = choices.flatten().and_then(Value::as_array).into_iter().flatten();
+            let choices = choices
+                .flatten()
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             let choices = choices.map(|choice| choice.get("const").unwrap_or(choice).clone());
             Value::Array(choices.take(usize::try_from(least).unwrap_or(0)).collect())
         }
@@ -162,7 +178,11 @@ fn plainest(field: &Value) -> Value {
                 Some("date-time") => "2026-01-01T00:00:00Z",
                 _ => "text",
             };
-            let least = field.get("minLength").and_then(Value::as_u64).unwrap_or(0).min(10_000);
+            let least = field
+                .get("minLength")
+                .and_then(Value::as_u64)
+                .unwrap_or(0)
+                .min(10_000);
             let least = usize::try_from(least).unwrap_or(0);
             json!(format!("{text:x<least$}"))
         }
@@ -186,7 +206,12 @@ mod tests {
         let none = Answers::default();
         assert_eq!(none.capabilities(), json!({}));
         assert_eq!(none.answer("ping", None).ok(), Some(json!({})));
-        for method in ["roots/list", "elicitation/create", "sampling/createMessage", "x"] {
+        for method in [
+            "roots/list",
+            "elicitation/create",
+            "sampling/createMessage",
+            "x",
+        ] {
             let refused = none.answer(method, None).expect_err("refused");
             assert_eq!(refused.code, METHOD_NOT_FOUND);
         }
@@ -221,7 +246,10 @@ mod tests {
         );
         let address = json!({"mode": "url", "url": "https://example.com"});
         let declined = Some(json!({"action": "decline"}));
-        assert_eq!(all().answer("elicitation/create", Some(&address)).ok(), declined);
+        assert_eq!(
+            all().answer("elicitation/create", Some(&address)).ok(),
+            declined
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Calling tools: the rounds of a call that asks back, and what headers must repeat of its arguments.
+//! Calling tools: the rounds of a call that asks back, and what headers must repeat of its
+//! arguments.
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -21,7 +22,12 @@ impl Client {
     ///
     /// A JSON-RPC error is an outcome like a result: the server answered. An
     /// `Err` means that there is no usable answer.
-    pub async fn call_tool(&self, name: &str, args: &Value, options: &CallOptions) -> Result<CallOutcome, WireError> {
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        args: &Value,
+        options: &CallOptions,
+    ) -> Result<CallOutcome, WireError> {
         self.call_tool_raw(name, args, options)
             .await
             .map(|response| response.outcome)
@@ -29,8 +35,14 @@ impl Client {
 
     /// Like [`Client::call_tool`], with the line the answer came in.
     ///
-    /// A result that wants input first is answered from [`crate::Answers`], if that offers it, and the call is made again.
-    pub async fn call_tool_raw(&self, name: &str, args: &Value, options: &CallOptions) -> Result<Response, WireError> {
+    /// A result that wants input first is answered from [`crate::Answers`], if that offers it, and
+    /// the call is made again.
+    pub async fn call_tool_raw(
+        &self,
+        name: &str,
+        args: &Value,
+        options: &CallOptions,
+    ) -> Result<Response, WireError> {
         // What a round adds to the call.
         let mut told = Map::new();
         let action = format!("calling tool `{}`", quote(name, 120));
@@ -45,7 +57,9 @@ impl Client {
         let mut rounds = 0;
         let mut knows_headers = false;
         loop {
-            let remaining = deadline.saturating_duration_since(Instant::now()).min(timeout);
+            let remaining = deadline
+                .saturating_duration_since(Instant::now())
+                .min(timeout);
             let mut params = Map::with_capacity(2 + told.len());
             params.insert("name".to_owned(), name.into());
             if !args.is_null() {
@@ -54,7 +68,13 @@ impl Client {
             params.extend(told.clone());
             let sent = Some(Value::Object(params));
             let response = self
-                .send("tools/call", sent, remaining, options.cancel.as_ref(), &action)
+                .send(
+                    "tools/call",
+                    sent,
+                    remaining,
+                    options.cancel.as_ref(),
+                    &action,
+                )
                 .await?;
             let result = match &response.outcome {
                 CallOutcome::Result(result) => result,
@@ -74,7 +94,9 @@ impl Client {
             }
             rounds += 1;
             if rounds > MOST_ROUNDS {
-                let words = format!("the server answered with `input_required` more than {MOST_ROUNDS} times");
+                let words = format!(
+                    "the server answered with `input_required` more than {MOST_ROUNDS} times"
+                );
                 return Err(self.protocol_error(&action, words));
             }
             // What one round was told belongs to that round alone.
@@ -107,7 +129,9 @@ impl Client {
         let Some(endpoint) = self.endpoint() else {
             return false;
         };
-        !endpoint.knows_headers_of(tool) && self.list_tools().await.is_ok() && endpoint.knows_headers_of(tool)
+        !endpoint.knows_headers_of(tool)
+            && self.list_tools().await.is_ok()
+            && endpoint.knows_headers_of(tool)
     }
 
     /// Why the tool must not be called, if it is listed with annotations that break the rules.

@@ -52,12 +52,16 @@ impl Client {
         })
     }
 
-    /// Opens the conversation with a server over streamable HTTP. While nobody listens at its address yet, it waits, up to
-    /// [`ConnectOptions::connect_timeout`].
+    /// Opens the conversation with a server over streamable HTTP. While nobody listens at its
+    /// address yet, it waits, up to [`ConnectOptions::connect_timeout`].
     ///
-    /// `name` only serves error messages. Must be called within a tokio runtime
-    /// with I/O and time enabled; the connection lives as long as that runtime.
-    pub async fn connect_http(name: &str, server: &HttpServer, options: &ConnectOptions) -> Result<Self, WireError> {
+    /// `name` only serves error messages. Must be called within a tokio runtime with I/O and time
+    /// enabled; the connection lives as long as that runtime.
+    pub async fn connect_http(
+        name: &str,
+        server: &HttpServer,
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
         let (connection, info) = handshake::open_http(name, server, options).await?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -91,7 +95,10 @@ impl Client {
     /// All tools, each exactly as sent, over all pages.
     pub async fn list_tools(&self) -> Result<Vec<Value>, WireError> {
         let tools = self.list("tools/list", "tools").await?;
-        if let Some(endpoint) = self.endpoint().filter(|_| self.inner.info.revision.is_stateless()) {
+        if let Some(endpoint) = self
+            .endpoint()
+            .filter(|_| self.inner.info.revision.is_stateless())
+        {
             for (name, why) in endpoint.learn_headers(&tools) {
                 self.record_malformed(
                     &format!("tool `{}`: {}", quote(&name, 120), quote(&why, 300)),
@@ -109,7 +116,8 @@ impl Client {
 
     /// All resource templates, each exactly as sent, over all pages.
     pub async fn list_resource_templates(&self) -> Result<Vec<Value>, WireError> {
-        self.list("resources/templates/list", "resourceTemplates").await
+        self.list("resources/templates/list", "resourceTemplates")
+            .await
     }
 
     /// All prompts, each exactly as sent, over all pages.
@@ -119,7 +127,12 @@ impl Client {
 
     /// Sends any request. On a stateless connection the `_meta` keys that every
     /// request needs are added.
-    pub async fn request(&self, method: &str, params: Option<Value>, timeout: Duration) -> Result<Response, WireError> {
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        timeout: Duration,
+    ) -> Result<Response, WireError> {
         let action = format!("sending `{}`", quote(method, 120));
         self.send(method, params, timeout, None, &action).await
     }
@@ -182,9 +195,9 @@ impl Client {
         state.closed.is_none() && state.outgoing.is_some()
     }
 
-    /// Ends the session of a server over HTTP. Ends a server that we started, with all its descendants: closes its stdin, gives it a
-    /// moment, then SIGTERM, another moment, then SIGKILL. Quick for a server
-    /// that leaves when its stdin closes. Calling it again is harmless.
+    /// Ends the session of a server over HTTP. Ends a server that we started, with all its
+    /// descendants: closes its stdin, gives it a moment, then SIGTERM, another moment, then
+    /// SIGKILL. Quick for a server that leaves when its stdin closes. Calling it again is harmless.
     pub async fn shutdown(&self) {
         self.inner.connection.shutdown(Grace::NORMAL).await;
     }
@@ -260,7 +273,10 @@ impl Client {
                 }
             }
             if items.len() > limits.max_items {
-                return Err(refuse(format!("the server lists more than {} items", limits.max_items)));
+                return Err(refuse(format!(
+                    "the server lists more than {} items",
+                    limits.max_items
+                )));
             }
             let cursor = match page.get_mut("nextCursor").map(Value::take) {
                 None | Some(Value::Null) => return Ok(items),
@@ -284,7 +300,10 @@ impl Client {
             }
             cursors.push(cursor);
             if cursors.len() >= limits.max_pages {
-                return Err(refuse(format!("the list has more than {} pages", limits.max_pages)));
+                return Err(refuse(format!(
+                    "the list has more than {} pages",
+                    limits.max_pages
+                )));
             }
         }
     }
@@ -315,14 +334,16 @@ impl Client {
     }
 
     fn record_malformed(&self, detail: &str, text: &str) {
-        self.inner
-            .connection
-            .state()
-            .violations
-            .record(ViolationKind::MalformedResult, detail, text);
+        self.inner.connection.state().violations.record(
+            ViolationKind::MalformedResult,
+            detail,
+            text,
+        );
     }
 
     pub(crate) fn protocol_error(&self, action: &str, detail: String) -> WireError {
-        self.inner.connection.failure(WireErrorKind::Protocol, action, detail)
+        self.inner
+            .connection
+            .failure(WireErrorKind::Protocol, action, detail)
     }
 }

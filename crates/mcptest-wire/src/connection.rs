@@ -100,9 +100,14 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Starts the process and the tasks that serve its pipes.
-    pub(crate) fn open(name: &str, command: &ServerCommand, options: &ConnectOptions) -> Result<Self, WireError> {
+    pub(crate) fn open(
+        name: &str,
+        command: &ServerCommand,
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
         let (mut child, tree) = process::spawn(name, command)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(process::no_streams(name));
         };
@@ -122,7 +127,11 @@ impl Connection {
     }
 
     /// Gets ready to speak over HTTP; nothing is sent yet.
-    pub(crate) fn open_http(name: &str, server: &HttpServer, options: &ConnectOptions) -> Result<Self, WireError> {
+    pub(crate) fn open_http(
+        name: &str,
+        server: &HttpServer,
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
         let endpoint = Arc::new(Endpoint::new(name, server, &options.limits)?);
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::new(options, outgoing));
@@ -157,12 +166,21 @@ impl Connection {
     }
 
     /// An error with all the evidence there is by now.
-    pub(crate) fn failure(&self, kind: WireErrorKind, action: &str, detail: impl Into<String>) -> WireError {
+    pub(crate) fn failure(
+        &self,
+        kind: WireErrorKind,
+        action: &str,
+        detail: impl Into<String>,
+    ) -> WireError {
         let (exit, last_line) = {
             let state = self.state();
             (state.exit_text(), state.last_line.as_deref().map(sanitize))
         };
-        let error = WireError::new(kind, &self.name, action, detail).with_evidence(self.stderr_tail(), exit, last_line);
+        let error = WireError::new(kind, &self.name, action, detail).with_evidence(
+            self.stderr_tail(),
+            exit,
+            last_line,
+        );
         match self.endpoint() {
             Some(endpoint) => error.masked(|text| endpoint.mask(text)),
             None => error,
@@ -261,7 +279,9 @@ impl Connection {
         } else if let Some(endpoint) = self.endpoint() {
             format!("no connection to {} within {allowed}", endpoint.shown)
         } else {
-            format!("the server does not read its stdin: the request could not be written within {allowed}")
+            format!(
+                "the server does not read its stdin: the request could not be written within {allowed}"
+            )
         };
         if let Some(printed) = printed {
             detail.push_str("; the server did print: ");
@@ -290,7 +310,11 @@ impl Connection {
             state.close(Closed::by_us());
             state.outgoing = None;
         }
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let tree = match &self.far_end {
             FarEnd::Process(tree) => tree,
             FarEnd::Http(endpoint) => {

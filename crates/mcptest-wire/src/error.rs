@@ -76,7 +76,12 @@ pub struct WireFailure {
 impl WireError {
     /// An error that carries no evidence of the server's (yet).
     #[must_use]
-    pub fn new(kind: WireErrorKind, server: &str, action: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn new(
+        kind: WireErrorKind,
+        server: &str,
+        action: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
         Self(Box::new(WireFailure {
             kind,
             server: server.to_owned(),

@@ -18,7 +18,8 @@ use mcptest_http::text::quote;
 /// Longest silence after the probe before the server is asked whether it is there at all.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a silent server may take until it is taken for deaf: some hear nothing before `initialize`, and would keep everybody waiting.
+/// How long a silent server may take until it is taken for deaf: some hear nothing before
+/// `initialize`, and would keep everybody waiting.
 const PING_WAIT: Duration = Duration::from_secs(3);
 
 /// How long a server that is there may still take for its answer to the probe.
@@ -92,7 +93,8 @@ async fn finish(
             let mut state = connection.state();
             state.batches_allowed = info.revision.allows_batches();
             // There, closing the stream of a call is what gives it up.
-            state.sends_cancelled = connection.endpoint().is_none() || !info.revision.is_stateless();
+            state.sends_cancelled =
+                connection.endpoint().is_none() || !info.revision.is_stateless();
             drop(state);
             Ok((connection, info))
         }
@@ -104,7 +106,10 @@ async fn finish(
 }
 
 fn died(error: &WireError) -> bool {
-    matches!(error.kind, WireErrorKind::ServerCrash | WireErrorKind::Transport)
+    matches!(
+        error.kind,
+        WireErrorKind::ServerCrash | WireErrorKind::Transport
+    )
 }
 
 struct Opening<'a> {
@@ -130,18 +135,24 @@ impl Opening<'_> {
             Err(error) => error.kind == WireErrorKind::Timeout,
         };
         let waited = show_duration(began.elapsed());
-        let late =
-            |error: WireError| error.note(&format!("before that it left server/discover unanswered for {waited}"));
+        let late = |error: WireError| {
+            error.note(&format!(
+                "before that it left server/discover unanswered for {waited}"
+            ))
+        };
         match self.initialize(connection).await {
             Ok(mut info) => {
                 info.probe_unanswered = unanswered;
                 Ok(info)
             }
-            // A server that was only slow to start gets to the probe before it gets to `initialize`, and may take the first for
-            // its lifecycle and refuse the second. Now that it answers, it can say so.
+            // A server that was only slow to start gets to the probe before it gets to
+            // `initialize`, and may take the first for its lifecycle and refuse the second. Now
+            // that it answers, it can say so.
             Err(refusal) if unanswered && refusal.kind == WireErrorKind::Protocol => {
                 match self.ask_discover(connection, self.remaining()).await {
-                    Ok(CallOutcome::Result(result)) if is_stateless(&result) => Ok(discovered(connection, result)),
+                    Ok(CallOutcome::Result(result)) if is_stateless(&result) => {
+                        Ok(discovered(connection, result))
+                    }
                     _ => Err(late(refusal)),
                 }
             }
@@ -150,13 +161,16 @@ impl Opening<'_> {
         }
     }
 
-    /// The probe's answer. A server that is silent is deaf to the question, or still starting; `ping` tells, which servers should
-    /// answer at any time. One that is only slow gets to the probe first, and so is judged by its own answer on a busy machine, too.
+    /// The probe's answer. A server that is silent is deaf to the question, or still starting;
+    /// `ping` tells, which servers should answer at any time. One that is only slow gets to the
+    /// probe first, and so is judged by its own answer on a busy machine, too.
     async fn ask_patiently(&self, connection: &Connection) -> Result<CallOutcome, WireError> {
         let third = self.options.connect_timeout / 3;
         // Over HTTP nothing stands in a queue.
         if connection.endpoint().is_some() {
-            return self.ask_discover_twice(connection, MAX_PROBE_WAIT.min(third)).await;
+            return self
+                .ask_discover_twice(connection, MAX_PROBE_WAIT.min(third))
+                .await;
         }
         // The last third is for `initialize`.
         let discover = self.ask_discover_twice(connection, third * 2);
@@ -185,8 +199,13 @@ impl Opening<'_> {
         }
     }
 
-    /// A second start, without the probe that seems to have ended the first. It has all the time of a start.
-    async fn restart(&self, name: &str, command: &ServerCommand) -> Result<(Connection, ServerInfo), WireError> {
+    /// A second start, without the probe that seems to have ended the first. It has all the time of
+    /// a start.
+    async fn restart(
+        &self,
+        name: &str,
+        command: &ServerCommand,
+    ) -> Result<(Connection, ServerInfo), WireError> {
         let again = Self {
             options: self.options,
             deadline: after(self.options.connect_timeout),
@@ -197,9 +216,9 @@ impl Opening<'_> {
                 info.restarted_after_probe = true;
                 Ok(info)
             }
-            Err(error) => {
-                Err(error.note("this was its second start: the first one ended during the server/discover probe"))
-            }
+            Err(error) => Err(error.note(
+                "this was its second start: the first one ended during the server/discover probe",
+            )),
         };
         finish(connection, opened).await
     }
@@ -208,7 +227,10 @@ impl Opening<'_> {
     async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (server/discover)";
         let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
-        match self.ask_discover_twice(connection, self.remaining()).await? {
+        match self
+            .ask_discover_twice(connection, self.remaining())
+            .await?
+        {
             CallOutcome::Result(result) => {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
@@ -218,11 +240,13 @@ impl Opening<'_> {
                     quote(&supported_versions(&result).join(", "), 200)
                 )))
             }
-            CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => Err(refuse(format!(
-                "the server does not support {} (it lists: {})",
-                Revision::LATEST_STATELESS,
-                quote(&offered_versions(&error).join(", "), 200)
-            ))),
+            CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => {
+                Err(refuse(format!(
+                    "the server does not support {} (it lists: {})",
+                    Revision::LATEST_STATELESS,
+                    quote(&offered_versions(&error).join(", "), 200)
+                )))
+            }
             CallOutcome::Error(error) => Err(refuse(format!(
                 "the server answered with {}; a server without server/discover needs the \
                  initialize lifecycle",
@@ -231,7 +255,11 @@ impl Opening<'_> {
         }
     }
 
-    async fn ask_discover(&self, connection: &Connection, wait: Duration) -> Result<CallOutcome, WireError> {
+    async fn ask_discover(
+        &self,
+        connection: &Connection,
+        wait: Duration,
+    ) -> Result<CallOutcome, WireError> {
         let meta = request_meta(self.options, Revision::LATEST_STATELESS);
         let call = Call {
             method: "server/discover",
@@ -244,8 +272,13 @@ impl Opening<'_> {
         connection.request(call).await.map(|reply| reply.outcome)
     }
 
-    /// Asks again where the refusal of a revision lists that very revision: somebody on the way was not ready for the first message.
-    async fn ask_discover_twice(&self, connection: &Connection, wait: Duration) -> Result<CallOutcome, WireError> {
+    /// Asks again where the refusal of a revision lists that very revision: somebody on the way was
+    /// not ready for the first message.
+    async fn ask_discover_twice(
+        &self,
+        connection: &Connection,
+        wait: Duration,
+    ) -> Result<CallOutcome, WireError> {
         let first = self.ask_discover(connection, wait).await?;
         match &first {
             CallOutcome::Error(error)
@@ -319,7 +352,11 @@ impl Opening<'_> {
         ))
     }
 
-    async fn ask_initialize(&self, connection: &Connection, offer: Revision) -> Result<CallOutcome, WireError> {
+    async fn ask_initialize(
+        &self,
+        connection: &Connection,
+        offer: Revision,
+    ) -> Result<CallOutcome, WireError> {
         let call = Call {
             method: "initialize",
             params: Some(json!({
@@ -352,7 +389,12 @@ fn discovered(connection: &Connection, result: Value) -> ServerInfo {
     server_info(connection, Revision::LATEST_STATELESS, info, &result)
 }
 
-fn server_info(connection: &Connection, revision: Revision, info: Option<Value>, result: &Value) -> ServerInfo {
+fn server_info(
+    connection: &Connection,
+    revision: Revision,
+    info: Option<Value>,
+    result: &Value,
+) -> ServerInfo {
     let capabilities = match result.get("capabilities") {
         Some(capabilities @ Value::Object(_)) => capabilities.clone(),
         other => {
@@ -369,7 +411,10 @@ fn server_info(connection: &Connection, revision: Revision, info: Option<Value>,
         revision,
         capabilities,
         server_info: info,
-        instructions: result.get("instructions").and_then(Value::as_str).map(str::to_owned),
+        instructions: result
+            .get("instructions")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
         restarted_after_probe: false,
         probe_unanswered: false,
     }
@@ -380,7 +425,10 @@ pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<
     let mut meta = Map::new();
     meta.insert(META_VERSION.to_owned(), json!(revision.as_str()));
     meta.insert(META_CLIENT_INFO.to_owned(), client_info(options));
-    meta.insert(META_CLIENT_CAPABILITIES.to_owned(), options.answers.capabilities());
+    meta.insert(
+        META_CLIENT_CAPABILITIES.to_owned(),
+        options.answers.capabilities(),
+    );
     meta
 }
 

@@ -1,7 +1,8 @@
 //! Streamable HTTP: each message of ours is one POST, answered with JSON or a stream of events.
 //!
-//! Below this sits the same [`State`](crate::state::State) as for stdio: whatever arrives, in a body or in an event, is one frame for it. What
-//! is particular to HTTP is when a call can be given up early: a response that ended holds no more replies.
+//! Below this sits the same [`State`](crate::state::State) as for stdio: whatever arrives, in a
+//! body or in an event, is one frame for it. What is particular to HTTP is when a call can be given
+//! up early: a response that ended holds no more replies.
 
 pub(crate) mod headers;
 mod stream;
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use hyper::header::{
+    ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use mcptest_core::protocol::{Revision, ToolHeaders};
 use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
@@ -54,7 +57,8 @@ const DELETE_WAIT: Duration = Duration::from_secs(2);
 pub struct HttpServer {
     /// Its address, as in `http://127.0.0.1:3000/mcp`.
     pub url: String,
-    /// Headers sent with every request. The values of those that look like credentials appear in no error.
+    /// Headers sent with every request. The values of those that look like credentials appear in no
+    /// error.
     pub headers: Vec<(String, String)>,
 }
 
@@ -119,7 +123,8 @@ impl fmt::Debug for Endpoint {
 impl Endpoint {
     pub(crate) fn new(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
         let shown = quote(&without_query(&server.url), 200);
-        let refuse = |detail: String| WireError::new(WireErrorKind::Spawn, name, "reading its url", detail);
+        let refuse =
+            |detail: String| WireError::new(WireErrorKind::Spawn, name, "reading its url", detail);
         let address = Address::parse(&server.url).map_err(refuse)?;
         let headers = server
             .headers
@@ -148,7 +153,8 @@ impl Endpoint {
         self.settled().revision = Some(revision);
     }
 
-    /// Takes in what a listing says about headers. Gives the tools whose annotations break the rules.
+    /// Takes in what a listing says about headers. Gives the tools whose annotations break the
+    /// rules.
     pub(crate) fn learn_headers(&self, tools: &[serde_json::Value]) -> Vec<(String, String)> {
         self.settled().tool_headers.learn(tools)
     }
@@ -168,7 +174,10 @@ impl Endpoint {
     }
 
     /// Waits until somebody listens, or for `limit`.
-    pub(crate) async fn wait_until_ready(&self, limit: Duration) -> Result<(), (WireErrorKind, String)> {
+    pub(crate) async fn wait_until_ready(
+        &self,
+        limit: Duration,
+    ) -> Result<(), (WireErrorKind, String)> {
         match timeout(limit, self.pool.wait_until_ready()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err((
@@ -179,7 +188,10 @@ impl Endpoint {
                 let limit = crate::connection::show_duration(limit);
                 Err((
                     WireErrorKind::Transport,
-                    format!("nothing accepted a connection at {} within {limit}", self.shown),
+                    format!(
+                        "nothing accepted a connection at {} within {limit}",
+                        self.shown
+                    ),
                 ))
             }
         }
@@ -193,7 +205,11 @@ impl Endpoint {
         };
         let mut extra = self.version_header();
         extra.push((SESSION_ID.into(), session));
-        let _ = timeout(DELETE_WAIT, self.send(&Method::DELETE, Bytes::new(), &extra)).await;
+        let _ = timeout(
+            DELETE_WAIT,
+            self.send(&Method::DELETE, Bytes::new(), &extra),
+        )
+        .await;
     }
 
     fn version_header(&self) -> Vec<Header> {
@@ -250,7 +266,12 @@ impl Endpoint {
             .header(HOST, &self.authority)
             .header(ACCEPT, accepted(method))
             .body(Full::new(body))
-            .map_err(|error| Trouble::new(WireErrorKind::Protocol, format!("cannot ask for this path: {error}")))?;
+            .map_err(|error| {
+                Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!("cannot ask for this path: {error}"),
+                )
+            })?;
         let map = request.headers_mut();
         if method == Method::POST {
             map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -294,17 +315,22 @@ impl Endpoint {
         })
     }
 
-    /// The path that a redirect leads to; only on the same host, because the headers carry credentials.
+    /// The path that a redirect leads to; only on the same host, because the headers carry
+    /// credentials.
     fn redirected(&self, response: &Response<Incoming>) -> Result<String, Trouble> {
         let status = response.status();
-        let refuse = |why: String| Trouble::new(WireErrorKind::Protocol, format!("{}: {why}", show(status)));
+        let refuse =
+            |why: String| Trouble::new(WireErrorKind::Protocol, format!("{}: {why}", show(status)));
         let target = response
             .headers()
             .get(LOCATION)
             .and_then(|value| value.to_str().ok())
             .ok_or_else(|| refuse("a redirect without an address".to_owned()))?;
         let shown = quote(&self.mask(&without_query(target)), 200);
-        if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        if !matches!(
+            status,
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        ) {
             return Err(refuse(format!(
                 "a redirect to `{shown}` that would lose the message; write that address"
             )));
@@ -315,18 +341,29 @@ impl Endpoint {
         if uri.authority().is_none() && target.starts_with('/') && !target.starts_with("//") {
             return Ok(target.to_owned());
         }
-        let same = uri.authority().map(|authority| authority.as_str().as_bytes()) == Some(self.authority.as_bytes())
+        let same = uri
+            .authority()
+            .map(|authority| authority.as_str().as_bytes())
+            == Some(self.authority.as_bytes())
             && (uri.scheme_str() == Some("https")) == self.pool.is_tls();
         if !same {
             return Err(refuse(format!(
                 "a redirect to another host, `{shown}`, is not followed: our headers are not for it. Write that address if it is meant"
             )));
         }
-        Ok(uri.path_and_query().map_or("/", |path| path.as_str()).to_owned())
+        Ok(uri
+            .path_and_query()
+            .map_or("/", |path| path.as_str())
+            .to_owned())
     }
 
     /// Sends one message and takes in what comes back.
-    async fn exchange(&self, shared: &Shared, outgoing: &Outgoing, outline: &Outline) -> Result<(), Trouble> {
+    async fn exchange(
+        &self,
+        shared: &Shared,
+        outgoing: &Outgoing,
+        outline: &Outline,
+    ) -> Result<(), Trouble> {
         let opens = outline.method.as_deref() == Some("initialize");
         let mut extra = Vec::new();
         if let Some(revision) = outline.revision() {
@@ -346,7 +383,9 @@ impl Endpoint {
         let (mut response, sender) = self.send(&Method::POST, body, &extra).await?;
         let status = response.status();
         if !status.is_success() {
-            return self.refused(shared, response, outgoing.id, had_session).await;
+            return self
+                .refused(shared, response, outgoing.id, had_session)
+                .await;
         }
         if opens {
             self.take_session(shared, &response);
@@ -354,7 +393,10 @@ impl Endpoint {
         let Some(id) = outgoing.id else {
             let body = excerpt(response.body_mut()).await;
             if status != StatusCode::ACCEPTED && status != StatusCode::NO_CONTENT {
-                let detail = format!("a message without a reply was answered with {}, not 202", show(status));
+                let detail = format!(
+                    "a message without a reply was answered with {}, not 202",
+                    show(status)
+                );
                 self.violate(shared, &detail, &String::from_utf8_lossy(&body));
             }
             self.pool.give_back(sender);
@@ -371,7 +413,8 @@ impl Endpoint {
             }
             Some(kind) if kind == "text/event-stream" => {
                 let mut parser = Parser::new(self.max_bytes);
-                self.read_events(shared, response.body_mut(), &mut parser).await?;
+                self.read_events(shared, response.body_mut(), &mut parser)
+                    .await?;
                 self.pool.give_back(sender);
                 self.resume(shared, id, parser).await
             }
@@ -381,14 +424,18 @@ impl Endpoint {
                     Some(kind) => format!("content type `{}`", quote(&kind, 80)),
                     None => "no content type".to_owned(),
                 };
-                let detail = format!("{} with {what}, where JSON or an event stream must be", show(status));
+                let detail = format!(
+                    "{} with {what}, where JSON or an event stream must be",
+                    show(status)
+                );
                 self.violate(shared, &detail, &String::from_utf8_lossy(&body));
                 Err(self.no_reply(status, &format!("it has {what}; the body begins"), &body))
             }
         }
     }
 
-    /// A status that is no success. A JSON-RPC error about this very request is an answer all the same.
+    /// A status that is no success. A JSON-RPC error about this very request is an answer all the
+    /// same.
     async fn refused(
         &self,
         shared: &Shared,
@@ -443,12 +490,18 @@ impl Endpoint {
             return;
         };
         match value.to_str() {
-            Ok(session) if !session.is_empty() && session.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Ok(session)
+                if !session.is_empty() && session.bytes().all(|byte| byte.is_ascii_graphic()) =>
+            {
                 self.settled().session = Some(session.to_owned());
             }
             _ => {
                 let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-                self.violate(shared, "the session id is not made of visible ASCII characters", &text);
+                self.violate(
+                    shared,
+                    "the session id is not made of visible ASCII characters",
+                    &text,
+                );
             }
         }
     }
@@ -463,7 +516,10 @@ impl Endpoint {
             } else {
                 ViolationKind::UnparsableJson
             };
-            shared.state().violations.record(kind, &error.to_string(), &text);
+            shared
+                .state()
+                .violations
+                .record(kind, &error.to_string(), &text);
             return false;
         }
         shared.state().line(frame.to_vec(), true);
@@ -471,25 +527,27 @@ impl Endpoint {
     }
 
     async fn whole_body(&self, body: &mut Incoming) -> Result<Vec<u8>, Trouble> {
-        whole(body, self.max_bytes).await.map_err(|unread| match unread {
-            Unread::BrokeOff { read, error } => Trouble::new(
-                WireErrorKind::Transport,
-                format!(
-                    "the response broke off after {} bytes ({}): {}",
-                    read.len(),
-                    explain(&error),
-                    self.quoted(&read)
+        whole(body, self.max_bytes)
+            .await
+            .map_err(|unread| match unread {
+                Unread::BrokeOff { read, error } => Trouble::new(
+                    WireErrorKind::Transport,
+                    format!(
+                        "the response broke off after {} bytes ({}): {}",
+                        read.len(),
+                        explain(&error),
+                        self.quoted(&read)
+                    ),
                 ),
-            ),
-            Unread::TooLong { read } => Trouble::new(
-                WireErrorKind::Protocol,
-                format!(
-                    "a response of more than {} bytes, which is the limit; it begins: {}",
-                    self.max_bytes,
-                    self.quoted(&read)
+                Unread::TooLong { read } => Trouble::new(
+                    WireErrorKind::Protocol,
+                    format!(
+                        "a response of more than {} bytes, which is the limit; it begins: {}",
+                        self.max_bytes,
+                        self.quoted(&read)
+                    ),
                 ),
-            ),
-        })
+            })
     }
 
     fn no_reply(&self, status: StatusCode, what: &str, body: &[u8]) -> Trouble {
@@ -530,7 +588,11 @@ impl Endpoint {
                 Ok(Err(trouble)) => trouble.detail,
                 Err(_) => format!("no response within {}s", NOTICE_WAIT.as_secs()),
             };
-            self.violate(&shared, &format!("our {what} was not accepted: {detail}"), "");
+            self.violate(
+                &shared,
+                &format!("our {what} was not accepted: {detail}"),
+                "",
+            );
             return;
         };
         let Some(unneeded) = shared.state().unneeded(id) else {
@@ -538,7 +600,8 @@ impl Endpoint {
         };
         let unneeded = async {
             unneeded.cancelled().await;
-            // Giving up a call closes its stream, which tells the server; a reply lets it end by itself.
+            // Giving up a call closes its stream, which tells the server; a reply lets it end by
+            // itself.
             if !shared.state().is_forgotten(id) {
                 sleep(AFTER_REPLY).await;
             }
@@ -558,7 +621,11 @@ impl Endpoint {
 }
 
 /// Carries the queue to the server until it is given up. All that it started ends with it.
-pub(crate) async fn serve(endpoint: Arc<Endpoint>, shared: Arc<Shared>, mut queue: mpsc::Receiver<Outgoing>) {
+pub(crate) async fn serve(
+    endpoint: Arc<Endpoint>,
+    shared: Arc<Shared>,
+    mut queue: mpsc::Receiver<Outgoing>,
+) {
     let mut running = JoinSet::new();
     loop {
         tokio::select! {
@@ -591,6 +658,7 @@ fn accepted(method: &Method) -> &'static str {
 /// Whether a body is a JSON-RPC error about this request.
 fn replies_to(body: &[u8], id: u64) -> bool {
     serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|value| {
-        value.get("error").is_some() && value.get("id").and_then(serde_json::Value::as_u64) == Some(id)
+        value.get("error").is_some()
+            && value.get("id").and_then(serde_json::Value::as_u64) == Some(id)
     })
 }

@@ -167,16 +167,19 @@ pub(crate) fn classify(line: Vec<u8>) -> Classified {
     }
     if let Some(rest) = text.strip_prefix('\u{feff}') {
         text = rest;
-        out.findings.push(Finding::new(ViolationKind::ByteOrderMark, ""));
+        out.findings
+            .push(Finding::new(ViolationKind::ByteOrderMark, ""));
     }
     if text.trim().is_empty() {
-        out.findings.push(Finding::new(ViolationKind::BlankLine, ""));
+        out.findings
+            .push(Finding::new(ViolationKind::BlankLine, ""));
         return out;
     }
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(items)) if items.iter().any(is_message_like) => {
             let detail = format!("{} messages", items.len());
-            out.findings.push(Finding::new(ViolationKind::Batch, detail));
+            out.findings
+                .push(Finding::new(ViolationKind::Batch, detail));
             for item in items {
                 read_message(item, &mut out.messages, &mut out.findings);
             }
@@ -212,7 +215,10 @@ fn is_message_like(value: &Value) -> bool {
 
 fn read_message(value: Value, messages: &mut Vec<Message>, findings: &mut Vec<Finding>) {
     let Value::Object(mut object) = value else {
-        findings.push(Finding::new(ViolationKind::NotJsonRpc, "a message must be an object"));
+        findings.push(Finding::new(
+            ViolationKind::NotJsonRpc,
+            "a message must be an object",
+        ));
         return;
     };
     let version = match object.get("jsonrpc") {
@@ -303,7 +309,10 @@ fn id_in_broken_text(text: &str) -> Option<u64> {
     let after = after.strip_prefix(':')?.trim_start();
     let digits = after.find(|c: char| !c.is_ascii_digit())?;
     // A number cut off by the damage could be any longer number.
-    after[digits..].trim_start().starts_with([',', '}']).then_some(())?;
+    after[digits..]
+        .trim_start()
+        .starts_with([',', '}'])
+        .then_some(())?;
     after[..digits].parse().ok()
 }
 

@@ -30,8 +30,13 @@ pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tre
     spawn_with(server, command, Stdio::piped())
 }
 
-pub(crate) fn spawn_with(server: &str, command: &ServerCommand, stderr: Stdio) -> Result<(Child, Tree), WireError> {
-    let failed = |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
+pub(crate) fn spawn_with(
+    server: &str,
+    command: &ServerCommand,
+    stderr: Stdio,
+) -> Result<(Child, Tree), WireError> {
+    let failed =
+        |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
     let Some((program, args)) = command.argv.split_first() else {
         return Err(failed("its command is empty".to_owned()));
     };
@@ -80,7 +85,9 @@ fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
     });
     match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') => {
-            format!("`{shown}`{from} does not exist, or the interpreter named in its first line does not")
+            format!(
+                "`{shown}`{from} does not exist, or the interpreter named in its first line does not"
+            )
         }
         io::ErrorKind::NotFound => {
             let hint = match Path::new(program).extension().and_then(OsStr::to_str) {

@@ -56,7 +56,9 @@ impl Cookie {
 fn session() -> &'static str {
     static SESSION: OnceLock<String> = OnceLock::new();
     SESSION.get_or_init(|| {
-        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let nanos = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_nanos());
         format!("{}-{nanos}", std::process::id())
     })
 }
@@ -183,7 +185,8 @@ fn kill_marked(matches: impl Fn(&str) -> bool) {
         for pid in found {
             let _ = kill_process(pid, Signal::KILL);
         }
-        // A killed process shows its environment for a moment longer, and one that becomes another program shows none for a moment.
+        // A killed process shows its environment for a moment longer, and one that becomes another
+        // program shows none for a moment.
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -197,11 +200,14 @@ struct Marked {
     unclear: bool,
 }
 
-/// Has the system hand us whatever a server leaves behind, instead of the first process of the machine. Then having no children means
-/// that nothing is left, and nobody needs to look at all processes to know it.
+/// Has the system hand us whatever a server leaves behind, instead of the first process of the
+/// machine. Then having no children means that nothing is left, and nobody needs to look at all
+/// processes to know it.
 #[cfg(target_os = "linux")]
 pub(crate) fn adopt_orphans() {
-    ADOPTING.get_or_init(|| rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok());
+    ADOPTING.get_or_init(|| {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
+    });
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -218,7 +224,8 @@ fn is_childless() -> bool {
 
     // Only a look: whoever ended is left for the one that waits for it.
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    ADOPTING.get() == Some(&true) && waitid(WaitId::All, look).is_err_and(|error| error == rustix::io::Errno::CHILD)
+    ADOPTING.get() == Some(&true)
+        && waitid(WaitId::All, look).is_err_and(|error| error == rustix::io::Errno::CHILD)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -226,7 +233,8 @@ fn is_childless() -> bool {
     false
 }
 
-/// Takes note of the ends of a group's members that came to us as orphans: until then they count as members. Its leader must have been waited for.
+/// Takes note of the ends of a group's members that came to us as orphans: until then they count as
+/// members. Its leader must have been waited for.
 #[cfg(target_os = "linux")]
 fn bury(group: Pid) {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -251,11 +259,17 @@ fn marked(matches: &impl Fn(&str) -> bool) -> Marked {
     let ourselves = rustix::process::getpid();
     let needle = format!("{COOKIE_VARIABLE}=");
     for entry in entries.flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
         let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| *pid != ourselves) else {
             continue;
         };
-        if entry.metadata().map_or(true, |metadata| metadata.uid() != user) {
+        if entry
+            .metadata()
+            .map_or(true, |metadata| metadata.uid() != user)
+        {
             continue;
         }
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
@@ -276,14 +290,16 @@ fn marked(matches: &impl Fn(&str) -> bool) -> Marked {
     marked
 }
 
-/// Whether a process that shows no environment is in the middle of becoming another program (`exec`): it is neither a thread of the kernel nor a process that
-/// has ended, and does not know its arguments yet either.
+/// Whether a process that shows no environment is in the middle of becoming another program
+/// (`exec`): it is neither a thread of the kernel nor a process that has ended, and does not know
+/// its arguments yet either.
 #[cfg(target_os = "linux")]
 fn is_becoming(process: &std::path::Path) -> bool {
     const KERNEL_THREAD: u64 = 0x0020_0000;
 
     let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-    // The name in parentheses may hold anything; the fields after it are state, parent, group, session, terminal, its group, flags.
+    // The name in parentheses may hold anything; the fields after it are state, parent, group,
+    // session, terminal, its group, flags.
     let Some((_, fields)) = status.rsplit_once(')') else {
         return false;
     };
@@ -326,7 +342,10 @@ mod tests {
         assert!(!is_becoming(path));
         kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
         // It has ended and nobody has waited for it: still no program.
-        while !std::fs::read_to_string(path.join("stat")).unwrap().contains(") Z ") {
+        while !std::fs::read_to_string(path.join("stat"))
+            .unwrap()
+            .contains(") Z ")
+        {
             std::thread::yield_now();
         }
         assert!(!is_becoming(path));
@@ -338,7 +357,8 @@ mod tests {
     fn threads_of_the_kernel_are_no_programs() {
         // Seen only where the machine shows them.
         let kernel = Path::new("/proc/2");
-        if std::fs::read_to_string(kernel.join("comm")).is_ok_and(|name| name.trim() == "kthreadd") {
+        if std::fs::read_to_string(kernel.join("comm")).is_ok_and(|name| name.trim() == "kthreadd")
+        {
             assert!(!is_becoming(kernel));
         }
         assert!(!is_becoming(Path::new("/proc/self")));

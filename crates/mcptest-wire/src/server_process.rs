@@ -15,7 +15,8 @@ use crate::reaper::{self, Tree};
 /// Time for helpers of a server that has left to leave too.
 const HELPER_WAIT: Duration = Duration::from_millis(100);
 
-/// A started server whose stdin and stdout are the caller's; its stderr is ours. Dropping it kills it with all its descendants.
+/// A started server whose stdin and stdout are the caller's; its stderr is ours. Dropping it kills
+/// it with all its descendants.
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
@@ -23,11 +24,15 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it in a process group of its own. Must be called within a tokio runtime with I/O enabled.
+    /// Starts it in a process group of its own. Must be called within a tokio runtime with I/O
+    /// enabled.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(name: &str, command: &ServerCommand) -> Result<(Self, ChildStdin, ChildStdout), WireError> {
+    pub fn start(
+        name: &str,
+        command: &ServerCommand,
+    ) -> Result<(Self, ChildStdin, ChildStdout), WireError> {
         let (mut child, tree) = process::spawn_with(name, command, Stdio::inherit())?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => Ok((Self { child, tree }, stdin, stdout)),
@@ -45,7 +50,8 @@ impl ServerProcess {
         status
     }
 
-    /// Ends it without waiting for it to end by itself: whoever sent us a signal may not wait for us either.
+    /// Ends it without waiting for it to end by itself: whoever sent us a signal may not wait for
+    /// us either.
     pub async fn end_at_once(&mut self) {
         self.tree.terminate();
         let _ = timeout(HELPER_WAIT, self.wait()).await;
@@ -53,7 +59,8 @@ impl ServerProcess {
         let _ = timeout(Grace::NORMAL.term, self.wait()).await;
     }
 
-    /// Ends it, once its stdin is closed: waits a moment, then SIGTERM, another moment, then SIGKILL for all that is left of it.
+    /// Ends it, once its stdin is closed: waits a moment, then SIGTERM, another moment, then
+    /// SIGKILL for all that is left of it.
     pub async fn end(&mut self) {
         if timeout(Grace::NORMAL.eof, self.wait()).await.is_err() {
             self.tree.terminate();

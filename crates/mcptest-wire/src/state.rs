@@ -111,7 +111,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(limits: &Limits, answers: &Answers, outgoing: mpsc::Sender<Outgoing>) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        answers: &Answers,
+        outgoing: mpsc::Sender<Outgoing>,
+    ) -> Self {
         Self {
             limits: limits.clone(),
             answers: answers.clone(),
@@ -186,7 +190,9 @@ impl State {
 
     /// What tells that nobody waits for this request any more; nothing if that is so already.
     pub(crate) fn unneeded(&self, id: u64) -> Option<CancellationToken> {
-        self.pending.get(&id).map(|pending| pending.unneeded.token().clone())
+        self.pending
+            .get(&id)
+            .map(|pending| pending.unneeded.token().clone())
     }
 
     /// Tells a call that no reply can come.
@@ -210,9 +216,12 @@ impl State {
         let Some(outgoing) = &self.outgoing else {
             return;
         };
-        if let Err(mpsc::error::TrySendError::Full(_)) = outgoing.try_send(Outgoing { id: None, line }) {
+        if let Err(mpsc::error::TrySendError::Full(_)) =
+            outgoing.try_send(Outgoing { id: None, line })
+        {
             let detail = format!("our {what} was dropped");
-            self.violations.record(ViolationKind::NotReading, &detail, "");
+            self.violations
+                .record(ViolationKind::NotReading, &detail, "");
         }
     }
 
@@ -234,7 +243,8 @@ impl State {
     pub(crate) fn line_too_long(&mut self, beginning: &[u8]) {
         let text = String::from_utf8_lossy(beginning);
         let detail = format!("more than {} bytes", self.limits.max_line_bytes);
-        self.violations.record(ViolationKind::LineTooLong, &detail, &text);
+        self.violations
+            .record(ViolationKind::LineTooLong, &detail, &text);
         let shown = quote(&text, self.limits.max_text_chars.min(120));
         let reason = format!(
             "the server sent a line of more than {} bytes, which is the limit; it begins: {shown}",
@@ -258,7 +268,8 @@ impl State {
             self.last_line = Some(clip(&raw, self.limits.max_text_chars));
         }
         if !terminated {
-            self.violations.record(ViolationKind::Unterminated, "", &raw);
+            self.violations
+                .record(ViolationKind::Unterminated, "", &raw);
         }
         for finding in classified.findings {
             if finding.kind == ViolationKind::Batch && self.batches_allowed {
@@ -302,7 +313,8 @@ impl State {
             }
             Id::Number(n) if (1..self.next_id).contains(n) => {
                 let detail = format!("id {n}");
-                self.violations.record(ViolationKind::DuplicateReply, &detail, raw);
+                self.violations
+                    .record(ViolationKind::DuplicateReply, &detail, raw);
                 return;
             }
             Id::Number(n) => Err((ViolationKind::UnknownId, format!("id {n}"), None)),
@@ -327,7 +339,9 @@ impl State {
                 if let Some(pending) = self.pending.remove(&id) {
                     let raw = raw.to_owned();
                     // A caller that is gone needs no reply.
-                    let _ = pending.events.send(PendingEvent::Reply(Response { id, outcome, raw }));
+                    let _ = pending
+                        .events
+                        .send(PendingEvent::Reply(Response { id, outcome, raw }));
                 }
             }
             (Ok(id), Payload::Broken(kind, detail)) => {
@@ -380,9 +394,17 @@ impl State {
         self.keep_message(method, params, true, raw.len());
     }
 
-    fn keep_message(&mut self, method: String, params: Option<Value>, is_request: bool, size: usize) {
+    fn keep_message(
+        &mut self,
+        method: String,
+        params: Option<Value>,
+        is_request: bool,
+        size: usize,
+    ) {
         let method = quote(&method, self.limits.max_text_chars);
-        if self.message_counts.len() < MAX_COUNTED_METHODS || self.message_counts.contains_key(&method) {
+        if self.message_counts.len() < MAX_COUNTED_METHODS
+            || self.message_counts.contains_key(&method)
+        {
             *self.message_counts.entry(method.clone()).or_default() += 1;
         }
         self.messages.push_back(ServerMessage {

@@ -35,7 +35,8 @@ impl StderrTail {
         let mut pieces = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let room = MAX_PARTIAL_BYTES.saturating_sub(self.partial.len());
-            self.partial.extend_from_slice(&piece[..piece.len().min(room)]);
+            self.partial
+                .extend_from_slice(&piece[..piece.len().min(room)]);
             if pieces.peek().is_some() {
                 self.end_line();
             }

@@ -32,7 +32,8 @@ const HELD_STDOUT_WAIT: Duration = Duration::from_secs(1);
 /// Beginning of an overlong line that is kept to show it.
 const SHOWN_OF_LONG_LINE: usize = 2048;
 
-/// Lines are gathered up to this many bytes: a pipe takes that at once, so that none of them waits half written for another.
+/// Lines are gathered up to this many bytes: a pipe takes that at once, so that none of them waits
+/// half written for another.
 const WRITTEN_TOGETHER: usize = 8 * 1024;
 
 /// What the tasks and the callers share.
@@ -53,7 +54,10 @@ impl Shared {
         let limits = &options.limits;
         Self {
             state: Mutex::new(State::new(limits, &options.answers, outgoing)),
-            stderr: Mutex::new(StderrTail::new(limits.max_stderr_lines, limits.max_stderr_bytes)),
+            stderr: Mutex::new(StderrTail::new(
+                limits.max_stderr_lines,
+                limits.max_stderr_bytes,
+            )),
             exited: CancellationToken::new(),
             stdout_done: CancellationToken::new(),
             stderr_done: CancellationToken::new(),
@@ -136,8 +140,13 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
 
 /// Writes what is queued; closes stdin when the queue is given up.
 ///
-/// Short lines that wait together leave together: one write wakes the server once, and it has its next request at hand.
-pub(crate) async fn write_stdin(shared: Arc<Shared>, mut stdin: ChildStdin, mut queue: mpsc::Receiver<Outgoing>) {
+/// Short lines that wait together leave together: one write wakes the server once, and it has its
+/// next request at hand.
+pub(crate) async fn write_stdin(
+    shared: Arc<Shared>,
+    mut stdin: ChildStdin,
+    mut queue: mpsc::Receiver<Outgoing>,
+) {
     let mut ids = Vec::new();
     while let Some(first) = queue.recv().await {
         let mut bytes = first.line;
@@ -187,8 +196,12 @@ pub(crate) async fn wait_for_exit(shared: Arc<Shared>, mut child: Child, cookie:
     // A launcher that ends well may have left the real server behind. One that
     // failed has not, even if some helper still holds its stdout open.
     if status.is_ok_and(|status| !status.success())
-        && timeout(HELD_STDOUT_WAIT, shared.stdout_done.cancelled()).await.is_err()
+        && timeout(HELD_STDOUT_WAIT, shared.stdout_done.cancelled())
+            .await
+            .is_err()
     {
-        shared.close_with_evidence("the server's process ended").await;
+        shared
+            .close_with_evidence("the server's process ended")
+            .await;
     }
 }

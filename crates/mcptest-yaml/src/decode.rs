@@ -31,7 +31,9 @@ impl<'de> Deserializer<'de> for &'de Node {
                 Ok(value)
             }
             NodeValue::Mapping(entries) => {
-                let entries = entries.iter().map(|entry| (entry.key.as_str(), &entry.value));
+                let entries = entries
+                    .iter()
+                    .map(|entry| (entry.key.as_str(), &entry.value));
                 let mut entries = MapDeserializer::new(entries);
                 let value = visitor.visit_map(&mut entries)?;
                 entries.end()?;
@@ -47,7 +49,11 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -134,7 +140,8 @@ mod tests {
         for text in texts {
             let document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
             let direct = Everything::deserialize(document.root()).ok();
-            let through: Option<Everything> = serde_json::from_value(document.root().to_json()).ok();
+            let through: Option<Everything> =
+                serde_json::from_value(document.root().to_json()).ok();
             assert_eq!(direct, through, "{text}");
         }
     }

@@ -31,8 +31,8 @@ pub struct Diagnostic {
     place: Option<(Arc<Source>, Span)>,
     /// A second place that belongs to the story, with its words.
     related: Option<(Span, String)>,
-    /// The file, for a problem whose text cannot be shown (a file that cannot be read or is not text), with line and column
-    /// where they make sense.
+    /// The file, for a problem whose text cannot be shown (a file that cannot be read or is not
+    /// text), with line and column where they make sense.
     file: Option<(String, Option<(usize, usize)>)>,
 }
 
@@ -164,11 +164,19 @@ impl Diagnostic {
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
         renderer.render(&[group])
     }
 
-    fn snippet<'a>(&'a self, source: &'a Source, span: Span) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    fn snippet<'a>(
+        &'a self,
+        source: &'a Source,
+        span: Span,
+    ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
         let (first_line, window) = source.window(span, 0);
         let clip = |span: Span| {
             let start = span.start.clamp(window.start, window.end);
@@ -193,9 +201,14 @@ impl Diagnostic {
             .path(source.name())
             .annotation(primary);
         if let Some((related, label)) = &self.related {
-            // A place outside the shown lines is told, not drawn: the window stays small however far apart they are.
+            // A place outside the shown lines is told, not drawn: the window stays small however
+            // far apart they are.
             if window.contains(&related.start) {
-                snippet = snippet.annotation(AnnotationKind::Context.span(clip(*related)).label(label.as_str()));
+                snippet = snippet.annotation(
+                    AnnotationKind::Context
+                        .span(clip(*related))
+                        .label(label.as_str()),
+                );
             }
         }
         snippet
@@ -210,7 +223,9 @@ impl Diagnostics {
     /// Whether any of them is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.0
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// The text for people.

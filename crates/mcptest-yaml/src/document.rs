@@ -59,7 +59,8 @@ impl Node {
         }
     }
 
-    /// Builds a node from JSON, every part of it standing at `span`: for values that replace a text of the file.
+    /// Builds a node from JSON, every part of it standing at `span`: for values that replace a text
+    /// of the file.
     #[must_use]
     pub fn from_json(value: &Value, span: Span) -> Self {
         let value = match value {
@@ -67,7 +68,12 @@ impl Node {
             Value::Bool(value) => NodeValue::Bool(*value),
             Value::Number(value) => NodeValue::Number(value.clone()),
             Value::String(value) => NodeValue::String(value.clone()),
-            Value::Array(items) => NodeValue::Sequence(items.iter().map(|item| Self::from_json(item, span)).collect()),
+            Value::Array(items) => NodeValue::Sequence(
+                items
+                    .iter()
+                    .map(|item| Self::from_json(item, span))
+                    .collect(),
+            ),
             Value::Object(map) => NodeValue::Mapping(
                 map.iter()
                     .map(|(key, value)| Entry {
@@ -103,7 +109,8 @@ impl Node {
         }
     }
 
-    /// Applies `change` to every string value (not to keys) and replaces those for which it gives a node.
+    /// Applies `change` to every string value (not to keys) and replaces those for which it gives a
+    /// node.
     pub fn replace_strings(&mut self, change: &mut dyn FnMut(&str, Span) -> Option<Node>) {
         match &mut self.value {
             NodeValue::String(text) => {
@@ -166,7 +173,9 @@ impl Document {
     /// The value that a JSON pointer names.
     #[must_use]
     pub fn get(&self, pointer: &str) -> Option<&Node> {
-        tokens(pointer).try_fold(&self.root, |node, token| step(node, &token).map(|(_, child)| child))
+        tokens(pointer).try_fold(&self.root, |node, token| {
+            step(node, &token).map(|(_, child)| child)
+        })
     }
 
     /// An error at a span.
@@ -175,7 +184,8 @@ impl Document {
         Diagnostic::new(Severity::Error, message).at(&self.source, span)
     }
 
-    /// An error at the value that a JSON pointer names; where part of the pointer does not exist, at the nearest that does.
+    /// An error at the value that a JSON pointer names; where part of the pointer does not exist,
+    /// at the nearest that does.
     #[must_use]
     pub fn diagnostic_at(&self, pointer: &str, message: impl Into<String>) -> Diagnostic {
         self.error(self.span_at(pointer), message)
@@ -187,7 +197,8 @@ impl Document {
         self.walk(pointer).1
     }
 
-    /// The place of the key that leads to the value; the value's own place where there is no key (list items).
+    /// The place of the key that leads to the value; the value's own place where there is no key
+    /// (list items).
     #[must_use]
     pub fn key_span_at(&self, pointer: &str) -> Span {
         self.walk(pointer).0
@@ -208,7 +219,8 @@ impl Document {
         (key_span, node.span)
     }
 
-    /// The value that a pointer names, or its nearest ancestor that exists, with the place of its key.
+    /// The value that a pointer names, or its nearest ancestor that exists, with the place of its
+    /// key.
     fn find(&self, pointer: &str) -> (Span, &Node) {
         let mut node = &self.root;
         let mut key_span = node.span;
@@ -237,8 +249,12 @@ fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
 /// What a key leads to, with the place of the key.
 fn step<'a>(node: &'a Node, token: &str) -> Option<(Span, &'a Node)> {
     match &node.value {
-        NodeValue::Mapping(_) => node.entry(token).map(|entry| (entry.key_span, &entry.value)),
-        NodeValue::Sequence(items) => items.get(token.parse::<usize>().ok()?).map(|item| (item.span, item)),
+        NodeValue::Mapping(_) => node
+            .entry(token)
+            .map(|entry| (entry.key_span, &entry.value)),
+        NodeValue::Sequence(items) => items
+            .get(token.parse::<usize>().ok()?)
+            .map(|item| (item.span, item)),
         _ => None,
     }
 }
@@ -267,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_pointer_names_a_value_or_nothing() {
-        let document = Document::parse("t.yml", b"a: [x, {b/c: 1, d~e: 2}]\n", &Limits::default()).unwrap();
+        let document =
+            Document::parse("t.yml", b"a: [x, {b/c: 1, d~e: 2}]\n", &Limits::default()).unwrap();
         let get = |pointer: &str| document.get(pointer).map(Node::to_json);
         assert_eq!(get(""), Some(document.root().to_json()));
         assert_eq!(get("/a/0"), Some(json!("x")));

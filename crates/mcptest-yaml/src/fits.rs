@@ -1,8 +1,9 @@
 //! Whether a document fits a schema, quickly and without words.
 //!
-//! Nearly every suite that is loaded is right, and explaining what would be wrong costs far more than seeing that nothing is: `shape.rs` tries every
-//! branch with all its messages. So this comes first. It knows the same part of JSON Schema, as a table that can be made ahead of time, and says yes only where
-//! the other would find nothing; where it says no, the other has the word.
+//! Nearly every suite that is loaded is right, and explaining what would be wrong costs far more
+//! than seeing that nothing is: `shape.rs` tries every branch with all its messages. So this comes
+//! first. It knows the same part of JSON Schema, as a table that can be made ahead of time, and
+//! says yes only where the other would find nothing; where it says no, the other has the word.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,8 +13,8 @@ use serde_json::{Map, Value};
 use crate::document::{Node, NodeValue};
 use crate::shape::{ALIAS_OF, UNAVAILABLE};
 
-/// A schema as a table of shapes that refer to each other by their places; the first is the whole document's. Borrowed lists, so that a table can be a
-/// constant of a program.
+/// A schema as a table of shapes that refer to each other by their places; the first is the whole
+/// document's. Borrowed lists, so that a table can be a constant of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shapes(pub Cow<'static, [Shape]>);
 
@@ -127,7 +128,9 @@ impl Shapes {
     }
 
     fn plain(&self, node: &Node, shape: &Plain) -> bool {
-        if types_of(node) & shape.types == 0 || !shape.all_of.iter().all(|part| self.node(node, *part)) {
+        if types_of(node) & shape.types == 0
+            || !shape.all_of.iter().all(|part| self.node(node, *part))
+        {
             return false;
         }
         match &node.value {
@@ -135,11 +138,13 @@ impl Shapes {
                 let has = |key: &str| entries.iter().any(|entry| entry.key == key);
                 (shape.keys.0..=shape.keys.1).contains(&(entries.len() as u64))
                     && shape.required.iter().all(|key| has(key))
-                    && entries
-                        .iter()
-                        .all(|entry| match (shape.property(&entry.key), shape.additional) {
+                    && entries.iter().all(|entry| {
+                        match (shape.property(&entry.key), shape.additional) {
                             (Some(property), _) => {
-                                let canonical = property.alias_of.as_deref().and_then(|name| shape.property(name));
+                                let canonical = property
+                                    .alias_of
+                                    .as_deref()
+                                    .and_then(|name| shape.property(name));
                                 property.available
                                     && property.alias_of.as_deref().is_none_or(|name| !has(name))
                                     && self.node(&entry.value, canonical.unwrap_or(property).shape)
@@ -147,7 +152,8 @@ impl Shapes {
                             (None, Additional::Any) => true,
                             (None, Additional::No) => false,
                             (None, Additional::Like(shape)) => self.node(&entry.value, shape),
-                        })
+                        }
+                    })
             }
             NodeValue::Sequence(items) => {
                 items.len() as u64 >= shape.items_from
@@ -158,10 +164,13 @@ impl Shapes {
             NodeValue::Number(number) => {
                 let value = number.as_f64();
                 value.is_none_or(|value| {
-                    shape.minimum.is_none_or(|least| value >= least) && shape.maximum.is_none_or(|most| value <= most)
+                    shape.minimum.is_none_or(|least| value >= least)
+                        && shape.maximum.is_none_or(|most| value <= most)
                 })
             }
-            NodeValue::String(text) => shape.length_from == 0 || text.chars().count() as u64 >= shape.length_from,
+            NodeValue::String(text) => {
+                shape.length_from == 0 || text.chars().count() as u64 >= shape.length_from
+            }
             NodeValue::Null | NodeValue::Bool(_) => true,
         }
     }
@@ -222,7 +231,11 @@ impl Shapes {
 impl Shape {
     /// Refers to the new places of other shapes, by their old ones.
     fn renumber(&mut self, places: &[usize]) {
-        let all = |list: &mut Cow<'static, [usize]>| list.to_mut().iter_mut().for_each(|place| *place = places[*place]);
+        let all = |list: &mut Cow<'static, [usize]>| {
+            list.to_mut()
+                .iter_mut()
+                .for_each(|place| *place = places[*place])
+        };
         match self {
             Self::Anything | Self::Nothing | Self::Values(_) => {}
             Self::AnyOf(branches) => all(branches),
@@ -246,7 +259,8 @@ const MOST_REFERENCES: usize = 16;
 struct Making<'a> {
     root: &'a Value,
     shapes: Vec<Shape>,
-    /// Places by the address of the schema: many references lead to one definition, and some lead back to where they stand.
+    /// Places by the address of the schema: many references lead to one definition, and some lead
+    /// back to where they stand.
     known: HashMap<*const Map<String, Value>, usize>,
 }
 
@@ -259,7 +273,11 @@ impl<'a> Making<'a> {
         let place = self.shapes.len();
         let Some(map) = resolved else {
             let nothing = *schema == Value::Bool(false);
-            self.shapes.push(if nothing { Shape::Nothing } else { Shape::Anything });
+            self.shapes.push(if nothing {
+                Shape::Nothing
+            } else {
+                Shape::Anything
+            });
             return place;
         };
         // Taken before it is known what it is, so that what is inside can refer to it.
@@ -289,7 +307,9 @@ impl<'a> Making<'a> {
                 "type" => plain.types = types_named(value),
                 "properties" => {
                     let properties = value.as_object().into_iter().flatten();
-                    plain.properties = properties.map(|(name, schema)| self.property(name, schema)).collect();
+                    plain.properties = properties
+                        .map(|(name, schema)| self.property(name, schema))
+                        .collect();
                 }
                 "additionalProperties" => {
                     plain.additional = match value {
@@ -376,7 +396,9 @@ fn literal(value: &Value) -> Literal {
 }
 
 fn branches(map: &Map<String, Value>) -> Option<&Vec<Value>> {
-    map.get("anyOf").or_else(|| map.get("oneOf")).and_then(Value::as_array)
+    map.get("anyOf")
+        .or_else(|| map.get("oneOf"))
+        .and_then(Value::as_array)
 }
 
 const INTEGER: u8 = 1;
@@ -386,7 +408,9 @@ const NUMBER: u8 = 2;
 fn types_of(node: &Node) -> u8 {
     match &node.value {
         NodeValue::Number(number) => {
-            let whole = number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|n| n.fract() == 0.0);
+            let whole = number.is_i64()
+                || number.is_u64()
+                || number.as_f64().is_some_and(|n| n.fract() == 0.0);
             if whole { INTEGER | NUMBER } else { NUMBER }
         }
         NodeValue::Null => 4,
@@ -490,11 +514,16 @@ mod tests {
                 map.insert("$defs".to_owned(), definitions.clone());
             }
             for text in texts {
-                let document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
+                let document =
+                    Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
                 let shapes = Shapes::of(&schema);
                 let fit = shapes.fit(document.root());
                 assert_eq!(shapes.merged().fit(document.root()), fit, "{text} {schema}");
-                assert_eq!(fit, check_in_words(&document, &schema).is_empty(), "{text} {schema}");
+                assert_eq!(
+                    fit,
+                    check_in_words(&document, &schema).is_empty(),
+                    "{text} {schema}"
+                );
                 *(if fit { &mut yes } else { &mut no }) += 1;
             }
         }

@@ -36,7 +36,8 @@ impl Document {
     /// Parses one YAML document (JSON is YAML too).
     ///
     /// # Errors
-    /// Not UTF-8, over a limit, not YAML, more than one document, duplicate keys (all of them), unknown tags.
+    /// Not UTF-8, over a limit, not YAML, more than one document, duplicate keys (all of them),
+    /// unknown tags.
     pub fn parse(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self, Diagnostics> {
         let quick = std::str::from_utf8(bytes)
             .ok()
@@ -51,7 +52,11 @@ impl Document {
     }
 
     /// The reading that knows all of YAML, and says what is wrong.
-    pub(crate) fn parse_in_full(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self, Diagnostics> {
+    pub(crate) fn parse_in_full(
+        name: &str,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Self, Diagnostics> {
         if bytes.len() > limits.bytes {
             return Err(Diagnostic::new(
                 Severity::Error,
@@ -95,11 +100,20 @@ impl Document {
 fn not_utf8(name: &str, bytes: &[u8], valid_up_to: usize) -> Diagnostics {
     let before = &bytes[..valid_up_to];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let line_start = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let column = String::from_utf8_lossy(&before[line_start..])
+        .chars()
+        .count()
+        + 1;
     Diagnostic::new(
         Severity::Error,
-        format!("not UTF-8: byte 0x{:02x} at offset {valid_up_to}", bytes[valid_up_to]),
+        format!(
+            "not UTF-8: byte 0x{:02x} at offset {valid_up_to}",
+            bytes[valid_up_to]
+        ),
     )
     .in_file(name, Some((line, column)))
     .help("save the file as UTF-8")
@@ -211,12 +225,20 @@ impl Builder<'_> {
     }
 
     /// Puts a finished node where it belongs.
-    fn place(&mut self, stack: &mut [Frame], root: &mut Option<Node>, node: Node) -> Result<(), Fatal> {
+    fn place(
+        &mut self,
+        stack: &mut [Frame],
+        root: &mut Option<Node>,
+        node: Node,
+    ) -> Result<(), Fatal> {
         match stack.last_mut() {
             None => *root = Some(node),
             Some(Frame::Sequence { items, .. }) => items.push(node),
             Some(Frame::Mapping {
-                entries, key, merges, ..
+                entries,
+                key,
+                merges,
+                ..
             }) => match key.take() {
                 None => *key = Some(self.key_text(node)?),
                 Some((text, _)) if text == "<<" => merges.push(node),
@@ -260,7 +282,11 @@ impl Builder<'_> {
 
     fn close(&mut self, frame: Frame) -> Result<(Node, usize), Fatal> {
         match frame {
-            Frame::Sequence { span, anchor, items } => Ok((
+            Frame::Sequence {
+                span,
+                anchor,
+                items,
+            } => Ok((
                 Node {
                     span,
                     value: NodeValue::Sequence(items),
@@ -288,7 +314,8 @@ impl Builder<'_> {
         }
     }
 
-    /// `<<`: keys that are not there yet come from the merged mapping, the earlier of several first.
+    /// `<<`: keys that are not there yet come from the merged mapping, the earlier of several
+    /// first.
     fn merge(&mut self, entries: &mut Vec<Entry>, merged: Node) -> Result<(), Fatal> {
         let span = merged.span;
         match merged.value {
@@ -313,7 +340,13 @@ impl Builder<'_> {
         }
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> NodeValue {
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        span: Span,
+    ) -> NodeValue {
         let string = || NodeValue::String(text.to_owned());
         let Some(tag) = tag else {
             return if style == ScalarStyle::Plain {
@@ -333,15 +366,24 @@ impl Builder<'_> {
         };
         fits.unwrap_or_else(|| {
             self.problems.push(
-                Diagnostic::new(Severity::Error, format!("the tag `{tag}` does not apply here"))
-                    .at(self.source, span)
-                    .help("remove the tag; quote the value if it is meant as text"),
+                Diagnostic::new(
+                    Severity::Error,
+                    format!("the tag `{tag}` does not apply here"),
+                )
+                .at(self.source, span)
+                .help("remove the tag; quote the value if it is meant as text"),
             );
             string()
         })
     }
 
-    fn open(&mut self, stack: &[Frame], span: Span, tag: Option<&Tag>, plain: &str) -> Result<(), Fatal> {
+    fn open(
+        &mut self,
+        stack: &[Frame],
+        span: Span,
+        tag: Option<&Tag>,
+        plain: &str,
+    ) -> Result<(), Fatal> {
         if let Some(tag) = tag
             && !(tag.is_yaml_core_schema() && tag.suffix == plain)
         {
@@ -380,14 +422,20 @@ impl Builder<'_> {
         if error.info().contains("recursion limit") {
             return *self.too_deep(Span { start: at, end: at });
         }
-        let diagnostic = Diagnostic::new(Severity::Error, format!("not valid YAML: {}", error.info()))
-            .at(self.source, Span { start: at, end: at });
+        let diagnostic =
+            Diagnostic::new(Severity::Error, format!("not valid YAML: {}", error.info()))
+                .at(self.source, Span { start: at, end: at });
         let line = self.line_text(at);
         if line.trim_start_matches(' ').starts_with('\t') || error.info().contains("tab") {
             diagnostic.help("YAML forbids tabs for indentation: use spaces")
         } else if error.info().contains("flow mapping") && line.contains('[') {
-            diagnostic.help("inside `{ }`, quote a key that has brackets: {\"tool_calls[0].name\": search}")
-        } else if error.info().contains("invalid Unicode character escape code") {
+            diagnostic.help(
+                "inside `{ }`, quote a key that has brackets: {\"tool_calls[0].name\": search}",
+            )
+        } else if error
+            .info()
+            .contains("invalid Unicode character escape code")
+        {
             diagnostic
                 .help("YAML has no pairs like `\\ud83d\\ude00` of JSON: write the character itself, or `\\U0001F600`")
         } else {
@@ -398,7 +446,9 @@ impl Builder<'_> {
     fn line_text(&self, at: usize) -> &str {
         let text = self.source.text();
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+        let end = text[at..]
+            .find('\n')
+            .map_or(text.len(), |newline| at + newline);
         &text[start..end]
     }
 
@@ -407,13 +457,19 @@ impl Builder<'_> {
     }
 
     fn too_deep(&self, span: Span) -> Fatal {
-        self.fatal(span, format!("nested deeper than {} levels", self.limits.depth))
+        self.fatal(
+            span,
+            format!("nested deeper than {} levels", self.limits.depth),
+        )
     }
 
     fn too_many(&self, span: Span) -> Fatal {
         self.fatal(
             span,
-            format!("more than {} values once aliases are put in", self.limits.nodes),
+            format!(
+                "more than {} values once aliases are put in",
+                self.limits.nodes
+            ),
         )
     }
 }
@@ -432,7 +488,10 @@ impl MapFatal for Fatal {
 fn count_nodes(node: &Node) -> usize {
     1 + match &node.value {
         NodeValue::Sequence(items) => items.iter().map(count_nodes).sum(),
-        NodeValue::Mapping(entries) => entries.iter().map(|entry| 1 + count_nodes(&entry.value)).sum(),
+        NodeValue::Mapping(entries) => entries
+            .iter()
+            .map(|entry| 1 + count_nodes(&entry.value))
+            .sum(),
         _ => 0,
     }
 }
@@ -440,7 +499,13 @@ fn count_nodes(node: &Node) -> usize {
 fn depth_of(node: &Node) -> usize {
     match &node.value {
         NodeValue::Sequence(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
-        NodeValue::Mapping(entries) => 1 + entries.iter().map(|entry| depth_of(&entry.value)).max().unwrap_or(0),
+        NodeValue::Mapping(entries) => {
+            1 + entries
+                .iter()
+                .map(|entry| depth_of(&entry.value))
+                .max()
+                .unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -541,7 +606,10 @@ mod tests {
         assert!(problem("a: !thing x\n").contains("tag"));
         let bytes = b"a: 1\nb: \xff\xfe\n";
         let error = Document::parse("t.yml", bytes, &Limits::default()).unwrap_err();
-        assert!(error.to_string().contains("t.yml:2:4: not UTF-8"), "{error}");
+        assert!(
+            error.to_string().contains("t.yml:2:4: not UTF-8"),
+            "{error}"
+        );
         let big = vec![b' '; 9 * 1024 * 1024];
         let error = Document::parse("t.yml", &big, &Limits::default()).unwrap_err();
         assert!(error.to_string().contains("limit is 8 MiB"), "{error}");
@@ -549,8 +617,14 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_and_an_empty_file() {
-        assert_eq!(parse("\u{feff}a: 1").unwrap().root().to_json(), json!({"a": 1}));
+        assert_eq!(
+            parse("\u{feff}a: 1").unwrap().root().to_json(),
+            json!({"a": 1})
+        );
         assert_eq!(parse("").unwrap().root().to_json(), json!(null));
-        assert_eq!(parse("# only a comment\n").unwrap().root().to_json(), json!(null));
+        assert_eq!(
+            parse("# only a comment\n").unwrap().root().to_json(),
+            json!(null)
+        );
     }
 }

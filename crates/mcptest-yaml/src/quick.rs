@@ -1,23 +1,30 @@
 //! Files in plain style, read quickly.
 //!
-//! Suites are block mappings and lists with short values, in nearly every line. The full parser, which knows all of YAML, spends several times as long on them as
-//! on everything that comes after it. So this comes first: it knows the plain style only, and at the least doubt it gives up and leaves the whole file to the
-//! full parser, whose word counts. Where it does not give up, both read the same tree with the same places; a property test holds them to it.
+//! Suites are block mappings and lists with short values, in nearly every line. The full parser,
+//! which knows all of YAML, spends several times as long on them as on everything that comes after
+//! it. So this comes first: it knows the plain style only, and at the least doubt it gives up and
+//! leaves the whole file to the full parser, whose word counts. Where it does not give up, both
+//! read the same tree with the same places; a property test holds them to it.
 //!
-//! Plain style is: spaces and line feeds only; block mappings with keys of one line; block lists; values of one line, which are plain, quoted without escapes, or
-//! flow collections of such; comments. Not in it are anchors, aliases, tags, merge keys, block scalars, explicit keys, values that are left out, documents with
-//! markers, and whatever is wrong.
+//! Plain style is: spaces and line feeds only; block mappings with keys of one line; block lists;
+//! values of one line, which are plain, quoted without escapes, or flow collections of such;
+//! comments. Not in it are anchors, aliases, tags, merge keys, block scalars, explicit keys, values
+//! that are left out, documents with markers, and whatever is wrong.
 
 use crate::document::{Entry, Node, NodeValue};
 use crate::parse::Limits;
 use crate::scalar;
 use crate::source::Span;
 
-/// The tree of a text in plain style; nothing if it is in another, or if there is anything to say about it.
+/// The tree of a text in plain style; nothing if it is in another, or if there is anything to say
+/// about it.
 pub(crate) fn read(text: &str, limits: &Limits) -> Option<Node> {
-    let odd = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}');
+    let odd = |c: char| {
+        (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
+    };
     let is_odd = if text.is_ascii() {
-        text.bytes().any(|byte| (byte < b' ' && byte != b'\n') || byte == 0x7f)
+        text.bytes()
+            .any(|byte| (byte < b' ' && byte != b'\n') || byte == 0x7f)
     } else {
         text.chars().any(odd)
     };
@@ -77,7 +84,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes to the first character of the next line that has more than a comment. To be called at the end of a line, or at the start of the text.
+    /// Goes to the first character of the next line that has more than a comment. To be called at
+    /// the end of a line, or at the start of the text.
     fn next_line(&mut self) -> Doubt<Indent> {
         loop {
             match self.peek() {
@@ -95,7 +103,9 @@ impl Reader<'_> {
                 b'#' => self.skip_line(),
                 _ if self.at_end() => return Some(None),
                 first => {
-                    let marks = matches!(first, b'-' | b'.') && self.after(1) == first && self.after(2) == first;
+                    let marks = matches!(first, b'-' | b'.')
+                        && self.after(1) == first
+                        && self.after(2) == first;
                     if self.column() == 0 && (marks || first == b'%') {
                         return None;
                     }
@@ -155,7 +165,11 @@ impl Reader<'_> {
                 return None;
             }
             let value = self.value_of_key(column, depth)?;
-            entries.push(Entry { key, key_span, value });
+            entries.push(Entry {
+                key,
+                key_span,
+                value,
+            });
             match self.next_line()? {
                 Some(indent) if indent == column && !self.at_item() => {}
                 Some(indent) if indent > column => return None,
@@ -192,7 +206,11 @@ impl Reader<'_> {
             let list = self.at;
             self.at += 1;
             self.skip_spaces();
-            let start = if self.peek() == b'\n' { return None } else { self.at };
+            let start = if self.peek() == b'\n' {
+                return None;
+            } else {
+                self.at
+            };
             self.at = list;
             return self.list(column, start, depth + 1);
         }
@@ -283,8 +301,8 @@ impl Reader<'_> {
         match self.peek() {
             b'-' if !in_flow => next.is_ascii_alphanumeric().then_some(()),
             b'-' => next.is_ascii_digit().then_some(()),
-            b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
-            | b'%' | b'@' | b'`' | b' ' | b'\n' | 0 => None,
+            b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|'
+            | b'>' | b'\'' | b'"' | b'%' | b'@' | b'`' | b' ' | b'\n' | 0 => None,
             _ => Some(()),
         }
     }
@@ -311,7 +329,10 @@ impl Reader<'_> {
                 _ => self.at += 1,
             }
         }
-        let span = Span { start, end: self.at };
+        let span = Span {
+            start,
+            end: self.at,
+        };
         let key = self.text[start..self.at].to_owned();
         (self.colon()? && self.at - start <= LONGEST).then_some((key, span))
     }
@@ -343,7 +364,8 @@ impl Reader<'_> {
             }
         }
         let end = self.at + 1;
-        // Two single quotes are one in the text. Blanks that follow belong to the place of the text, for the full parser.
+        // Two single quotes are one in the text. Blanks that follow belong to the place of the
+        // text, for the full parser.
         if matches!(self.bytes.get(end), Some(b'"' | b'\'' | b' ')) {
             return None;
         }
@@ -361,7 +383,10 @@ impl Reader<'_> {
         let close = if is_mapping { b'}' } else { b']' };
         self.at += 1;
         self.skip_spaces();
-        let span = Span { start, end: self.at };
+        let span = Span {
+            start,
+            end: self.at,
+        };
         let (mut items, mut entries) = (Vec::new(), Vec::<Entry>::new());
         let mut is_first = true;
         while !(is_first && self.peek() == close) {
@@ -374,7 +399,11 @@ impl Reader<'_> {
                 }
                 self.skip_spaces();
                 let value = self.flow_value(depth)?;
-                entries.push(Entry { key, key_span, value });
+                entries.push(Entry {
+                    key,
+                    key_span,
+                    value,
+                });
             } else {
                 items.push(self.flow_value(depth)?);
             }
@@ -414,7 +443,13 @@ impl Reader<'_> {
                 b',' | b']' | b'}' => break,
                 b'\n' | 0 | b'[' | b'{' => return None,
                 b' ' if self.after(1) == b'#' => return None,
-                b':' if matches!(self.after(1), b' ' | b',' | b'[' | b']' | b'{' | b'}' | b'\n' | 0) => return None,
+                b':' if matches!(
+                    self.after(1),
+                    b' ' | b',' | b'[' | b']' | b'{' | b'}' | b'\n' | 0
+                ) =>
+                {
+                    return None;
+                }
                 b' ' => self.at += 1,
                 _ => {
                     self.at += 1;

@@ -4,7 +4,8 @@ use serde_json::Number;
 
 use crate::document::NodeValue;
 
-/// Resolves an unquoted scalar. Only the core schema's words have a meaning: `yes`, `on` and `1_000` are strings.
+/// Resolves an unquoted scalar. Only the core schema's words have a meaning: `yes`, `on` and
+/// `1_000` are strings.
 pub(crate) fn resolve_plain(text: &str) -> NodeValue {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,
@@ -14,7 +15,8 @@ pub(crate) fn resolve_plain(text: &str) -> NodeValue {
     }
 }
 
-/// A number as the core schema writes it. Infinity and not-a-number have no JSON form, so they stay text.
+/// A number as the core schema writes it. Infinity and not-a-number have no JSON form, so they stay
+/// text.
 pub(crate) fn number(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -94,7 +96,8 @@ mod tests {
             assert_eq!(json(text), expected, "{text}");
         }
         for text in [
-            "yes", "on", "1_000", ".", "-", "+", "1e", "e3", ".inf", ".nan", "1.2.3", "12:30", "0x", "0xZZ",
+            "yes", "on", "1_000", ".", "-", "+", "1e", "e3", ".inf", ".nan", "1.2.3", "12:30",
+            "0x", "0xZZ",
         ] {
             assert_eq!(json(text), format!("{text:?}"), "{text}");
         }

@@ -1,8 +1,9 @@
 //! Compares a document with a JSON Schema and says, in words for people, where they differ.
 //!
-//! A general validator reports against the schema ("is not valid under any of the schemas listed"); this one knows the small
-//! part of JSON Schema that our own types generate, and reports against the text: all problems at once, each at its place, with
-//! the nearest known word. What it does not know it leaves to serde and to the semantic checks.
+//! A general validator reports against the schema ("is not valid under any of the schemas listed");
+//! this one knows the small part of JSON Schema that our own types generate, and reports against
+//! the text: all problems at once, each at its place, with the nearest known word. What it does not
+//! know it leaves to serde and to the semantic checks.
 //!
 //! Three annotations of ours steer the messages: [`ALIAS_OF`], [`EXPECTED`] and [`UNAVAILABLE`].
 
@@ -25,9 +26,14 @@ pub fn check(document: &Document, schema: &Value) -> Vec<Diagnostic> {
     check_with(document, &Shapes::of(schema), || schema)
 }
 
-/// The same with the schema's shapes made ahead of time; the schema itself is needed only when something is wrong.
+/// The same with the schema's shapes made ahead of time; the schema itself is needed only when
+/// something is wrong.
 #[must_use]
-pub fn check_with<'s>(document: &Document, shapes: &Shapes, schema: impl FnOnce() -> &'s Value) -> Vec<Diagnostic> {
+pub fn check_with<'s>(
+    document: &Document,
+    shapes: &Shapes,
+    schema: impl FnOnce() -> &'s Value,
+) -> Vec<Diagnostic> {
     if shapes.fit(document.root()) {
         return Vec::new();
     }
@@ -36,7 +42,10 @@ pub fn check_with<'s>(document: &Document, shapes: &Shapes, schema: impl FnOnce(
 
 /// The reading that can explain itself.
 pub(crate) fn check_in_words(document: &Document, schema: &Value) -> Vec<Diagnostic> {
-    let checker = Checker { document, root: schema };
+    let checker = Checker {
+        document,
+        root: schema,
+    };
     let mut problems = Vec::new();
     checker.node(document.root(), schema, "", &mut problems);
     problems
@@ -121,7 +130,10 @@ impl<'a> Checker<'a> {
         problems: &mut Vec<Diagnostic>,
     ) {
         let empty = Map::new();
-        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let properties = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .unwrap_or(&empty);
         let additional = schema.get("additionalProperties");
         for entry in entries {
             if let Some(property) = properties.get(&entry.key) {
@@ -150,7 +162,8 @@ impl<'a> Checker<'a> {
                     );
                     continue;
                 }
-                // The generator has no way to say it in `properties`: resolve the alias to the canonical property's schema.
+                // The generator has no way to say it in `properties`: resolve the alias to the
+                // canonical property's schema.
                 let target = property
                     .get(ALIAS_OF)
                     .and_then(Value::as_str)
@@ -227,7 +240,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// At least one branch must fit. When none does, the message is about the branch that the author most likely meant.
+    /// At least one branch must fit. When none does, the message is about the branch that the
+    /// author most likely meant.
     fn any_of(
         &self,
         node: &Node,
@@ -257,7 +271,9 @@ impl<'a> Checker<'a> {
         }
         match nearest {
             // Scalars have no inside to go into: the whole list of what fits says more.
-            Some((_, found)) if matches!(node.value, NodeValue::Mapping(_) | NodeValue::Sequence(_)) => {
+            Some((_, found))
+                if matches!(node.value, NodeValue::Mapping(_) | NodeValue::Sequence(_)) =>
+            {
                 problems.extend(found);
             }
             Some((_, found)) if found.len() == 1 && branches.len() == 2 => problems.extend(found),
@@ -265,11 +281,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// How many of the mapping's keys the branch does not know: the branch that knows most of them was meant.
+    /// How many of the mapping's keys the branch does not know: the branch that knows most of them
+    /// was meant.
     fn distance(&self, node: &Node, schema: &Map<String, Value>) -> usize {
-        let (NodeValue::Mapping(entries), Some(properties)) =
-            (&node.value, schema.get("properties").and_then(Value::as_object))
-        else {
+        let (NodeValue::Mapping(entries), Some(properties)) = (
+            &node.value,
+            schema.get("properties").and_then(Value::as_object),
+        ) else {
             return 0;
         };
         entries
@@ -278,7 +296,12 @@ impl<'a> Checker<'a> {
             .count()
     }
 
-    fn unknown_key(&self, entry: &Entry, properties: &Map<String, Value>, name: &str) -> Diagnostic {
+    fn unknown_key(
+        &self,
+        entry: &Entry,
+        properties: &Map<String, Value>,
+        name: &str,
+    ) -> Diagnostic {
         let known: Vec<&str> = properties
             .iter()
             .filter(|(_, property)| property.get(ALIAS_OF).is_none())
@@ -289,9 +312,10 @@ impl<'a> Checker<'a> {
         } else {
             format!(" in `{name}`")
         };
-        let diagnostic = self
-            .document
-            .error(entry.key_span, format!("unknown key `{}`{place}", entry.key));
+        let diagnostic = self.document.error(
+            entry.key_span,
+            format!("unknown key `{}`{place}", entry.key),
+        );
         match suggest(&entry.key, properties.keys().map(String::as_str)) {
             Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
             None if known.is_empty() => diagnostic.label("no key is allowed here"),
@@ -299,7 +323,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn missing_key(&self, node: &Node, required: &str, properties: &Map<String, Value>, name: &str) -> Diagnostic {
+    fn missing_key(
+        &self,
+        node: &Node,
+        required: &str,
+        properties: &Map<String, Value>,
+        name: &str,
+    ) -> Diagnostic {
         let place = if name.is_empty() {
             String::new()
         } else {
@@ -316,7 +346,9 @@ impl<'a> Checker<'a> {
             .get(required)
             .and_then(|property| self.resolve(property))
             .map(|property| self.expected(property));
-        let diagnostic = self.document.error(span, format!("missing key `{required}`{place}"));
+        let diagnostic = self
+            .document
+            .error(span, format!("missing key `{required}`{place}"));
         match what {
             Some(what) => diagnostic.label(format!("expected `{required}:` with {what}")),
             None => diagnostic,
@@ -359,7 +391,8 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// The values of a closed set, also where each stands in a branch of its own with its description.
+    /// The values of a closed set, also where each stands in a branch of its own with its
+    /// description.
     fn allowed_values(&self, schema: &'a Map<String, Value>) -> Option<Vec<Value>> {
         if let Some(only) = schema.get("const") {
             return Some(vec![only.clone()]);
@@ -381,18 +414,23 @@ impl<'a> Checker<'a> {
 
     fn type_fits(&self, node: &Node, schema: &'a Map<String, Value>) -> bool {
         if let Some(branches) = branches(schema) {
-            return branches
-                .iter()
-                .any(|branch| self.resolve(branch).is_none_or(|branch| self.type_fits(node, branch)));
+            return branches.iter().any(|branch| {
+                self.resolve(branch)
+                    .is_none_or(|branch| self.type_fits(node, branch))
+            });
         }
         let Some(wanted) = schema.get("type") else {
-            return self
-                .allowed_values(schema)
-                .is_none_or(|allowed| allowed.iter().any(|value| json_type(value) == node_type(node)));
+            return self.allowed_values(schema).is_none_or(|allowed| {
+                allowed
+                    .iter()
+                    .any(|value| json_type(value) == node_type(node))
+            });
         };
         let fits = |wanted: &str| match (wanted, &node.value) {
             ("integer", NodeValue::Number(number)) => {
-                number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|n| n.fract() == 0.0)
+                number.is_i64()
+                    || number.is_u64()
+                    || number.as_f64().is_some_and(|n| n.fract() == 0.0)
             }
             _ => wanted == node_type(node),
         };
@@ -579,7 +617,8 @@ mod tests {
 
     #[test]
     fn all_problems_of_a_file_at_once() {
-        let text = problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
+        let text =
+            problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
         for (message, place) in [
             ("unknown key `nmae`", "t.yml:1:1"),
             ("did you mean `name`?", "t.yml:1:1"),
@@ -609,7 +648,11 @@ mod tests {
 
     #[test]
     fn what_fits_decodes() {
-        let (suite, _) = from_bytes::<Suite>("t.yml", b"name: x\nruns: 3\nitems: [{server: a}]\nmode: subset").unwrap();
+        let (suite, _) = from_bytes::<Suite>(
+            "t.yml",
+            b"name: x\nruns: 3\nitems: [{server: a}]\nmode: subset",
+        )
+        .unwrap();
         assert_eq!(suite.items[0].server, "a");
         assert_eq!(suite.runs, Some(3));
     }

@@ -9,11 +9,12 @@ pub struct Span {
     pub end: usize,
 }
 
-/// How many characters lie between two remembered offsets: lookups walk at most this far, so a file that is one very long
-/// line costs no more than any other.
+/// How many characters lie between two remembered offsets: lookups walk at most this far, so a file
+/// that is one very long line costs no more than any other.
 const CHECKPOINT_EVERY: usize = 1024;
 
-/// A named text, with what is needed to turn the parser's character positions into bytes and bytes into lines.
+/// A named text, with what is needed to turn the parser's character positions into bytes and bytes
+/// into lines.
 #[derive(Debug)]
 pub struct Source {
     name: String,
@@ -93,8 +94,8 @@ impl Source {
         (line, column)
     }
 
-    /// The part of the text that holds the lines of `span` with `around` more on each side: its first line's number, and
-    /// its byte range.
+    /// The part of the text that holds the lines of `span` with `around` more on each side: its
+    /// first line's number, and its byte range.
     #[must_use]
     pub(crate) fn window(&self, span: Span, around: usize) -> (usize, std::ops::Range<usize>) {
         let (first, _) = self.line_column(span.start);

@@ -1,4 +1,5 @@
-//! Tool catalogs, from wherever they are: files, the servers of a suite, addresses, a command line. Every command takes them the same way.
+//! Tool catalogs, from wherever they are: files, the servers of a suite, addresses, a command line.
+//! Every command takes them the same way.
 
 mod file;
 mod live;
@@ -41,9 +42,10 @@ impl Source {
 
     fn command(argv: &[String]) -> Self {
         let first = argv.first().map_or("server", String::as_str);
-        let name = Path::new(first)
-            .file_stem()
-            .map_or_else(|| first.to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let name = Path::new(first).file_stem().map_or_else(
+            || first.to_owned(),
+            |stem| stem.to_string_lossy().into_owned(),
+        );
         Self::server(name, Server::command(argv.to_vec(), PathBuf::from(".")))
     }
 
@@ -68,7 +70,8 @@ pub struct Sources {
     pub secrets: Vec<String>,
 }
 
-/// Everything that the arguments name, in this order: files, servers of the suite, addresses, the command.
+/// Everything that the arguments name, in this order: files, servers of the suite, addresses, the
+/// command.
 ///
 /// # Errors
 /// A suite that cannot be used, or a server that it has not.
@@ -100,10 +103,12 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
     Ok(found)
 }
 
-/// Looks at every catalog that the arguments name: what it lists, and for a server whether it starts and answers.
+/// Looks at every catalog that the arguments name: what it lists, and for a server whether it
+/// starts and answers.
 ///
 /// # Errors
-/// What cannot be read, or that nothing is named. A server that does not start is no error but a result.
+/// What cannot be read, or that nothing is named. A server that does not start is no error but a
+/// result.
 pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
     std::thread::spawn(mcptest_core::tokens::prepare);
@@ -142,7 +147,10 @@ pub fn read(
 /// # Errors
 /// That it cannot be read, or holds no catalog.
 pub fn of_file(path: &Path) -> Result<Catalog, Diagnostics> {
-    Ok(tools_of(&path.display().to_string(), &file::read(path)?.listed))
+    Ok(tools_of(
+        &path.display().to_string(),
+        &file::read(path)?.listed,
+    ))
 }
 
 /// Entries that are no tools are told, never dropped in silence.
@@ -173,7 +181,11 @@ fn tools_of(name: &str, listed: &[Value]) -> Catalog {
 ///
 /// # Errors
 /// A server without a suite, or one that the suite has not.
-pub fn side(written: &str, suite: Option<&SuiteServers>, headers: &[HttpHeader]) -> Result<Source, Failure> {
+pub fn side(
+    written: &str,
+    suite: Option<&SuiteServers>,
+    headers: &[HttpHeader],
+) -> Result<Source, Failure> {
     if written.starts_with("http://") || written.starts_with("https://") {
         return Ok(Source::url(written, headers));
     }
@@ -229,7 +241,10 @@ impl SuiteServers {
 pub fn secrets_of(headers: &[HttpHeader]) -> Vec<String> {
     let mut secrets = Vec::new();
     for header in headers {
-        let credential = header.value.split_once(' ').map(|(_, credential)| credential.trim());
+        let credential = header
+            .value
+            .split_once(' ')
+            .map(|(_, credential)| credential.trim());
         secrets.extend(credential.map(str::to_owned));
         secrets.push(header.value.clone());
     }
@@ -260,7 +275,10 @@ mod tests {
         let kind = |written: &str| match side(written, None, &[]) {
             Ok(Source::File(path)) => path.display().to_string(),
             Ok(Source::Server { name, server }) => {
-                format!("{name} at {}", server.http.map_or_else(String::new, |http| http.url))
+                format!(
+                    "{name} at {}",
+                    server.http.map_or_else(String::new, |http| http.url)
+                )
             }
             Err(_) => "refused".to_owned(),
         };

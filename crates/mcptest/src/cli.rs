@@ -21,8 +21,8 @@ mod validate;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use cassette::{
-    CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs, ShowArgs, VerifyArgs,
-    WhatToReplay,
+    CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
+    ShowArgs, VerifyArgs, WhatToReplay,
 };
 pub use completions::CompletionsArgs;
 pub use diff::{DiffArgs, DiffFormat};
@@ -37,7 +37,10 @@ pub use report::{MergeArgs, RenderArgs, ReportCommand};
 pub use run::RunArgs;
 pub use schema::{SchemaArgs, SchemaOf};
 pub use score::ScoreArgs;
-pub use shared::{CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs, TraceArgs};
+pub use shared::{
+    CatalogArgs, FilterArgs, Format, FormatArgs, HttpHeader, ReportArgs, ServerTimeoutArgs,
+    TraceArgs,
+};
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
 pub use validate::{Purpose, ValidateArgs};
 
@@ -94,7 +97,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Serve a mock MCP server over standard input and output, or HTTP.
     Mock(MockArgs),
-    /// Stand between any MCP client and a server: pass everything on, record the calls, inject faults.
+    /// Stand between any MCP client and a server: pass everything on, record the calls, inject
+    /// faults.
     Proxy(ProxyArgs),
     /// Look at recorded runs, check them, and keep them tidy.
     Cassette(CassetteArgs),
@@ -118,8 +122,15 @@ mod tests {
     fn every_command_has_examples_and_help() {
         for command in Cli::command().get_subcommands() {
             assert!(command.get_about().is_some(), "{}", command.get_name());
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(after.contains("Examples:"), "{} has no examples", command.get_name());
+            let after = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                after.contains("Examples:"),
+                "{} has no examples",
+                command.get_name()
+            );
         }
     }
 

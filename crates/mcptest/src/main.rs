@@ -1,7 +1,7 @@
 //! mcptest: tests for MCP servers and the agents that use them.
 //!
-//! This crate is the command line and nothing else: it reads the arguments and the environment, calls the library crates, and turns what
-//! comes back into text and exit codes.
+//! This crate is the command line and nothing else: it reads the arguments and the environment,
+//! calls the library crates, and turns what comes back into text and exit codes.
 
 mod catalogs;
 mod cli;

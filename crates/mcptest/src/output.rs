@@ -22,7 +22,9 @@ impl Output {
             colour: match wish {
                 Colour::Always => true,
                 Colour::Never => false,
-                Colour::Auto => terminal && !set("NO_COLOR") && std::env::var("TERM").as_deref() != Ok("dumb"),
+                Colour::Auto => {
+                    terminal && !set("NO_COLOR") && std::env::var("TERM").as_deref() != Ok("dumb")
+                }
             },
         };
         Self {
@@ -34,7 +36,9 @@ impl Output {
     /// A result. A reader that went away is no error of ours.
     pub fn result(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        let _ = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
     }
 
     /// A line of talk.
@@ -73,10 +77,16 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn report(&self, reporters: &[Reporter], report: &Report, redactor: &Redactor) -> Result<(), String> {
+    pub fn report(
+        &self,
+        reporters: &[Reporter],
+        report: &Report,
+        redactor: &Redactor,
+    ) -> Result<(), String> {
         for reporter in reporters {
             let style = self.style_for(reporter);
-            let text = mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
+            let text =
+                mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
             self.deliver(reporter, &text)?;
         }
         Ok(())
@@ -121,7 +131,8 @@ pub fn talk(text: &str) {
 /// What went wrong, with the file's name.
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
     let fail = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-    // The path itself, not what a link leads to: moving a file over `/dev/stdout` would replace the link for everybody.
+    // The path itself, not what a link leads to: moving a file over `/dev/stdout` would replace the
+    // link for everybody.
     let replaceable = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
     if replaceable {
         let beside = format!("{path}.{}.tmp", std::process::id());
@@ -153,20 +164,31 @@ pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
         };
         let Some(name) = mcptest_report::find(name) else {
             let known: Vec<&str> = REPORTERS.iter().map(|(known, ..)| *known).collect();
-            return Err(format!("unknown reporter `{name}`; known are {}", known.join(", ")));
+            return Err(format!(
+                "unknown reporter `{name}`; known are {}",
+                known.join(", ")
+            ));
         };
         if file.as_deref() == Some("") {
             return Err(format!("`--reporter {written}` names no file"));
         }
         reporters.push(Reporter { name, file });
     }
-    if reporters.iter().filter(|reporter| reporter.file.is_none()).count() > 1 {
+    if reporters
+        .iter()
+        .filter(|reporter| reporter.file.is_none())
+        .count()
+        > 1
+    {
         return Err(
             "two reporters cannot share standard output; give one of them a file: `--reporter json=report.json`"
                 .to_owned(),
         );
     }
-    let mut files: Vec<&String> = reporters.iter().filter_map(|reporter| reporter.file.as_ref()).collect();
+    let mut files: Vec<&String> = reporters
+        .iter()
+        .filter_map(|reporter| reporter.file.as_ref())
+        .collect();
     files.sort();
     if let Some(pair) = files.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(format!("two reporters cannot share the file `{}`", pair[0]));

@@ -1,5 +1,5 @@
-//! What happens when this program itself falls over. That is a bug of ours: it must not leave somebody's server processes behind, nor take with it what was
-//! finished before.
+//! What happens when this program itself falls over. That is a bug of ours: it must not leave
+//! somebody's server processes behind, nor take with it what was finished before.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,9 @@ pub fn guarded(work: impl FnOnce() -> ExitCode) -> ExitCode {
         mcptest_runner::kill_all();
         HAPPENED.store(true, Ordering::Relaxed);
         report(info);
-        output::talk("error: mcptest itself fell over: this is a bug. Please report it with the message above");
+        output::talk(
+            "error: mcptest itself fell over: this is a bug. Please report it with the message above",
+        );
     }));
     // Nothing is used any more that the work may have left half done.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(ExitCode::CouldNotRun)
@@ -33,8 +35,8 @@ pub fn happened() -> bool {
 /// Who is told what happens in a run.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Falls over where the environment variable `MCPTEST_PANIC_AT` says, so that tests see what comes of it: at the beginning of the run it names, or at `planning`.
-/// Release builds do not have it.
+/// Falls over where the environment variable `MCPTEST_PANIC_AT` says, so that tests see what comes
+/// of it: at the beginning of the run it names, or at `planning`. Release builds do not have it.
 #[cfg(debug_assertions)]
 pub fn provoked(listener: Listener) -> Listener {
     let Ok(place) = std::env::var("MCPTEST_PANIC_AT") else {

@@ -57,5 +57,9 @@ fn listing(server: &Server) -> Option<Vec<Value>> {
     }
     let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
     let tools = catalog.tools.iter();
-    Some(tools.map(|tool| Value::Object(tool.raw().clone())).collect())
+    Some(
+        tools
+            .map(|tool| Value::Object(tool.raw().clone()))
+            .collect(),
+    )
 }

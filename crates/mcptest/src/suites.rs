@@ -8,7 +8,8 @@ use mcptest_yaml::Diagnostics;
 /// Looked for where nothing is named.
 const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
 
-/// The suite files that are meant: files as they are, folders by their `.yml` and `.yaml` files, nothing by the default names.
+/// The suite files that are meant: files as they are, folders by their `.yml` and `.yaml` files,
+/// nothing by the default names.
 ///
 /// # Errors
 /// What was not found.
@@ -19,14 +20,20 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             .map(PathBuf::from)
             .find(|path| path.is_file())
             .map(|path| vec![path])
-            .ok_or_else(|| "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here".to_owned());
+            .ok_or_else(|| {
+                "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here"
+                    .to_owned()
+            });
     }
     let mut found = Vec::new();
     for path in named {
         if path.is_dir() {
             let inside = in_folder(path)?;
             if inside.is_empty() {
-                return Err(format!("there is no suite (*.yml, *.yaml) in `{}`", path.display()));
+                return Err(format!(
+                    "there is no suite (*.yml, *.yaml) in `{}`",
+                    path.display()
+                ));
             }
             found.extend(inside);
         } else {
@@ -36,7 +43,8 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Sorted by name. Mock manifests and benchmark specs often stand beside suites; they are told apart by their keys.
+/// Sorted by name. Mock manifests and benchmark specs often stand beside suites; they are told
+/// apart by their keys.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let fail = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
     let mut found = Vec::new();

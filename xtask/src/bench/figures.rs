@@ -53,9 +53,15 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     at(&values, 50)
 }
 
-/// The median over the rounds of one side's figure divided by the other's in the same round: whatever the machine did in that round met both.
+/// The median over the rounds of one side's figure divided by the other's in the same round:
+/// whatever the machine did in that round met both.
 pub fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
-    median(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect())
+    median(
+        ours.iter()
+            .zip(theirs)
+            .map(|(ours, theirs)| ours / theirs)
+            .collect(),
+    )
 }
 
 /// A program and its arguments, which is heard and answered by nobody.
@@ -73,7 +79,9 @@ pub fn silent(argv: &[impl AsRef<OsStr>]) -> Command {
 pub fn time(argv: &[impl AsRef<OsStr>]) -> Result<f64> {
     let mut command = silent(argv);
     let began = Instant::now();
-    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
     let taken = began.elapsed();
     ensure!(status.success(), "{command:?}: {status}");
     Ok(taken.as_secs_f64() * 1000.0)
@@ -82,8 +90,9 @@ pub fn time(argv: &[impl AsRef<OsStr>]) -> Result<f64> {
 /// How many calls are timed together for a rate.
 const SLICE: u32 = 64;
 
-/// The rate of something that happens again and again: that of the median of many short slices of time. On a machine with more work than cores, a mean
-/// measures how often others were let in between.
+/// The rate of something that happens again and again: that of the median of many short slices of
+/// time. On a machine with more work than cores, a mean measures how often others were let in
+/// between.
 pub struct Rate {
     began: Instant,
     calls: u32,
@@ -162,7 +171,8 @@ impl Bound {
     }
 }
 
-/// Prints the comparisons below a table, or everything as JSON. True if all targets are met, or need not be.
+/// Prints the comparisons below a table, or everything as JSON. True if all targets are met, or
+/// need not be.
 pub fn conclude(options: Options, figures: Value, bounds: &[Bound]) -> bool {
     if options.json {
         let bounds: Vec<Value> = bounds.iter().map(Bound::json).collect();
@@ -185,7 +195,9 @@ pub fn conclude(options: Options, figures: Value, bounds: &[Bound]) -> bool {
             );
         }
         if let Some(load) = overload() {
-            println!("The machine has more to do than it has cores (load {load}): read the ratios, not the times.");
+            println!(
+                "The machine has more to do than it has cores (load {load}): read the ratios, not the times."
+            );
         }
     }
     !options.strict || bounds.iter().all(Bound::is_met)

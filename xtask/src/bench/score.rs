@@ -1,5 +1,7 @@
-//! Scoring recorded traces: a long JSON Lines file through `mcptest score`, beside a program that parses the same file with serde_json, line by line, and does
-//! nothing else. Both are whole processes, from their start to having seen their end; they take turns, and are compared within each round.
+//! Scoring recorded traces: a long JSON Lines file through `mcptest score`, beside a program that
+//! parses the same file with serde_json, line by line, and does nothing else. Both are whole
+//! processes, from their start to having seen their end; they take turns, and are compared within
+//! each round.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,8 +14,8 @@ use super::figures::{Bound, Options, Target, conclude, median, median_ratio, tim
 use crate::workspace::{self, Profile};
 
 const TRACES: u64 = 20_000;
-/// The most that scoring may take, as a multiple of the time that parsing alone takes on one core. On one core it is about this much: several must not
-/// make it slower.
+/// The most that scoring may take, as a multiple of the time that parsing alone takes on one core.
+/// On one core it is about this much: several must not make it slower.
 const MOST: f64 = 3.0;
 
 const SUITE: &str = r#"
@@ -44,10 +46,15 @@ tests:
 
 /// Measures and prints. True if everything is as it must be.
 pub fn run(options: Options) -> Result<bool> {
-    let (traces, rounds) = if options.quick { (TRACES / 10, 3) } else { (TRACES, 15) };
+    let (traces, rounds) = if options.quick {
+        (TRACES / 10, 3)
+    } else {
+        (TRACES, 15)
+    };
     let program = workspace::build(Profile::Release)?;
     let target = workspace::target_directory()?.join("bench/yardstick");
-    let yardstick = workspace::build_apart("xtask/yardstick", &target)?.join("mcptest-bench-yardstick");
+    let yardstick =
+        workspace::build_apart("xtask/yardstick", &target)?.join("mcptest-bench-yardstick");
     let scratch = tempfile::tempdir()?;
     let [suite, file] = ["suite.yml", "traces.jsonl"].map(|name| scratch.path().join(name));
     std::fs::write(&suite, SUITE)?;
@@ -56,7 +63,13 @@ pub fn run(options: Options) -> Result<bool> {
     let mib = text.len() >> 20;
     drop(text);
 
-    let scoring = [&program, Path::new("score"), &suite, Path::new("--trace"), &file];
+    let scoring = [
+        &program,
+        Path::new("score"),
+        &suite,
+        Path::new("--trace"),
+        &file,
+    ];
     let parsing = [yardstick.as_path(), &file];
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     // The first round warms the caches of the disk.
@@ -85,7 +98,8 @@ pub fn run(options: Options) -> Result<bool> {
     Ok(conclude(options, figures, &bounds))
 }
 
-/// So many runs of one test, a line each, as agents leave them: calls with results, some prose, token counts. The same every time.
+/// So many runs of one test, a line each, as agents leave them: calls with results, some prose,
+/// token counts. The same every time.
 fn trace_lines(traces: u64) -> String {
     let mut random = SplitMix64::new(1);
     let mut text = String::new();
@@ -95,7 +109,8 @@ fn trace_lines(traces: u64) -> String {
         let tools = ["search", "find", "details", "book"];
         for (place, tool) in tools.iter().enumerate() {
             let id = format!("call_{run}_{place}");
-            let city = ["Rome", "Oslo", "Lima", "Kyoto"][usize::try_from(random.below(4)).unwrap_or(0)];
+            let city =
+                ["Rome", "Oslo", "Lima", "Kyoto"][usize::try_from(random.below(4)).unwrap_or(0)];
             calls.push(json!({"id": id, "server": "travel", "name": tool, "turn": place + 1,
                 "args": {"city": city, "nights": random.below(9), "filters": {"stars": [3, 4, 5], "breakfast": true}}}));
             let hotels: Vec<Value> = (0..6)

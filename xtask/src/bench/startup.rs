@@ -1,8 +1,10 @@
-//! Cold start: what a command costs before it does anything, as ratios to `true` on the same machine in the same minute.
+//! Cold start: what a command costs before it does anything, as ratios to `true` on the same
+//! machine in the same minute.
 //!
-//! Absolute times say more about the machine than about the program. The commands take turns, so that whatever else the
-//! machine does meets all of them; the median drops what hits only some. On a machine with more work than cores even the median
-//! measures the queue, which is longer for what runs longer: the ratio of the fastest tenths is printed beside it, and the load.
+//! Absolute times say more about the machine than about the program. The commands take turns, so
+//! that whatever else the machine does meets all of them; the median drops what hits only some. On
+//! a machine with more work than cores even the median measures the queue, which is longer for what
+//! runs longer: the ratio of the fastest tenths is printed beside it, and the load.
 
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -56,7 +58,8 @@ pub fn run() -> Result<bool> {
 
     let mut times = vec![Vec::with_capacity(TIMED); subjects.len() + 1];
     for _ in 0..TIMED {
-        let commands = std::iter::once(&yardstick).chain(subjects.iter().map(|subject| &subject.argv));
+        let commands =
+            std::iter::once(&yardstick).chain(subjects.iter().map(|subject| &subject.argv));
         for (argv, times) in commands.zip(&mut times) {
             times.push(time(argv)?);
         }
@@ -87,7 +90,9 @@ pub fn run() -> Result<bool> {
         all_within &= ratio <= subject.most_ratio && mib <= subject.most_mib;
     }
     if let Some(load) = overload() {
-        println!("The machine has more to do than it has cores (load {load}): the medians measure the queue as well.");
+        println!(
+            "The machine has more to do than it has cores (load {load}): the medians measure the queue as well."
+        );
     }
     Ok(all_within)
 }
@@ -107,8 +112,9 @@ fn on_path(name: &str) -> Result<PathBuf> {
 
 /// The most memory that was resident at once, as the kernel counts it for the command alone.
 ///
-/// The figure of `getrusage` includes what the starting process had before `exec`, which here is more than the command itself. So
-/// the command writes into a pipe that is full: it has done its work, waits to say so, and its high-water mark can be read.
+/// The figure of `getrusage` includes what the starting process had before `exec`, which here is
+/// more than the command itself. So the command writes into a pipe that is full: it has done its
+/// work, waits to say so, and its high-water mark can be read.
 pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let (reader, writer) = full_pipe().context("cannot fill a pipe")?;
     let mut child = silent(argv)
@@ -139,7 +145,8 @@ pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
         "{} writes nothing, so it cannot be held",
         argv[0].display()
     );
-    let kib = kib.with_context(|| format!("cannot read the memory of {} from /proc", argv[0].display()))?;
+    let kib =
+        kib.with_context(|| format!("cannot read the memory of {} from /proc", argv[0].display()))?;
     Ok(f64::from(kib) / KIB_PER_MIB)
 }
 
@@ -190,9 +197,15 @@ mod tests {
     fn the_memory_of_a_command_is_its_own() {
         let mib = peak_mib(&[on_path("echo").unwrap(), "hello".into()]).unwrap();
         assert!(mib > 0.1, "{mib}");
-        assert!(peak_mib(&[on_path("true").unwrap()]).is_err(), "it does not write");
+        assert!(
+            peak_mib(&[on_path("true").unwrap()]).is_err(),
+            "it does not write"
+        );
         assert!(!has_children(u32::MAX));
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         assert!(has_children(std::process::id()));
         child.kill().unwrap();
         child.wait().unwrap();

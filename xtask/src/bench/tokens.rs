@@ -1,4 +1,5 @@
-//! What pricing a catalog costs: whole processes, from the start to having seen their end, beside OpenAI's tokenizer in Python on the same catalog.
+//! What pricing a catalog costs: whole processes, from the start to having seen their end, beside
+//! OpenAI's tokenizer in Python on the same catalog.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,7 +23,8 @@ const WORDS: &str = "the a of to and in for with by from list create update dele
     only when before after between example array object string boolean integer path folder content permission access token \
     organization workspace metadata timestamp attachment notification subscription configuration authentication";
 const SYLLABLES: [&str; 16] = [
-    "ka", "lo", "mir", "ten", "sub", "xy", "qua", "dor", "ent", "plex", "ing", "ura", "Ver", "Id", "hub", "net",
+    "ka", "lo", "mir", "ten", "sub", "xy", "qua", "dor", "ent", "plex", "ing", "ura", "Ver", "Id",
+    "hub", "net",
 ];
 
 /// Measures and prints. True if everything is as it must be.
@@ -95,7 +97,9 @@ pub fn run(options: Options) -> Result<bool> {
             "whole process", "tokens", "median ms", "CPU ms"
         );
     }
-    for (((name, tokens), wall), processor) in names.into_iter().zip(tokens).zip(&wall).zip(&processor) {
+    for (((name, tokens), wall), processor) in
+        names.into_iter().zip(tokens).zip(&wall).zip(&processor)
+    {
         let (wall, processor) = (median(wall.clone()), median(processor.clone()));
         if !options.json {
             println!("{name:<24} {tokens:>10} {wall:>10.1} {processor:>10.0}");
@@ -122,7 +126,8 @@ pub fn run(options: Options) -> Result<bool> {
 /// The processor time of all children that have ended, in milliseconds, to the next ten.
 fn children_ms() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").context("cannot read /proc/self/stat")?;
-    // The second field is a name in parentheses, which may hold anything; these two are the 16th and 17th.
+    // The second field is a name in parentheses, which may hold anything; these two are the 16th
+    // and 17th.
     let rest = text.rsplit(')').next().unwrap_or_default();
     let ticks = rest
         .split_whitespace()
@@ -159,7 +164,9 @@ impl Writer {
 
     /// A made-up word, which no vocabulary holds whole.
     fn name(&mut self) -> String {
-        (0..3 + self.random.below(3)).map(|_| self.one_of(&SYLLABLES)).collect()
+        (0..3 + self.random.below(3))
+            .map(|_| self.one_of(&SYLLABLES))
+            .collect()
     }
 
     fn prose(&mut self, length: u64) -> String {
@@ -185,7 +192,8 @@ impl Writer {
             match kind {
                 "array" => property["items"] = json!({"type": "string"}),
                 "object" => {
-                    property["properties"] = json!({self.name(): {"type": "string", "description": self.prose(6)}})
+                    property["properties"] =
+                        json!({self.name(): {"type": "string", "description": self.prose(6)}})
                 }
                 _ => {}
             }

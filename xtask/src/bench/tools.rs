@@ -1,9 +1,12 @@
-//! Direct tool tests: two hundred calls as tests of a suite, beside a program that makes the same calls and does nothing else.
+//! Direct tool tests: two hundred calls as tests of a suite, beside a program that makes the same
+//! calls and does nothing else.
 //!
-//! Both are started as processes and timed from their start to their end, server included, with the same number of calls under way at once; once more beside
-//! a program that waits for each answer before its next call, as the simplest one would.
-//! They take turns, and are compared within each round. The server is once the reference server of the protocol's authors, where nearly all of the time is
-//! the server's, and once the least that is a server, where nearly all of it is the client's.
+//! Both are started as processes and timed from their start to their end, server included, with the
+//! same number of calls under way at once; once more beside a program that waits for each answer
+//! before its next call, as the simplest one would. They take turns, and are compared within each
+//! round. The server is once the reference server of the protocol's authors, where nearly all of
+//! the time is the server's, and once the least that is a server, where nearly all of it is the
+//! client's.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +39,8 @@ struct Server {
 /// Measures and prints. True if everything is as it must be.
 pub fn run(options: Options) -> Result<bool> {
     let folder = workspace::target_directory()?.join("bench/tools");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
     let npm = folder.join("npm");
     parts::npm(&npm, &EVERYTHING)?;
     let floor = compile(&folder, "floor_server")?;
@@ -137,12 +141,19 @@ fn suite_text(server: &Path) -> String {
     text
 }
 
-/// Compiles one of the programs in `bare/`, which are nobody's package so that nothing of ours can get into them.
+/// Compiles one of the programs in `bare/`, which are nobody's package so that nothing of ours can
+/// get into them.
 fn compile(folder: &Path, name: &str) -> Result<PathBuf> {
     let source = workspace::root().join(format!("xtask/src/bench/bare/{name}.rs"));
     let program = folder.join(name);
     let status = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args(["--edition=2024", "-O", "-Cpanic=abort", "-Cstrip=symbols", "-o"])
+        .args([
+            "--edition=2024",
+            "-O",
+            "-Cpanic=abort",
+            "-Cstrip=symbols",
+            "-o",
+        ])
         .args([&program, &source])
         .status()
         .context("cannot run rustc")?;
@@ -169,7 +180,9 @@ mod tests {
 
     #[test]
     fn the_floor_server_speaks_json() {
-        let answer = |line: &str| floor_server::answer(line).map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        let answer = |line: &str| {
+            floor_server::answer(line).map(|text| serde_json::from_str::<Value>(&text).unwrap())
+        };
         let call = r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello 3"}}}"#;
         assert_eq!(
             answer(call),
@@ -178,7 +191,8 @@ mod tests {
             )
         );
         assert_eq!(
-            answer(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).unwrap()["result"]["protocolVersion"],
+            answer(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).unwrap()["result"]
+                ["protocolVersion"],
             "2025-11-25"
         );
         assert_eq!(

@@ -10,12 +10,15 @@ use serde_json::{Map, Value, json};
 const TOOLS_PER_WOUND: u64 = 3;
 const MORE_WOUNDS: u64 = 3;
 
-/// Copies of catalogs with members removed, replaced by values of other types, doubled, or filled with odd texts. The same every time.
+/// Copies of catalogs with members removed, replaced by values of other types, doubled, or filled
+/// with odd texts. The same every time.
 pub fn damaged(files: &[PathBuf], copies: u64, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     for (seed, file) in (0..).zip(files) {
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let catalog: Value = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))?;
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        let catalog: Value = serde_json::from_str(&text)
+            .with_context(|| format!("{} is no JSON", file.display()))?;
         let name = super::stem(file);
         for copy in 0..copies {
             let mut random = SplitMix64::new(seed * copies + copy);
@@ -26,7 +29,11 @@ pub fn damaged(files: &[PathBuf], copies: u64, folder: &Path) -> Result<Vec<Path
                     wound(tool, &mut random);
                 }
             }
-            made.push(write(folder, &format!("{name}-{copy}"), &json!({"tools": tools}))?);
+            made.push(write(
+                folder,
+                &format!("{name}-{copy}"),
+                &json!({"tools": tools}),
+            )?);
         }
     }
     Ok(made)
@@ -38,7 +45,11 @@ fn wound(value: &mut Value, random: &mut SplitMix64) {
     match value {
         Value::Object(members) if deeper && !members.is_empty() => {
             let place = random.below(members.len() as u64);
-            let Some(key) = members.keys().nth(usize::try_from(place).unwrap_or(0)).cloned() else {
+            let Some(key) = members
+                .keys()
+                .nth(usize::try_from(place).unwrap_or(0))
+                .cloned()
+            else {
                 return;
             };
             match random.below(6) {
@@ -79,7 +90,9 @@ fn odd(random: &mut SplitMix64) -> Value {
         12 => json!([]),
         13 => json!({}),
         14 => json!(["string", "null"]),
-        15 => json!({"type": "object", "properties": {"inner": {"type": ["array", "null"], "items": {"enum": []}}}}),
+        15 => {
+            json!({"type": "object", "properties": {"inner": {"type": ["array", "null"], "items": {"enum": []}}}})
+        }
         16 => json!({"$ref": "#/properties/a"}),
         _ => json!([{"type": "string"}, 1, null]),
     }
@@ -94,7 +107,12 @@ pub fn made(folder: &Path) -> Result<Vec<PathBuf>> {
         nested = json!({"type": "object", "properties": {"a": nested}});
     }
     let many: Map<String, Value> = (0..3000)
-        .map(|number| (format!("p{number}"), json!({"type": "string", "description": "d"})))
+        .map(|number| {
+            (
+                format!("p{number}"),
+                json!({"type": "string", "description": "d"}),
+            )
+        })
         .collect();
     let circle = json!({
         "type": "object",
@@ -141,7 +159,11 @@ pub fn made(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Files in which there is no catalog.
 pub fn refused(folder: &Path) -> Result<Vec<PathBuf>> {
-    let deep = format!("{{\"tools\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(
+        "{{\"tools\": {}{}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
     let files: [(&str, &[u8]); 6] = [
         ("empty", b""),
         ("number", b"7"),
@@ -160,7 +182,8 @@ pub fn refused(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn write(folder: &Path, name: &str, catalog: &Value) -> Result<PathBuf> {
     let path = folder.join(format!("{name}.json"));
-    std::fs::write(&path, catalog.to_string()).with_context(|| format!("cannot write {}", path.display()))?;
+    std::fs::write(&path, catalog.to_string())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
 

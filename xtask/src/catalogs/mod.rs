@@ -1,7 +1,10 @@
-//! Real catalogs, which are not part of this repository, against a second opinion: `cargo xtask catalogs FOLDER`.
+//! Real catalogs, which are not part of this repository, against a second opinion: `cargo xtask
+//! catalogs FOLDER`.
 //!
-//! The folder holds answers to `tools/list`, and may hold `index.json` with the tokens that each was counted to have. `oracle.py` counts and lints them apart from our code. Then the same with
-//! catalogs that were damaged on purpose: whatever a server sends, the program must not fall over, and must find what the rules say.
+//! The folder holds answers to `tools/list`, and may hold `index.json` with the tokens that each
+//! was counted to have. `oracle.py` counts and lints them apart from our code. Then the same with
+//! catalogs that were damaged on purpose: whatever a server sends, the program must not fall over,
+//! and must find what the rules say.
 
 mod hostile;
 
@@ -16,7 +19,8 @@ use serde_json::Value;
 use crate::e2e::parts;
 use crate::workspace::{self, Profile};
 
-/// The rules that the documents define by example: lists of verbs, phrases, and what a list of values looks like. The second opinion has bounds for them.
+/// The rules that the documents define by example: lists of verbs, phrases, and what a list of
+/// values looks like. The second opinion has bounds for them.
 const BY_EXAMPLE: [&str; 4] = ["DESC-004", "DESC-005", "DESC-007", "DESC-013"];
 /// How many damaged copies are made of every catalog.
 const COPIES: u64 = 8;
@@ -28,7 +32,8 @@ const AT_ONCE: usize = 10;
 const RANKS: [&str; 1] = ["js-tiktoken@1.0.21"];
 const TIKTOKEN: [&str; 1] = ["tiktoken==0.14.0"];
 
-/// OpenAI's tokenizer in Python, and the ranks for it, which it would otherwise fetch from the network.
+/// OpenAI's tokenizer in Python, and the ranks for it, which it would otherwise fetch from the
+/// network.
 pub struct Tokenizer {
     python: PathBuf,
     ranks: PathBuf,
@@ -45,7 +50,10 @@ impl Tokenizer {
         };
         if !tokenizer.ranks.exists() {
             let packed = packages.join("node_modules/js-tiktoken/dist/ranks/cl100k_base.cjs");
-            let status = tokenizer.script("cl100k.py", &packed).arg(&tokenizer.ranks).status()?;
+            let status = tokenizer
+                .script("cl100k.py", &packed)
+                .arg(&tokenizer.ranks)
+                .status()?;
             ensure!(status.success(), "the ranks cannot be unpacked ({status})");
         }
         Ok(tokenizer)
@@ -101,13 +109,23 @@ pub fn run(folder: &Path) -> Result<bool> {
         tokenizer: Tokenizer::install()?,
     };
     let files = catalogs(folder)?;
-    ensure!(!files.is_empty(), "there is no catalog in {}", folder.display());
+    ensure!(
+        !files.is_empty(),
+        "there is no catalog in {}",
+        folder.display()
+    );
     let scratch = tempfile::tempdir()?;
     let damaged = hostile::damaged(&files, COPIES, scratch.path())?;
     let made = hostile::made(scratch.path())?;
     let checks = [
-        ("tokens as the index says", as_indexed(&judge, folder, &files)),
-        ("real catalogs, as the second opinion has them", judge.agree(&files)),
+        (
+            "tokens as the index says",
+            as_indexed(&judge, folder, &files),
+        ),
+        (
+            "real catalogs, as the second opinion has them",
+            judge.agree(&files),
+        ),
         (
             "damaged catalogs, as the second opinion has them",
             judge.agree(&damaged),
@@ -137,11 +155,14 @@ pub fn run(folder: &Path) -> Result<bool> {
 
 /// The catalogs in a folder, by name.
 fn catalogs(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "json") && path.file_stem().is_some_and(|stem| stem != "index") {
+        if path.extension().is_some_and(|end| end == "json")
+            && path.file_stem().is_some_and(|stem| stem != "index")
+        {
             files.push(path);
         }
     }
@@ -150,7 +171,10 @@ fn catalogs(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn stem(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    file.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The counts that came with the catalogs.
@@ -172,7 +196,10 @@ fn as_indexed(judge: &Judge, folder: &Path, files: &[PathBuf]) -> Result<String>
         let wanted = entry.and_then(|entry| entry["tokens_cl100k"].as_u64());
         let wanted = wanted.with_context(|| format!("index.json has no count for {name}"))?;
         let sum: u64 = opinion.tokens.iter().flatten().sum();
-        ensure!(sum == wanted, "{name} has {sum} tokens, and {wanted} in index.json");
+        ensure!(
+            sum == wanted,
+            "{name} has {sum} tokens, and {wanted} in index.json"
+        );
         counted += sum;
     }
     Ok(format!("{} catalogs, {counted} tokens", files.len()))
@@ -237,7 +264,8 @@ impl Judge {
         let (mut tools, mut findings) = (0, BTreeMap::<String, usize>::new());
         let mut differences = Vec::new();
         for some in files.chunks(AT_ONCE) {
-            for ((file, ours), theirs) in some.iter().zip(self.ours(some)?).zip(self.theirs(some)?) {
+            for ((file, ours), theirs) in some.iter().zip(self.ours(some)?).zip(self.theirs(some)?)
+            {
                 differences.extend(differ(&stem(file), &ours, &theirs));
                 tools += ours.tokens.len();
                 for (_, rule, _, _) in ours.findings {
@@ -252,7 +280,10 @@ impl Judge {
             differences[..differences.len().min(SHOWN)].join("\n")
         );
         let sum: usize = findings.values().sum();
-        let rules: Vec<_> = findings.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
+        let rules: Vec<_> = findings
+            .iter()
+            .map(|(rule, count)| format!("{rule} {count}"))
+            .collect();
         Ok(format!(
             "{} catalogs, {tools} tools, {sum} findings ({})",
             files.len(),
@@ -266,7 +297,9 @@ impl Judge {
             let output = self.doctor(std::slice::from_ref(file))?;
             let said = String::from_utf8_lossy(&output.stderr);
             ensure!(
-                output.status.code() == Some(2) && said.contains("error") && !said.contains("panicked"),
+                output.status.code() == Some(2)
+                    && said.contains("error")
+                    && !said.contains("panicked"),
                 "{}: {}, {said}",
                 stem(file),
                 output.status
@@ -294,23 +327,32 @@ impl Judge {
             output.status,
             String::from_utf8_lossy(&output.stderr)
         );
-        let report: Value = serde_json::from_slice(&output.stdout).context("the report is no JSON")?;
+        let report: Value =
+            serde_json::from_slice(&output.stdout).context("the report is no JSON")?;
         let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut opinions = Vec::new();
         for server in &listed(&report["servers"]) {
-            let tokens: Vec<_> = listed(&server["tools"]).iter().map(price).collect::<Result<_>>()?;
+            let tokens: Vec<_> = listed(&server["tools"])
+                .iter()
+                .map(price)
+                .collect::<Result<_>>()?;
             let findings = listed(&report["lint"]["findings"]);
             let findings = findings
                 .iter()
                 .filter(|finding| files.len() == 1 || finding["server"] == server["name"])
                 .map(finding)
                 .collect::<Result<Vec<_>>>()?;
-            let (passes, findings): (Vec<_>, Vec<_>) =
-                findings.into_iter().partition(|(.., severity)| severity == "pass");
-            clean_ones_pass(tokens.len(), &passes, &findings).with_context(|| format!("{}", server["name"]))?;
+            let (passes, findings): (Vec<_>, Vec<_>) = findings
+                .into_iter()
+                .partition(|(.., severity)| severity == "pass");
+            clean_ones_pass(tokens.len(), &passes, &findings)
+                .with_context(|| format!("{}", server["name"]))?;
             opinions.push(Ours { tokens, findings });
         }
-        ensure!(opinions.len() == files.len(), "{names:?}: not all are in the report");
+        ensure!(
+            opinions.len() == files.len(),
+            "{names:?}: not all are in the report"
+        );
         Ok(opinions)
     }
 
@@ -322,17 +364,31 @@ impl Judge {
             .stderr(Stdio::inherit())
             .output()
             .context("cannot run the second opinion")?;
-        ensure!(output.status.success(), "the second opinion failed ({})", output.status);
+        ensure!(
+            output.status.success(),
+            "the second opinion failed ({})",
+            output.status
+        );
         let text = String::from_utf8(output.stdout)?;
-        let opinions: Vec<Theirs> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-        ensure!(opinions.len() == files.len(), "the second opinion is incomplete");
+        let opinions: Vec<Theirs> = text
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()?;
+        ensure!(
+            opinions.len() == files.len(),
+            "the second opinion is incomplete"
+        );
         Ok(opinions)
     }
 }
 
 /// What a tool costs, as the report has it.
 fn price(tool: &Value) -> Result<Price> {
-    let part = |key: &str| tool["tokens"][key].as_u64().context("a tool without a price");
+    let part = |key: &str| {
+        tool["tokens"][key]
+            .as_u64()
+            .context("a tool without a price")
+    };
     let price = [part("name")?, part("description")?, part("schema")?];
     let sum: u64 = price.iter().sum();
     ensure!(tool["sum"] == sum, "{} is no sum of {price:?}", tool["sum"]);
@@ -343,7 +399,9 @@ fn price(tool: &Value) -> Result<Price> {
 fn finding(value: &Value) -> Result<Finding> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     Ok((
-        value["index"].as_u64().context("a finding without a place")?,
+        value["index"]
+            .as_u64()
+            .context("a finding without a place")?,
         text("rule").unwrap_or_default(),
         text("path"),
         text("severity").context("a finding without a severity")?,
@@ -355,7 +413,9 @@ fn clean_ones_pass(tools: usize, passes: &[Finding], findings: &[Finding]) -> Re
     let mut passed: Vec<_> = passes.iter().map(|(index, ..)| *index).collect();
     passed.sort_unstable();
     let smelly: BTreeSet<_> = findings.iter().map(|(index, ..)| *index).collect();
-    let clean: Vec<_> = (0..tools as u64).filter(|index| !smelly.contains(index)).collect();
+    let clean: Vec<_> = (0..tools as u64)
+        .filter(|index| !smelly.contains(index))
+        .collect();
     ensure!(
         passed == clean,
         "the tools {passed:?} pass, and {clean:?} have no finding"

@@ -1,7 +1,8 @@
-//! Agents that we did not write, in front of a server that we did not write, with our proxy between them: what they did is recorded and scored.
+//! Agents that we did not write, in front of a server that we did not write, with our proxy between
+//! them: what they did is recorded and scored.
 //!
-//! The agent's provider is a stand-in on loopback that plays fixed answers. Where the machine allows it, all of it runs in a network namespace of its own,
-//! which has nothing but loopback.
+//! The agent's provider is a stand-in on loopback that plays fixed answers. Where the machine
+//! allows it, all of it runs in a network namespace of its own, which has nothing but loopback.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,9 +17,10 @@ const SUITE: &str = "tests/e2e/proxied-agent.yml";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for agent in [Agent::Claude, Agent::Gemini] {
-        checks.check(&format!("{}: its trace through the proxy scores", agent.name()), || {
-            right_choice(lab, agent)
-        });
+        checks.check(
+            &format!("{}: its trace through the proxy scores", agent.name()),
+            || right_choice(lab, agent),
+        );
         checks.check(
             &format!("{}: a distractor is refused and counted", agent.name()),
             || wrong_choice(lab, agent),
@@ -56,7 +58,11 @@ fn right_choice(lab: &Lab, agent: Agent) -> Result<()> {
     let trace = session(lab, agent, "echo")?;
     let (recorded, scored) = score(lab, &trace)?;
     expect(&recorded, "/tool_calls/0/name", "echo")?;
-    expect(&recorded, "/tool_results/0/content/0/text", "Echo: hello from an agent")?;
+    expect(
+        &recorded,
+        "/tool_results/0/content/0/text",
+        "Echo: hello from an agent",
+    )?;
     let offered = recorded["catalog"].as_array().map_or(0, Vec::len);
     ensure!(offered > 4, "{offered} tools were offered");
     expect(&scored, "/exit_code", 0)?;
@@ -98,7 +104,8 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
         ]}},
     ]});
     write(&folder.join("fixtures.json"), &fixtures)?;
-    let block = json!({"count": 4, "source": {"from": "near_duplicate", "of": ["echo"]}, "seed": 7});
+    let block =
+        json!({"count": 4, "source": {"from": "near_duplicate", "of": ["echo"]}, "seed": 7});
     write(&folder.join("distractors.json"), &block)?;
     let server = lab.parts.npm_bin.join("mcp-server-everything");
     let proxied = json!({
@@ -195,12 +202,19 @@ fn has_namespaces() -> bool {
 }
 
 fn write(path: &Path, value: &Value) -> Result<()> {
-    std::fs::write(path, value.to_string()).with_context(|| format!("cannot write {}", path.display()))
+    std::fs::write(path, value.to_string())
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The trace and the report on it.
 fn score(lab: &Lab, trace: &Path) -> Result<(Value, Value)> {
     let recorded = serde_json::from_str(&std::fs::read_to_string(trace)?)?;
-    let scored = lab.run(&["score", SUITE, "--reporter=json", "--trace", &trace.to_string_lossy()])?;
+    let scored = lab.run(&[
+        "score",
+        SUITE,
+        "--reporter=json",
+        "--trace",
+        &trace.to_string_lossy(),
+    ])?;
     Ok((recorded, report(&scored)?))
 }

@@ -7,10 +7,13 @@ use super::lab::{Lab, expect, report};
 use super::{Checks, serving};
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
-    checks.check("doctor and diff: server-everything over stdio and HTTP", || {
-        everything(lab)
+    checks.check(
+        "doctor and diff: server-everything over stdio and HTTP",
+        || everything(lab),
+    );
+    checks.check("doctor and diff: FastMCP over stdio and HTTP", || {
+        fastmcp(lab)
     });
-    checks.check("doctor and diff: FastMCP over stdio and HTTP", || fastmcp(lab));
 }
 
 fn everything(lab: &Lab) -> Result<()> {
@@ -27,16 +30,23 @@ fn words(command: &[String]) -> Vec<&str> {
     command.iter().map(String::as_str).collect()
 }
 
-/// Both see the same catalog, and a saved one differs by what was changed in it. `lax`: schemas that can be made strict are there.
+/// Both see the same catalog, and a saved one differs by what was changed in it. `lax`: schemas
+/// that can be made strict are there.
 fn both_ways(lab: &Lab, url: &str, command: &[&str], tools: usize, lax: bool) -> Result<()> {
     let json = ["--format=json", "--timeout=60s"];
     let examined = |source: &[&str]| -> Result<Value> {
         let finished = lab.run(&[&["doctor"], &json[..], source].concat())?;
         let examined = report(&finished)?;
         expect(&examined, "/servers/0/startable", true)?;
-        let listed = examined.pointer("/servers/0/tools").and_then(Value::as_array);
+        let listed = examined
+            .pointer("/servers/0/tools")
+            .and_then(Value::as_array);
         let found = listed.map_or(0, Vec::len);
-        ensure!(found == tools, "{found} tools instead of {tools}\n{}", finished.stdout);
+        ensure!(
+            found == tools,
+            "{found} tools instead of {tools}\n{}",
+            finished.stdout
+        );
         Ok(examined)
     };
     let started = [&["--"], command].concat();
@@ -51,17 +61,21 @@ fn both_ways(lab: &Lab, url: &str, command: &[&str], tools: usize, lax: bool) ->
     same.expect_code(0)?;
     ensure!(same.stdout == "no difference\n", "{}", same.stdout);
 
-    // The fixes that `doctor` finds safe make the schemas strict: the catalog is read, written and compared again.
+    // The fixes that `doctor` finds safe make the schemas strict: the catalog is read, written and
+    // compared again.
     let fixed = lab.scratch("catalogs")?.join("fixed.json");
     let fixed = fixed.to_string_lossy();
-    lab.run(&["doctor", "--url", url, "--fix", &fixed])?.expect_code(0)?;
+    lab.run(&["doctor", "--url", url, "--fix", &fixed])?
+        .expect_code(0)?;
     let changed = lab.run(&["diff", url, &fixed, "--format=json"])?;
     let changes = report(&changed)?;
     ensure!(
         changes["added"] == serde_json::json!([]) && changes["removed"] == serde_json::json!([]),
         "tools came or went: {changes}"
     );
-    let changed = changes["changed"].as_array().is_some_and(|changed| !changed.is_empty());
+    let changed = changes["changed"]
+        .as_array()
+        .is_some_and(|changed| !changed.is_empty());
     ensure!(changed == lax, "what was made strict: {changes}");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The official conformance suite against our mock server over HTTP and against our client, held to a strict list of expected failures: one that
-//! starts to pass must leave the list.
+//! The official conformance suite against our mock server over HTTP and against our client, held to
+//! a strict list of expected failures: one that starts to pass must leave the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
@@ -18,7 +18,9 @@ const EXPECTED: &str = "tests/e2e/conformance-expected-failures.txt";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for revision in ["2025-11-25", "2026-07-28"] {
-        checks.check(&format!("conformance: the mock, {revision}"), || mock(lab, revision));
+        checks.check(&format!("conformance: the mock, {revision}"), || {
+            mock(lab, revision)
+        });
         checks.check(&format!("conformance: the client, {revision}"), || {
             client(lab, revision)
         });
@@ -73,7 +75,12 @@ fn mock(lab: &Lab, revision: &str) -> Result<()> {
 
 fn client(lab: &Lab, revision: &str) -> Result<()> {
     let driver = workspace::build_example("mcptest-wire", "conformance_client")?;
-    suite(lab, Leg::Client, revision, &["--command", &driver.to_string_lossy()])
+    suite(
+        lab,
+        Leg::Client,
+        revision,
+        &["--command", &driver.to_string_lossy()],
+    )
 }
 
 /// Runs what a revision requires and compares it with what is expected.
@@ -113,7 +120,8 @@ fn suite(lab: &Lab, leg: Leg, revision: &str, arguments: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// The scenarios in which everything passed, each with the number of checks, and those in which something failed.
+/// The scenarios in which everything passed, each with the number of checks, and those in which
+/// something failed.
 fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeSet<String>)> {
     let (mut passed, mut failed) = (BTreeMap::new(), BTreeSet::new());
     let mut folders = vec![results.to_owned()];
@@ -128,7 +136,12 @@ fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeS
         }
         let scenario = scenario(&folder, results, leg)?;
         let checks: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
-        let count = |status: &str| checks.iter().filter(|check| check["status"] == status).count();
+        let count = |status: &str| {
+            checks
+                .iter()
+                .filter(|check| check["status"] == status)
+                .count()
+        };
         if count("FAILURE") > 0 {
             failed.insert(scenario);
         } else {
@@ -139,7 +152,8 @@ fn outcomes(results: &Path, leg: Leg) -> Result<(BTreeMap<String, usize>, BTreeS
     Ok((passed, failed))
 }
 
-/// Of `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for the client's; a scenario may have a folder in its name.
+/// Of `server-SCENARIO-2026-11-15T22-05-15-831Z`, or without the prefix for the client's; a
+/// scenario may have a folder in its name.
 fn scenario(folder: &Path, results: &Path, leg: Leg) -> Result<String> {
     let name = folder.strip_prefix(results)?.to_string_lossy().into_owned();
     let name = match leg {
@@ -153,7 +167,10 @@ fn scenario(folder: &Path, results: &Path, leg: Leg) -> Result<String> {
 fn expected(leg: Leg, revision: &str) -> Result<BTreeSet<String>> {
     let text = std::fs::read_to_string(workspace::root().join(EXPECTED))?;
     let mut found = BTreeSet::new();
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [of_leg, of_revision, scenario] = words[..] else {
             bail!("{EXPECTED} has a line that is not `server|client REVISION SCENARIO`: {line}");

@@ -31,56 +31,92 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     checks.check("inspector: tools/call answers from the template", || {
         let answer = inspector.ask(
             WEATHER,
-            &["tools/call", "--tool-name=get_weather", "--tool-arg", "city=Oslo"],
+            &[
+                "tools/call",
+                "--tool-name=get_weather",
+                "--tool-arg",
+                "city=Oslo",
+            ],
         )?;
-        expect(&answer, "/content/0/text", "It is 22 degrees and sunny in Oslo.")?;
+        expect(
+            &answer,
+            "/content/0/text",
+            "It is 22 degrees and sunny in Oslo.",
+        )?;
         expect(&answer, "/structuredContent/city", "Oslo")?;
         expect(&answer, "/isError", Value::Null)
     });
-    checks.check("inspector: tools/call with wrong arguments is an error result", || {
-        let answer = inspector.ask(
-            WEATHER,
-            &["tools/call", "--tool-name=get_weather", "--tool-arg", "town=Oslo"],
-        )?;
-        expect(&answer, "/isError", true)?;
-        let text = answer
-            .pointer("/content/0/text")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        ensure!(text.contains("city") && text.contains("town"), "the error says: {text}");
-        Ok(())
-    });
-    checks.check("inspector: resources/list, /read and prompts/list, /get", || {
-        inspector.lists(
-            LIBRARY,
-            "resources/list",
-            "/resources",
-            "uri",
-            &["library://rules", "library://logo"],
-        )?;
-        let answer = inspector.ask(LIBRARY, &["resources/read", "--uri=library://rules"])?;
-        expect(&answer, "/contents/0/text", "Be quiet.")?;
-        inspector.lists(LIBRARY, "prompts/list", "/prompts", "name", &["recommend"])?;
-        let answer = inspector.ask(
-            LIBRARY,
-            &["prompts/get", "--prompt-name=recommend", "--prompt-args", "genre=saga"],
-        )?;
-        expect(&answer, "/messages/0/content/text", "Recommend a saga.")
-    });
-    checks.check("inspector: what the mock does not have it does not offer", || {
-        let finished = inspector.run(WEATHER, &["resources/list"])?;
-        finished.expect_code(1)?;
-        ensure!(
-            finished.stderr.contains("-32601"),
-            "the error says: {}",
-            finished.stderr
-        );
-        Ok(())
-    });
+    checks.check(
+        "inspector: tools/call with wrong arguments is an error result",
+        || {
+            let answer = inspector.ask(
+                WEATHER,
+                &[
+                    "tools/call",
+                    "--tool-name=get_weather",
+                    "--tool-arg",
+                    "town=Oslo",
+                ],
+            )?;
+            expect(&answer, "/isError", true)?;
+            let text = answer
+                .pointer("/content/0/text")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            ensure!(
+                text.contains("city") && text.contains("town"),
+                "the error says: {text}"
+            );
+            Ok(())
+        },
+    );
+    checks.check(
+        "inspector: resources/list, /read and prompts/list, /get",
+        || {
+            inspector.lists(
+                LIBRARY,
+                "resources/list",
+                "/resources",
+                "uri",
+                &["library://rules", "library://logo"],
+            )?;
+            let answer = inspector.ask(LIBRARY, &["resources/read", "--uri=library://rules"])?;
+            expect(&answer, "/contents/0/text", "Be quiet.")?;
+            inspector.lists(LIBRARY, "prompts/list", "/prompts", "name", &["recommend"])?;
+            let answer = inspector.ask(
+                LIBRARY,
+                &[
+                    "prompts/get",
+                    "--prompt-name=recommend",
+                    "--prompt-args",
+                    "genre=saga",
+                ],
+            )?;
+            expect(&answer, "/messages/0/content/text", "Recommend a saga.")
+        },
+    );
+    checks.check(
+        "inspector: what the mock does not have it does not offer",
+        || {
+            let finished = inspector.run(WEATHER, &["resources/list"])?;
+            finished.expect_code(1)?;
+            ensure!(
+                finished.stderr.contains("-32601"),
+                "the error says: {}",
+                finished.stderr
+            );
+            Ok(())
+        },
+    );
     checks.check("inspector: our mock over HTTP", || {
         let serving = serving::mock(lab, WEATHER)?.ready()?;
         let http = [serving.url.as_str(), "--transport", "http"];
-        let call = ["tools/call", "--tool-name=get_weather", "--tool-arg", "city=Oslo"];
+        let call = [
+            "tools/call",
+            "--tool-name=get_weather",
+            "--tool-arg",
+            "city=Oslo",
+        ];
         let finished = inspector.with(&http, &call)?;
         finished.expect_code(0)?;
         expect(&report(&finished)?, "/structuredContent/city", "Oslo")
@@ -103,9 +139,13 @@ impl Inspector<'_> {
     }
 
     fn run(&self, manifest: &str, request: &[&str]) -> Result<Finished> {
-        // It starts servers with few of our variables, so the mock is recognised by an argument in our folder.
+        // It starts servers with few of our variables, so the mock is recognised by an argument in
+        // our folder.
         let manifest = in_folder(self.lab, manifest)?;
-        let (program, manifest) = (self.lab.program.to_string_lossy(), manifest.to_string_lossy());
+        let (program, manifest) = (
+            self.lab.program.to_string_lossy(),
+            manifest.to_string_lossy(),
+        );
         self.with(&[&program, "mock", "--tools-from", &manifest], request)
     }
 
@@ -131,7 +171,8 @@ impl Inspector<'_> {
             trace.display(),
             server.display()
         );
-        std::fs::write(&script, line).with_context(|| format!("cannot write {}", script.display()))?;
+        std::fs::write(&script, line)
+            .with_context(|| format!("cannot write {}", script.display()))?;
         let (script, server) = (script.to_string_lossy(), server.to_string_lossy());
         let direct = self.with(&[&server], &["tools/list"])?;
         let proxied = self.with(&["sh", &script], &["tools/list"])?;
@@ -151,7 +192,14 @@ impl Inspector<'_> {
     }
 
     /// Fails unless the list has exactly these.
-    fn lists(&self, manifest: &str, method: &str, list: &str, key: &str, wanted: &[&str]) -> Result<()> {
+    fn lists(
+        &self,
+        manifest: &str,
+        method: &str,
+        list: &str,
+        key: &str,
+        wanted: &[&str],
+    ) -> Result<()> {
         let answer = self.ask(manifest, &[method])?;
         let found = answer.pointer(list).and_then(Value::as_array);
         let found: Vec<&str> = found
@@ -159,7 +207,10 @@ impl Inspector<'_> {
             .flatten()
             .filter_map(|one| one[key].as_str())
             .collect();
-        ensure!(found == wanted, "{method} gives {found:?} instead of {wanted:?}");
+        ensure!(
+            found == wanted,
+            "{method} gives {found:?} instead of {wanted:?}"
+        );
         Ok(())
     }
 }

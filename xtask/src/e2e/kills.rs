@@ -1,4 +1,5 @@
-//! A recording that is killed: whatever is on disk then can be used, or says that it is not finished.
+//! A recording that is killed: whatever is on disk then can be used, or says that it is not
+//! finished.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -55,16 +56,22 @@ fn killed(lab: &Lab) -> Result<()> {
     let (mut whole, mut partial) = (0, 0);
     for round in 0..KILLS {
         let mut command = lab.mcptest(&["run", &suite, "--record"])?;
-        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut running = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
         std::thread::sleep(Duration::from_millis(random.below(longest)));
         // Nothing can be done about this signal.
         running.kill()?;
         running.wait()?;
         for path in cassettes(&folder)? {
             let text = std::fs::read(&path)?;
-            let value: Value =
-                serde_json::from_slice(&text).with_context(|| format!("after kill {round}: {}", path.display()))?;
-            let (planned, runs) = (value["planned"].as_u64(), value["runs"].as_array().map(Vec::len));
+            let value: Value = serde_json::from_slice(&text)
+                .with_context(|| format!("after kill {round}: {}", path.display()))?;
+            let (planned, runs) = (
+                value["planned"].as_u64(),
+                value["runs"].as_array().map(Vec::len),
+            );
             if path.to_string_lossy().ends_with(".partial.json") {
                 partial += 1;
             } else {
@@ -79,7 +86,9 @@ fn killed(lab: &Lab) -> Result<()> {
         }
     }
     if partial == 0 || whole == 0 {
-        bail!("the kills came too early or too late: {whole} whole and {partial} partial cassettes were seen");
+        bail!(
+            "the kills came too early or too late: {whole} whole and {partial} partial cassettes were seen"
+        );
     }
     ended_well(lab, &["run", &suite, "--record"])?;
     ended_well(lab, &["run", &suite, "--replay-only"])?;
@@ -88,7 +97,8 @@ fn killed(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Servers of killed runs may still be ending, so nothing is said here about processes that are left.
+/// Servers of killed runs may still be ending, so nothing is said here about processes that are
+/// left.
 fn ended_well(lab: &Lab, arguments: &[&str]) -> Result<()> {
     let output = lab.mcptest(arguments)?.output()?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -108,7 +118,10 @@ fn cassettes(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
             found.push(path);
         }
     }

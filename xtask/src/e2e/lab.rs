@@ -28,8 +28,13 @@ impl Lab {
         let parts = parts::install(&target)?;
         let program = workspace::build(Profile::Dev)?;
         let folder = target.join(format!("run-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Self { program, parts, folder })
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self {
+            program,
+            parts,
+            folder,
+        })
     }
 
     /// Removes the folder; a failure to do so is no failure of a check.
@@ -40,7 +45,8 @@ impl Lab {
     /// A folder with nothing in it.
     pub fn scratch(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(folder)
     }
 
@@ -90,7 +96,10 @@ pub fn report(finished: &Finished) -> Result<Value> {
 
 /// Fails unless a part of the report is this.
 pub fn expect(report: &Value, pointer: &str, wanted: impl Into<Value>) -> Result<()> {
-    let (found, wanted) = (report.pointer(pointer).unwrap_or(&Value::Null), wanted.into());
+    let (found, wanted) = (
+        report.pointer(pointer).unwrap_or(&Value::Null),
+        wanted.into(),
+    );
     ensure!(
         *found == wanted,
         "{pointer} of the report is {found} instead of {wanted}{}",
@@ -103,13 +112,19 @@ pub fn expect(report: &Value, pointer: &str, wanted: impl Into<Value>) -> Result
 fn troubles(report: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut lines = String::new();
-    for test in list(&report["tests"]).iter().filter(|test| test["verdict"] != "pass") {
+    for test in list(&report["tests"])
+        .iter()
+        .filter(|test| test["verdict"] != "pass")
+    {
         lines.push_str(&format!("\n{}: {}", test["name"], test["verdict"]));
         for run in list(&test["runs"]) {
             if !run["error"].is_null() {
                 lines.push_str(&format!("\n  {}", run["error"]));
             }
-            for assertion in list(&run["assertions"]).iter().filter(|one| one["passed"] != true) {
+            for assertion in list(&run["assertions"])
+                .iter()
+                .filter(|one| one["passed"] != true)
+            {
                 lines.push_str(&format!(
                     "\n  {} should be {} and is {}",
                     assertion["target"], assertion["matcher"], assertion["actual"]

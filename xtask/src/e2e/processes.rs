@@ -40,10 +40,15 @@ pub fn run(command: &mut Command, argument: &str) -> Result<Finished> {
     start(command, argument)?.wait()
 }
 
-/// Starts a program. `argument` is a text that the arguments of nothing else on the machine contain.
+/// Starts a program. `argument` is a text that the arguments of nothing else on the machine
+/// contain.
 pub fn start(command: &mut Command, argument: &str) -> Result<Running> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let mark = format!(
+        "{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
     let mut child = command
         .env(MARK, &mark)
         .stdin(Stdio::null())
@@ -66,7 +71,8 @@ impl Running {
     /// Sends a signal to the program alone, not to what it started.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.context("a process without a number")?, signal).context("cannot send the signal")
+        kill_process(pid.context("a process without a number")?, signal)
+            .context("cannot send the signal")
     }
 
     /// Waits until a condition holds while the program runs.
@@ -110,7 +116,10 @@ impl Running {
             left = self.descendants();
         }
         if !left.is_empty() {
-            let names: Vec<String> = left.iter().map(|(pid, name)| format!("{pid:?} {name}")).collect();
+            let names: Vec<String> = left
+                .iter()
+                .map(|(pid, name)| format!("{pid:?} {name}"))
+                .collect();
             // They must not disturb the next check, nor hold our ends of the pipes.
             self.kill();
             bail!("processes were left behind: {}", names.join("; "));
@@ -186,26 +195,38 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> Result<Finished> {
-        run(Command::new("sh").args(["-c", script]), "no such argument anywhere")
+        run(
+            Command::new("sh").args(["-c", script]),
+            "no such argument anywhere",
+        )
     }
 
     #[test]
     fn a_program_that_cleans_up_is_read_to_its_end() {
         let finished = shell("echo out; echo err >&2; sleep 0.1 & wait; exit 7").unwrap();
-        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
+        assert_eq!(
+            (finished.stdout.as_str(), finished.stderr.as_str()),
+            ("out\n", "err\n")
+        );
         assert!(finished.expect_code(7).is_ok());
         assert!(finished.expect_code(0).is_err());
     }
 
     #[test]
     fn what_is_left_behind_is_found_and_ended() {
-        let error = shell("sleep 61.25 & exit 0").map(drop).unwrap_err().to_string();
+        let error = shell("sleep 61.25 & exit 0")
+            .map(drop)
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("processes were left behind: "), "{error}");
         assert!(error.contains("sleep 61.25"), "{error}");
         // Without our variable only the arguments tell.
         let mut command = Command::new("sh");
         command.args(["-c", "env -i sleep 61.75 & exit 0"]);
-        let error = run(&mut command, "61.75").map(drop).unwrap_err().to_string();
+        let error = run(&mut command, "61.75")
+            .map(drop)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("sleep 61.75"), "{error}");
     }
 }

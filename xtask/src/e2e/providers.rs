@@ -25,14 +25,18 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
         "an invented tool",
         "no end",
     ] {
-        checks.check(&format!("providers: aimock, {test}, in every dialect"), || {
-            let at = Addresses::plain(stand_ins.oracle()?);
-            all_pass(lab, &at, test, MODELS).map(drop)
-        });
+        checks.check(
+            &format!("providers: aimock, {test}, in every dialect"),
+            || {
+                let at = Addresses::plain(stand_ins.oracle()?);
+                all_pass(lab, &at, test, MODELS).map(drop)
+            },
+        );
     }
-    checks.check("providers: what is sent fits the official SDKs' own types", || {
-        sent(lab, stand_ins)
-    });
+    checks.check(
+        "providers: what is sent fits the official SDKs' own types",
+        || sent(lab, stand_ins),
+    );
     checks.check(
         "providers: recorded in every dialect, replayed without them to the same bytes",
         || replayed(lab, stand_ins),
@@ -45,18 +49,35 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
         "providers: 504 runs with a fifth of the requests refused or cut off, none lost",
         || many(lab, stand_ins),
     );
-    checks.check("providers: llmock, a tool of its choice, in every dialect", || {
-        let llmock = stand_ins.llmock()?;
-        all_pass(lab, &Addresses::of_llmock(llmock), "the stand-in chooses", MODELS).map(drop)
-    });
+    checks.check(
+        "providers: llmock, a tool of its choice, in every dialect",
+        || {
+            let llmock = stand_ins.llmock()?;
+            all_pass(
+                lab,
+                &Addresses::of_llmock(llmock),
+                "the stand-in chooses",
+                MODELS,
+            )
+            .map(drop)
+        },
+    );
     for (name, fault, at_least) in [
         (
             "a rate limit",
             json!({"type": "fail", "status": 429, "retry_after": 1, "times": 8}),
             8,
         ),
-        ("overload", json!({"type": "fail", "status": 529, "times": 8}), 8),
-        ("a server error", json!({"type": "fail", "status": 500, "times": 8}), 8),
+        (
+            "overload",
+            json!({"type": "fail", "status": 529, "times": 8}),
+            8,
+        ),
+        (
+            "a server error",
+            json!({"type": "fail", "status": 500, "times": 8}),
+            8,
+        ),
         (
             "streams that end early",
             json!({"type": "stream_fault", "kind": "truncate", "after_chunks": 1, "times": 4}),
@@ -73,9 +94,10 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
             3,
         ),
     ] {
-        checks.check(&format!("providers: llmock, {name}, no finding in its verdict"), || {
-            resilient(lab, stand_ins.llmock()?, &fault, at_least)
-        });
+        checks.check(
+            &format!("providers: llmock, {name}, no finding in its verdict"),
+            || resilient(lab, stand_ins.llmock()?, &fault, at_least),
+        );
     }
     checks.check(
         "providers: llmock, broken arguments and invented tools are evidence",
@@ -85,9 +107,10 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
         let litellm = stand_ins.litellm()?;
         all_pass(lab, &Addresses::plain(litellm), "parallel calls", MODELS).map(drop)
     });
-    checks.check("providers: litellm, a block that nobody asked for is kept", || {
-        unknown_block(lab, stand_ins.litellm()?)
-    });
+    checks.check(
+        "providers: litellm, a block that nobody asked for is kept",
+        || unknown_block(lab, stand_ins.litellm()?),
+    );
 }
 
 /// Where each dialect is spoken.
@@ -165,7 +188,8 @@ fn all_pass(lab: &Lab, at: &Addresses, filter: &str, count: usize) -> Result<Val
     Ok(report)
 }
 
-/// Errors and pictures in the way of each dialect, and nothing in any request that the SDKs do not know.
+/// Errors and pictures in the way of each dialect, and nothing in any request that the SDKs do not
+/// know.
 fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     let oracle = stand_ins.oracle()?;
     for test in ["an error of the tool", "a picture"] {
@@ -179,13 +203,21 @@ fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     );
     let requests = seen["requests"].as_array().context("no requests")?;
     let bodies = |dialect: &str| -> String {
-        let of_dialect = requests.iter().filter(|request| request["dialect"] == dialect);
-        of_dialect.map(|request| request["body"].to_string()).collect()
+        let of_dialect = requests
+            .iter()
+            .filter(|request| request["dialect"] == dialect);
+        of_dialect
+            .map(|request| request["body"].to_string())
+            .collect()
     };
     for (dialect, wanted) in [
         (
             "anthropic",
-            &["\"is_error\":true", "\"media_type\":\"image/png\"", "tool_result"][..],
+            &[
+                "\"is_error\":true",
+                "\"media_type\":\"image/png\"",
+                "tool_result",
+            ][..],
         ),
         (
             "openai_chat",
@@ -217,7 +249,10 @@ fn sent(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     ] {
         let bodies = bodies(dialect);
         for words in wanted {
-            ensure!(bodies.contains(words), "no request of {dialect} has {words}");
+            ensure!(
+                bodies.contains(words),
+                "no request of {dialect} has {words}"
+            );
         }
     }
     // The oracle itself must be able to find something.
@@ -236,11 +271,20 @@ fn replayed(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     for test in ["parallel calls", "an error of the tool", "no end"] {
         let cassettes = lab.scratch("provider-cassettes")?;
         let cassettes = cassettes.to_string_lossy();
-        let run =
-            |at: &Addresses, how: &str| run_suite_with(lab, at, test, &["--no-timing", "--cassettes", &cassettes, how]);
+        let run = |at: &Addresses, how: &str| {
+            run_suite_with(
+                lab,
+                at,
+                test,
+                &["--no-timing", "--cassettes", &cassettes, how],
+            )
+        };
         let live = run(&Addresses::plain(stand_ins.aimock()?), "--record")?;
         live.expect_code(0)?;
-        ensure!(!holds(Path::new(&*cassettes), KEY)?, "{test}: the key is in a cassette");
+        ensure!(
+            !holds(Path::new(&*cassettes), KEY)?,
+            "{test}: the key is in a cassette"
+        );
         ensure!(
             holds(Path::new(&*cassettes), "claude-sonnet-4-5")?,
             "{test}: no cassette was written"
@@ -293,7 +337,10 @@ fn refused(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
             "There is no such model",
         ),
     ] {
-        let rows: Vec<&Value> = tests(&report).iter().filter(|test| test["name"] == name).collect();
+        let rows: Vec<&Value> = tests(&report)
+            .iter()
+            .filter(|test| test["name"] == name)
+            .collect();
         ensure!(rows.len() == MODELS, "{} rows of `{name}`", rows.len());
         for row in rows {
             expect(row, "/verdict", verdict)?;
@@ -302,7 +349,10 @@ fn refused(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
                 .pointer("/runs/0/error/message")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            ensure!(message.contains(words), "`{words}` is missing in: {message}");
+            ensure!(
+                message.contains(words),
+                "`{words}` is missing in: {message}"
+            );
         }
     }
     Ok(())
@@ -311,7 +361,10 @@ fn refused(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
 fn many(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     let aimock = stand_ins.aimock()?;
     let asked_before = aimock.total("/__aimock/journal?limit=1&path=/v1/messages")?;
-    aimock.post("/__aimock/chaos", &json!({"rateLimitRate": 0.1, "disconnectRate": 0.1}))?;
+    aimock.post(
+        "/__aimock/chaos",
+        &json!({"rateLimitRate": 0.1, "disconnectRate": 0.1}),
+    )?;
     let outcome = all_pass(lab, &Addresses::plain(aimock), "many runs", MODELS);
     aimock.post("/__aimock/chaos", &json!({}))?;
     let report = outcome?;
@@ -324,7 +377,10 @@ fn many(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
         count += 1;
         passed += usize::from(run["verdict"] == "pass");
     }
-    ensure!((count, passed) == (504, 504), "{passed} of {count} runs passed");
+    ensure!(
+        (count, passed) == (504, 504),
+        "{passed} of {count} runs passed"
+    );
     // 63 runs of two turns, whole and streamed: whatever is more than that was sent again.
     let asked = aimock.total("/__aimock/journal?limit=1&path=/v1/messages")? - asked_before;
     ensure!(
@@ -334,35 +390,55 @@ fn many(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One fault for each of the first requests; everything passes all the same, and llmock has nothing to say against its client.
+/// One fault for each of the first requests; everything passes all the same, and llmock has nothing
+/// to say against its client.
 fn resilient(lab: &Lab, llmock: &StandIn, fault: &Value, at_least: u64) -> Result<()> {
     llmock.post("/_llmock/reset", &json!({}))?;
     llmock.post("/_llmock/scenario", &json!({"behaviors": [fault]}))?;
-    all_pass(lab, &Addresses::of_llmock(llmock), "the stand-in chooses", MODELS)?;
+    all_pass(
+        lab,
+        &Addresses::of_llmock(llmock),
+        "the stand-in chooses",
+        MODELS,
+    )?;
     let verdict = llmock.get("/_llmock/verdict")?;
     ensure!(verdict["findings"] == json!([]), "{verdict:#}");
     let injected = verdict["faults_injected"].as_u64().unwrap_or(0);
-    ensure!(injected >= at_least, "only {injected} faults were injected: {verdict}");
+    ensure!(
+        injected >= at_least,
+        "only {injected} faults were injected: {verdict}"
+    );
     Ok(())
 }
 
-/// What a model does wrong is a failure of the agent, with the whole story in the trace; never an error.
+/// What a model does wrong is a failure of the agent, with the whole story in the trace; never an
+/// error.
 fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
-    for (kind, words) in [("malformed_arguments", "arguments"), ("unknown_tool", "Unknown tool")] {
+    for (kind, words) in [
+        ("malformed_arguments", "arguments"),
+        ("unknown_tool", "Unknown tool"),
+    ] {
         llmock.post("/_llmock/reset", &json!({}))?;
         let fault = json!({"type": "tool_fault", "kind": kind, "times": MODELS});
         llmock.post("/_llmock/scenario", &json!({"behaviors": [fault]}))?;
         let finished = run_suite(lab, &Addresses::of_llmock(llmock), "the stand-in chooses")?;
         finished.expect_code(1)?;
         let report = report(&finished)?;
-        ensure!(tests(&report).len() == MODELS, "{} tests", tests(&report).len());
+        ensure!(
+            tests(&report).len() == MODELS,
+            "{} tests",
+            tests(&report).len()
+        );
         for test in tests(&report) {
             expect(test, "/verdict", "fail")?;
             let trace = &test["runs"][0]["trace"];
             expect(trace, "/tool_results/0/is_error", true)?;
             let told = trace["tool_results"][0]["content"].to_string();
             ensure!(told.contains(words), "{kind}: the model was told {told}");
-            ensure!(trace["final_response"].is_string(), "{kind}: no answer after the error");
+            ensure!(
+                trace["final_response"].is_string(),
+                "{kind}: no answer after the error"
+            );
         }
     }
     Ok(())
@@ -378,7 +454,10 @@ fn unknown_block(lab: &Lab, litellm: &StandIn) -> Result<()> {
     }) {
         let turns = &test["runs"][0]["trace"]["conversation"]["turns"];
         let native = turns.to_string();
-        ensure!(native.contains("redacted_thinking"), "the block is gone: {native}");
+        ensure!(
+            native.contains("redacted_thinking"),
+            "the block is gone: {native}"
+        );
         expect(test, "/runs/0/trace/final_response", "Both sums are there.")?;
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! HTTP proxies of the environment, with a proxy that other people made, which wants a name and a password.
+//! HTTP proxies of the environment, with a proxy that other people made, which wants a name and a
+//! password.
 
 use std::process::Command;
 
@@ -14,12 +15,14 @@ const NAME: &str = "corporate";
 const PASSWORD: &str = "pr0xy-w0rd-that-nobody-sees";
 
 pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
-    checks.check("proxies: models in every dialect through proxy-chain", || {
-        models(lab, stand_ins)
-    });
-    checks.check("proxies: FastMCP over TLS through a tunnel of proxy-chain", || {
-        tunnel(lab)
-    });
+    checks.check(
+        "proxies: models in every dialect through proxy-chain",
+        || models(lab, stand_ins),
+    );
+    checks.check(
+        "proxies: FastMCP over TLS through a tunnel of proxy-chain",
+        || tunnel(lab),
+    );
 }
 
 fn start(lab: &Lab) -> Result<StandIn> {
@@ -61,7 +64,14 @@ fn models(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
 fn tunnel(lab: &Lab) -> Result<()> {
     let folder = lab.scratch("certificates")?;
     let made = Command::new(lab.parts.certificates_python()?)
-        .args(["-m", "trustme", "--quiet", "--identities", "localhost", "--dir"])
+        .args([
+            "-m",
+            "trustme",
+            "--quiet",
+            "--identities",
+            "localhost",
+            "--dir",
+        ])
         .arg(&folder)
         .status()?;
     ensure!(made.success(), "no certificates: {made}");

@@ -18,12 +18,14 @@ const READERS: [&str; 2] = ["junitparser==5.0.3", "markdown-it-py==4.3.0"];
 const SUITE: &str = "tests/e2e/reports/hostile.yml";
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
-    checks.check("junit: a third-party parser reads every outcome and attempt", || {
-        junit(lab)
-    });
-    checks.check("markdown: hostile text stays text for a third-party parser", || {
-        markdown(lab)
-    });
+    checks.check(
+        "junit: a third-party parser reads every outcome and attempt",
+        || junit(lab),
+    );
+    checks.check(
+        "markdown: hostile text stays text for a third-party parser",
+        || markdown(lab),
+    );
 }
 
 fn junit(lab: &Lab) -> Result<()> {
@@ -52,7 +54,10 @@ fn markdown(lab: &Lab) -> Result<()> {
         "markup came through: {read}"
     );
     for kind in ["link_open", "image", "s_open", "em_open", "html_block"] {
-        ensure!(read["kinds"].get(kind).is_none(), "{kind} came through: {read}");
+        ensure!(
+            read["kinds"].get(kind).is_none(),
+            "{kind} came through: {read}"
+        );
     }
     ensure!(read["kinds"]["table_open"] == 2, "{read}");
     let rows = read["rows"].as_array().context("no rows")?;

@@ -1,4 +1,5 @@
-//! Clients that we did not write, on the official SDKs for Python and TypeScript: against our mock server, and through our proxy to servers that we did not write either.
+//! Clients that we did not write, on the official SDKs for Python and TypeScript: against our mock
+//! server, and through our proxy to servers that we did not write either.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,7 +15,9 @@ use crate::workspace;
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for sdk in Sdk::ALL {
         let name = sdk.name();
-        checks.check(&format!("{name}: our mock over stdio and HTTP"), || mock(lab, sdk));
+        checks.check(&format!("{name}: our mock over stdio and HTTP"), || {
+            mock(lab, sdk)
+        });
         checks.check(
             &format!("{name}: through the proxy to server-everything, stdio and HTTP"),
             || {
@@ -27,16 +30,19 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
                 proxied(lab, sdk, &command, serving, &calls)
             },
         );
-        checks.check(&format!("{name}: through the proxy to FastMCP, stdio and HTTP"), || {
-            let (command, serving) = serving::fastmcp(lab)?;
-            let calls = json!([
-                ["find_book", {"title": "Emma"}],
-                ["find_book", {"title": "Ulysses"}],
-                ["speak_revision", {}],
-                ["close_library", {"hour": 8}],
-            ]);
-            proxied(lab, sdk, &command, serving, &calls)
-        });
+        checks.check(
+            &format!("{name}: through the proxy to FastMCP, stdio and HTTP"),
+            || {
+                let (command, serving) = serving::fastmcp(lab)?;
+                let calls = json!([
+                    ["find_book", {"title": "Emma"}],
+                    ["find_book", {"title": "Ulysses"}],
+                    ["speak_revision", {}],
+                    ["close_library", {"hour": 8}],
+                ]);
+                proxied(lab, sdk, &command, serving, &calls)
+            },
+        );
     }
 }
 
@@ -108,11 +114,19 @@ fn mock(lab: &Lab, sdk: Sdk) -> Result<()> {
     let calls = json!([["get_weather", {"city": "Oslo"}], ["get_weather", {"town": "Oslo"}], ["no_such_tool", {}]]);
     let command = json!([lab.program, "mock", "--tools-from", manifest]);
     let over_stdio = sdk.session(lab, &command, &calls)?;
-    expect(&over_stdio, "/answers/0/text/0", "It is 22 degrees and sunny in Oslo.")?;
+    expect(
+        &over_stdio,
+        "/answers/0/text/0",
+        "It is 22 degrees and sunny in Oslo.",
+    )?;
     expect(&over_stdio, "/answers/0/isError", false)?;
     expect(&over_stdio, "/answers/1/isError", true)?;
     expect(&over_stdio, "/answers/2/error", -32602)?;
-    expect(&over_stdio, "/tools/0/inputSchema/required", json!(["city"]))?;
+    expect(
+        &over_stdio,
+        "/tools/0/inputSchema/required",
+        json!(["city"]),
+    )?;
     let wanted = match sdk {
         Sdk::Python | Sdk::TypeScript => json!("2026-07-28"),
         Sdk::PythonLegacy => json!("2025-11-25"),
@@ -130,12 +144,18 @@ fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Va
     let serving = serving.ready()?;
     let ways = [
         (json!(command), [&["--".to_owned()], command].concat()),
-        (json!(serving.url), vec!["--url".to_owned(), serving.url.clone()]),
+        (
+            json!(serving.url),
+            vec!["--url".to_owned(), serving.url.clone()],
+        ),
     ];
     for (direct, behind) in ways {
         let wanted = sdk.session(lab, &direct, calls)?;
         let trace = trace_file(lab)?;
-        let mut proxy = vec![lab.program.to_string_lossy().into_owned(), "proxy".to_owned()];
+        let mut proxy = vec![
+            lab.program.to_string_lossy().into_owned(),
+            "proxy".to_owned(),
+        ];
         proxy.extend(["--server", "real", "--record"].map(str::to_owned));
         proxy.push(trace.to_string_lossy().into_owned());
         proxy.extend(behind);
@@ -145,7 +165,10 @@ fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Va
         let trace: Value = serde_json::from_str(&text).context("the trace is no JSON")?;
         let pairs = |pair: &Value| json!([pair["name"], pair["args"]]);
         let recorded: Vec<Value> = list(&trace["tool_calls"]).iter().map(pairs).collect();
-        ensure!(json!(recorded) == *calls, "the trace has the calls {recorded:?}");
+        ensure!(
+            json!(recorded) == *calls,
+            "the trace has the calls {recorded:?}"
+        );
         let failed = |result: &Value| result["is_error"] == true;
         let failures: Vec<bool> = list(&trace["tool_results"]).iter().map(failed).collect();
         let answers: Vec<bool> = list(&wanted["answers"])

@@ -81,9 +81,13 @@ pub fn fastmcp(lab: &Lab) -> Result<(Vec<String>, Serving)> {
 pub fn mock(lab: &Lab, manifest: &str) -> Result<Serving> {
     Serving::start(|port| {
         let mut command = Command::new(&lab.program);
-        command
-            .current_dir(workspace::root())
-            .args(["mock", "--http", &port.to_string(), "--tools-from", manifest]);
+        command.current_dir(workspace::root()).args([
+            "mock",
+            "--http",
+            &port.to_string(),
+            "--tools-from",
+            manifest,
+        ]);
         command
     })
 }

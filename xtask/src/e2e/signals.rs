@@ -1,4 +1,5 @@
-//! A run that is broken off: what was finished is reported, and nothing is left behind, whatever stands between us and the server.
+//! A run that is broken off: what was finished is reported, and nothing is left behind, whatever
+//! stands between us and the server.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +27,15 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 
 fn interrupted(lab: &Lab, name: &str, signal: Signal) -> Result<()> {
     let log = lab.folder.join(format!("wire-{name}.log"));
-    let mut command = lab.mcptest(&["run", "tests/e2e/failing/interrupted.yml", "--reporter=json"])?;
+    let mut command = lab.mcptest(&[
+        "run",
+        "tests/e2e/failing/interrupted.yml",
+        "--reporter=json",
+    ])?;
     let mut running = lab.start(command.env("E2E_WIRE_LOG", &log))?;
     running.wait_until("the long call", || {
-        std::fs::read_to_string(&log).is_ok_and(|wire| wire.contains("trigger-long-running-operation"))
+        std::fs::read_to_string(&log)
+            .is_ok_and(|wire| wire.contains("trigger-long-running-operation"))
     })?;
     let descendants = running.descendants();
     ensure!(
@@ -51,7 +57,9 @@ fn interrupted(lab: &Lab, name: &str, signal: Signal) -> Result<()> {
     expect(&report, "/tests/0/name", "quick")?;
     expect(&report, "/tests/0/verdict", "pass")?;
     ensure!(
-        report["tests"].as_array().is_some_and(|tests| tests.len() == 1),
+        report["tests"]
+            .as_array()
+            .is_some_and(|tests| tests.len() == 1),
         "only what was finished belongs into the report: {}",
         finished.stdout
     );

@@ -22,7 +22,8 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
         || {
             let cassettes = lab.scratch("small-model-cassettes")?.display().to_string();
             let arguments = ["--no-timing", "--reporter=json", "--cassettes", &cassettes];
-            let run = |url: &str, how: &str| run_suite(lab, url, &[&arguments[..], &[how]].concat());
+            let run =
+                |url: &str, how: &str| run_suite(lab, url, &[&arguments[..], &[how]].concat());
             let live = run(&stand_ins.small_model()?.url, "--record")?;
             judged(&live)?;
             for how in ["--replay-only", "--jobs=1", "--replay=model"] {
@@ -42,11 +43,14 @@ pub fn run(lab: &Lab, stand_ins: &StandIns<'_>, checks: &mut Checks<'_>) {
 
 fn run_suite(lab: &Lab, url: &str, arguments: &[&str]) -> Result<Finished> {
     let mut command = lab.mcptest(&["run", SUITE])?;
-    command.args(arguments).env("E2E_SMALL_MODEL_URL", format!("{url}/v1"));
+    command
+        .args(arguments)
+        .env("E2E_SMALL_MODEL_URL", format!("{url}/v1"));
     lab.finish(&mut command)
 }
 
-/// The model may fail its test, and often does; what must not happen is an error, a lost run, or a call without its result.
+/// The model may fail its test, and often does; what must not happen is an error, a lost run, or a
+/// call without its result.
 fn judged(finished: &Finished) -> Result<()> {
     let report = report(finished)?;
     let verdict = report["verdict"].as_str().unwrap_or_default();

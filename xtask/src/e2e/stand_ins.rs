@@ -1,4 +1,5 @@
-//! Stand-ins for model providers, which other people made: started when first needed, on loopback, and ended with the checks.
+//! Stand-ins for model providers, which other people made: started when first needed, on loopback,
+//! and ended with the checks.
 
 use std::cell::OnceCell;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -48,18 +49,34 @@ impl StandIn {
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let url = line.trim().strip_prefix("listening on ");
-        this.url = url.with_context(|| format!("a stand-in says: {line:?}"))?.to_owned();
+        this.url = url
+            .with_context(|| format!("a stand-in says: {line:?}"))?
+            .to_owned();
         Ok(this)
     }
 
     /// One that is told its port, and is ready when a path of it answers.
-    fn on_port(lab: &Lab, name: &str, ready: &str, command: impl FnOnce(u16) -> Command) -> Result<Self> {
+    fn on_port(
+        lab: &Lab,
+        name: &str,
+        ready: &str,
+        command: impl FnOnce(u16) -> Command,
+    ) -> Result<Self> {
         Self::when(lab, name, |this| this.get(ready).is_ok(), command)
     }
 
     /// One that is told its port, and is ready when somebody listens there.
-    pub fn that_listens(lab: &Lab, name: &str, command: impl FnOnce(u16) -> Command) -> Result<Self> {
-        Self::when(lab, name, |this| TcpStream::connect(this.host()).is_ok(), command)
+    pub fn that_listens(
+        lab: &Lab,
+        name: &str,
+        command: impl FnOnce(u16) -> Command,
+    ) -> Result<Self> {
+        Self::when(
+            lab,
+            name,
+            |this| TcpStream::connect(this.host()).is_ok(),
+            command,
+        )
     }
 
     fn when(
@@ -71,8 +88,13 @@ impl StandIn {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let log = std::fs::File::create(lab.scratch("stand-ins")?.join(name))?;
         let mut command = command(port);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
         let mut this = Self {
             child,
             url: format!("http://127.0.0.1:{port}"),
@@ -132,8 +154,13 @@ impl StandIn {
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("no head in an answer")?;
-        let succeeded = head.split(' ').nth(1).is_some_and(|status| status.starts_with('2'));
+        let (head, body) = answer
+            .split_once("\r\n\r\n")
+            .context("no head in an answer")?;
+        let succeeded = head
+            .split(' ')
+            .nth(1)
+            .is_some_and(|status| status.starts_with('2'));
         ensure!(succeeded, "{method} {path}: {answer}");
         Ok((
             head.to_owned(),
@@ -206,8 +233,9 @@ impl<'a> StandIns<'a> {
         })
     }
 
-    /// Every dialect, faults on demand, and a verdict on how its client took them. The pause between chunks is for that
-    /// verdict: llmock takes a stream as accepted once it has written all of it, whether or not the client is still there.
+    /// Every dialect, faults on demand, and a verdict on how its client took them. The pause
+    /// between chunks is for that verdict: llmock takes a stream as accepted once it has written
+    /// all of it, whether or not the client is still there.
     pub fn llmock(&self) -> Result<&StandIn> {
         started(&self.llmock, || {
             let program = self.lab.parts.llmock_bin()?.join("llmock");
@@ -257,7 +285,10 @@ impl<'a> StandIns<'a> {
     /// A real language model, small and often wrong.
     pub fn small_model(&self) -> Result<&StandIn> {
         started(&self.small_model, || {
-            StandIn::that_tells(&mut python(&self.lab.parts.smollm2_python()?, "smollm2_server.py"))
+            StandIn::that_tells(&mut python(
+                &self.lab.parts.smollm2_python()?,
+                "smollm2_server.py",
+            ))
         })
     }
 }

@@ -17,9 +17,10 @@ const PASSING: [(&str, usize); 5] = [
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
     for (suite, tests) in PASSING {
-        checks.check(&format!("{suite}: {tests} tests pass, no process is left"), || {
-            passes(lab, suite, tests).map(drop)
-        });
+        checks.check(
+            &format!("{suite}: {tests} tests pass, no process is left"),
+            || passes(lab, suite, tests).map(drop),
+        );
     }
     checks.check("fastmcp.yml: the catalog of four pages is whole", || {
         catalog_is_whole(lab)
@@ -28,9 +29,10 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
         "two-servers.yml: scoring the recorded traces gives the verdict of the run",
         || scores_as_it_ran(lab),
     );
-    checks.check("wrong expectations fail with exit code 1, each of them told", || {
-        wrong_expectations(lab)
-    });
+    checks.check(
+        "wrong expectations fail with exit code 1, each of them told",
+        || wrong_expectations(lab),
+    );
     checks.check("a missing server is exit code 2, transport", || {
         broken(lab, "missing-server.yml", "transport", "mcp-server-nowhere")
     });
@@ -64,7 +66,12 @@ fn passes(lab: &Lab, suite: &str, tests: usize) -> Result<Value> {
 }
 
 fn catalog_is_whole(lab: &Lab) -> Result<()> {
-    let finished = lab.run(&["run", "tests/e2e/fastmcp.yml", "--filter=page", "--reporter=json"])?;
+    let finished = lab.run(&[
+        "run",
+        "tests/e2e/fastmcp.yml",
+        "--filter=page",
+        "--reporter=json",
+    ])?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "pass")?;
     for test in [0, 1] {
@@ -87,9 +94,23 @@ fn scores_as_it_ran(lab: &Lab) -> Result<()> {
     let suite = "tests/e2e/two-servers.yml";
     let traces = lab.scratch("traces")?.join("traces.jsonl");
     let traces = traces.to_string_lossy();
-    let ran = lab.run(&["run", suite, "--no-timing", "--reporter=json", "--traces", &traces])?;
+    let ran = lab.run(&[
+        "run",
+        suite,
+        "--no-timing",
+        "--reporter=json",
+        "--traces",
+        &traces,
+    ])?;
     ran.expect_code(0)?;
-    let scored = lab.run(&["score", suite, "--no-timing", "--reporter=json", "--trace", &traces])?;
+    let scored = lab.run(&[
+        "score",
+        suite,
+        "--no-timing",
+        "--reporter=json",
+        "--trace",
+        &traces,
+    ])?;
     scored.expect_code(0)?;
     ensure!(
         report(&ran)? == report(&scored)?,
@@ -119,7 +140,11 @@ fn wrong_expectations(lab: &Lab) -> Result<()> {
     }
     let pretty = lab.run(&["run", suite])?;
     pretty.expect_code(1)?;
-    for words in ["The sum of 2 and 2 is 4.", "result.structuredContent.sum", "tool_names"] {
+    for words in [
+        "The sum of 2 and 2 is 4.",
+        "result.structuredContent.sum",
+        "tool_names",
+    ] {
         ensure!(
             pretty.stdout.contains(words),
             "`{words}` is missing in\n{}",
@@ -130,13 +155,19 @@ fn wrong_expectations(lab: &Lab) -> Result<()> {
 }
 
 fn broken(lab: &Lab, suite: &str, kind: &str, words: &str) -> Result<()> {
-    let finished = lab.run(&["run", &format!("tests/e2e/failing/{suite}"), "--reporter=json"])?;
+    let finished = lab.run(&[
+        "run",
+        &format!("tests/e2e/failing/{suite}"),
+        "--reporter=json",
+    ])?;
     finished.expect_code(2)?;
     let report = report(&finished)?;
     expect(&report, "/verdict", "error")?;
     expect(&report, "/exit_code", 2)?;
     expect(&report, "/tests/0/runs/0/error/kind", kind)?;
-    let message = report.pointer("/tests/0/runs/0/error/message").and_then(Value::as_str);
+    let message = report
+        .pointer("/tests/0/runs/0/error/message")
+        .and_then(Value::as_str);
     let message = message.unwrap_or_default();
     ensure!(
         message.contains(words),

@@ -1,4 +1,5 @@
-//! Direct tool tests on real servers: fixtures and snapshots where there is state, and an address where the server comes late.
+//! Direct tool tests on real servers: fixtures and snapshots where there is state, and an address
+//! where the server comes late.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -28,21 +29,28 @@ fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
     // Snapshots stand beside the suite, so the suite gets a place of its own.
     let folder = lab.scratch("tool-tests")?;
     let suite = folder.join("suite.yml");
-    std::fs::copy(workspace::root().join("tests/e2e/tool-tests.yml"), &suite).context("cannot copy the suite")?;
+    std::fs::copy(workspace::root().join("tests/e2e/tool-tests.yml"), &suite)
+        .context("cannot copy the suite")?;
     let suite = suite.to_string_lossy();
     let kept = folder.join("snapshots/suite/what-was-written-is-read.json");
 
     let first = lab.run(&["run", &suite, "--reporter=json"])?;
     first.expect_code(1)?;
-    ensure!(!kept.exists(), "a run that was not asked to has written a snapshot");
+    ensure!(
+        !kept.exists(),
+        "a run that was not asked to has written a snapshot"
+    );
     let updating = ["run", &suite, "--update-snapshots", "--reporter=json"];
-    lab.finish(lab.mcptest(&updating)?.env("CI", "true"))?.expect_code(2)?;
+    lab.finish(lab.mcptest(&updating)?.env("CI", "true"))?
+        .expect_code(2)?;
     // The server moves nothing onto a file that is there.
     let moved = lab.scratch("scratch")?.join("moved-away.txt");
     std::fs::remove_file(&moved).context("teardown of the first run has not run")?;
-    lab.finish(lab.mcptest(&updating)?.env_remove("CI"))?.expect_code(0)?;
+    lab.finish(lab.mcptest(&updating)?.env_remove("CI"))?
+        .expect_code(0)?;
     std::fs::remove_file(&moved).context("teardown of the second run has not run")?;
-    let text = std::fs::read_to_string(&kept).with_context(|| format!("there is no {}", kept.display()))?;
+    let text = std::fs::read_to_string(&kept)
+        .with_context(|| format!("there is no {}", kept.display()))?;
     ensure!(
         text == "{\n  \"content\": \"one\\ntwo\\n\"\n}\n",
         "the snapshot is {text}"
@@ -53,9 +61,16 @@ fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
     expect(&seen, "/verdict", "pass")?;
     again.expect_code(0)?;
     let scratch = lab.scratch("scratch")?;
-    ensure!(!scratch.join("made-ready.txt").exists(), "teardown has not run");
-    let said = std::fs::read_to_string(scratch.join("what-it-said.txt")).context("teardown has not run")?;
-    ensure!(said.contains("made-ready.txt"), "the saved value is {said:?}");
+    ensure!(
+        !scratch.join("made-ready.txt").exists(),
+        "teardown has not run"
+    );
+    let said = std::fs::read_to_string(scratch.join("what-it-said.txt"))
+        .context("teardown has not run")?;
+    ensure!(
+        said.contains("made-ready.txt"),
+        "the saved value is {said:?}"
+    );
     Ok(())
 }
 
@@ -73,7 +88,9 @@ fn late_server(lab: &Lab) -> Result<()> {
     let seen = report(&finished)?;
     expect(&seen, "/verdict", "pass")?;
     finished.expect_code(0)?;
-    let waited = seen.pointer("/timing/duration_ms").and_then(serde_json::Value::as_u64);
+    let waited = seen
+        .pointer("/timing/duration_ms")
+        .and_then(serde_json::Value::as_u64);
     ensure!(
         waited.is_some_and(|ms| u128::from(ms) >= LATE.as_millis()),
         "it cannot have waited: {waited:?} ms"

@@ -1,4 +1,5 @@
-//! Reads a JSON Lines file line by line, parses every line, and does nothing else. Prints how many there were.
+//! Reads a JSON Lines file line by line, parses every line, and does nothing else. Prints how many
+//! there were.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -62,11 +62,19 @@ fn ask(max_tokens: u32) -> Request<'static> {
 }
 
 fn metered(books: &Arc<Books>, accounts: &[AccountId], model: Slow) -> Metered {
-    Metered::new(Box::new(model), "m", Some(dollar()), books, accounts.to_vec())
+    Metered::new(
+        Box::new(model),
+        "m",
+        Some(dollar()),
+        books,
+        accounts.to_vec(),
+    )
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -97,7 +105,10 @@ async fn a_cap_stops_before_the_next_request_and_not_before() {
         "the suite's budget is spent ($0.000027 of $0.00002); a request to `m` was not sent"
     );
     let spend = books.spend(suite);
-    assert_eq!((spend.requests, spend.usage.input, spend.usage.output), (3, 15, 12));
+    assert_eq!(
+        (spend.requests, spend.usage.input, spend.usage.output),
+        (3, 15, 12)
+    );
     assert_eq!(spend.usd.to_string(), "$0.000027");
     let why = books.stopped(&[suite]).unwrap();
     assert_eq!(why, "the suite's budget is spent ($0.000027 of $0.00002)");
@@ -153,14 +164,25 @@ async fn what_is_not_told_is_charged_as_it_was_held_and_what_failed_is_not() {
         yields: 0,
         fails: false,
     };
-    assert!(metered(&books, &[suite], failing).next(ask(100)).await.is_err());
+    assert!(
+        metered(&books, &[suite], failing)
+            .next(ask(100))
+            .await
+            .is_err()
+    );
     assert_eq!(books.spend(suite), Spend::default());
     let silent = metered(&books, &[suite], silent);
     silent.next(ask(9)).await.unwrap();
     silent.next(ask(9)).await.unwrap();
-    assert_eq!(silent.next(ask(9)).await.unwrap_err().kind, ErrorKind::Budget);
+    assert_eq!(
+        silent.next(ask(9)).await.unwrap_err().kind,
+        ErrorKind::Budget
+    );
     let spend = books.spend(suite);
-    assert_eq!((spend.requests, spend.untold, spend.usage), (2, 2, Usage::default()));
+    assert_eq!(
+        (spend.requests, spend.untold, spend.usage),
+        (2, 2, Usage::default())
+    );
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -182,7 +204,9 @@ async fn a_request_that_nobody_waits_for_gives_back_what_it_held() {
     );
     {
         let mut request = endless.next(ask(50));
-        let polled = std::future::poll_fn(|context| std::task::Poll::Ready(request.as_mut().poll(context))).await;
+        let polled =
+            std::future::poll_fn(|context| std::task::Poll::Ready(request.as_mut().poll(context)))
+                .await;
         assert!(polled.is_pending());
     }
     let quick = metered(
@@ -220,8 +244,10 @@ async fn stopped_by_the_clock() {
 
 #[test]
 fn everything_that_is_sent_is_counted() {
-    let tool: mcptest_core::catalog::Tool =
-        serde_json::from_value(json!({"name": "search", "description": "Finds things.", "inputSchema": {}})).unwrap();
+    let tool: mcptest_core::catalog::Tool = serde_json::from_value(
+        json!({"name": "search", "description": "Finds things.", "inputSchema": {}}),
+    )
+    .unwrap();
     let offer = crate::Offer::new(vec![("a".to_owned(), vec![tool])]);
     let call = crate::ModelCall {
         id: None,

@@ -1,9 +1,11 @@
 //! Arguments from a prompt and a schema, as well as that can be done without understanding either.
 //!
-//! Only required properties are filled. For each, in this order: a `const`, the first `enum` value that the prompt names (else the first),
-//! a `default`, the first of `examples`; then by type. Numbers are taken from the prompt in the order in which they stand there. Texts are, in
-//! this order: an e-mail address, URL or date where the schema's `format` asks for one; a quoted part of the prompt; a name in capitals (after
-//! the first word); else the whole prompt. Each piece of the prompt is used once, as long as there are others.
+//! Only required properties are filled. For each, in this order: a `const`, the first `enum` value
+//! that the prompt names (else the first), a `default`, the first of `examples`; then by type.
+//! Numbers are taken from the prompt in the order in which they stand there. Texts are, in this
+//! order: an e-mail address, URL or date where the schema's `format` asks for one; a quoted part of
+//! the prompt; a name in capitals (after the first word); else the whole prompt. Each piece of the
+//! prompt is used once, as long as there are others.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +48,9 @@ fn object(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
     let required = schema.get("required").and_then(Value::as_array);
     let mut filled = Map::new();
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
-        let property = schema.get("properties").and_then(|properties| properties.get(name));
+        let property = schema
+            .get("properties")
+            .and_then(|properties| properties.get(name));
         filled.insert(
             name.to_owned(),
             value(property.unwrap_or(&Value::Null), pieces, depth + 1),
@@ -78,9 +82,15 @@ fn value(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
         "boolean" => json!(false),
         "null" => Value::Null,
         "array" => {
-            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).clamp(1, 8);
+            let least = schema
+                .get("minItems")
+                .and_then(Value::as_u64)
+                .unwrap_or(1)
+                .clamp(1, 8);
             let items = schema.get("items").unwrap_or(&Value::Null);
-            (0..least).map(|_| value(items, pieces, depth + 1)).collect()
+            (0..least)
+                .map(|_| value(items, pieces, depth + 1))
+                .collect()
         }
         "object" => object(schema, pieces, depth),
         _ => text(schema, pieces).into(),
@@ -291,7 +301,11 @@ mod tests {
             ),
         ];
         for (properties, prompt, expected) in cases {
-            assert_eq!(fill(Some(&schema(properties)), prompt), expected, "{prompt}");
+            assert_eq!(
+                fill(Some(&schema(properties)), prompt),
+                expected,
+                "{prompt}"
+            );
         }
     }
 

@@ -1,8 +1,9 @@
 //! `builtin/lexical`: a deterministic agent by shared words.
 //!
-//! It calls one tool, the one whose name and description share most content words with the prompt, fills what the schema requires
-//! as well as the prompt allows, and answers with what came back. It is a reproducible baseline to compare catalogs and models with,
-//! not a language model, and claims nothing about one.
+//! It calls one tool, the one whose name and description share most content words with the prompt,
+//! fills what the schema requires as well as the prompt allows, and answers with what came back. It
+//! is a reproducible baseline to compare catalogs and models with, not a language model, and claims
+//! nothing about one.
 
 use mcptest_core::lexical;
 use mcptest_core::verdict::RunError;
@@ -34,10 +35,12 @@ fn choose(request: &Request<'_>) -> AssistantTurn {
             _ => None,
         })
         .unwrap_or("");
-    let offered = request
-        .tools
-        .iter()
-        .map(|offered| (offered.tool.name(), offered.tool.description().unwrap_or("")));
+    let offered = request.tools.iter().map(|offered| {
+        (
+            offered.tool.name(),
+            offered.tool.description().unwrap_or(""),
+        )
+    });
     let Some(pick) = lexical::select(prompt, offered) else {
         return AssistantTurn {
             text: "None of the offered tools fits the request.".to_owned(),

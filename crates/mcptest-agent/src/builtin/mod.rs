@@ -30,5 +30,8 @@ pub fn check_model(id: &str) -> Result<(), String> {
         return Ok(());
     }
     let known: Vec<&str> = MODELS.iter().map(|(known, _)| *known).collect();
-    Err(format!("unknown model `{id}`; this build knows {}", known.join(", ")))
+    Err(format!(
+        "unknown model `{id}`; this build knows {}",
+        known.join(", ")
+    ))
 }

@@ -1,4 +1,5 @@
-//! `builtin/scripted`: plays what the suite says, so that every gate can be exercised exactly, passing and failing.
+//! `builtin/scripted`: plays what the suite says, so that every gate can be exercised exactly,
+//! passing and failing.
 
 use mcptest_core::verdict::RunError;
 use serde_json::Value;
@@ -110,7 +111,10 @@ mod tests {
         };
         let runs = [run("a"), run("b")];
         for (number, text) in [(1, "a"), (2, "b"), (3, "b"), (99, "b")] {
-            assert_eq!(Scripted::of_run(&runs, number).turns[0].say.as_deref(), Some(text));
+            assert_eq!(
+                Scripted::of_run(&runs, number).turns[0].say.as_deref(),
+                Some(text)
+            );
         }
         assert!(Scripted::of_run(&[], 1).turns.is_empty());
     }

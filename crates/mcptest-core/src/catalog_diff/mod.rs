@@ -1,8 +1,9 @@
 //! What changed between two catalogs, and what of it breaks callers.
 //!
-//! A caller of a tool writes arguments and reads results. So an *input* schema that accepts less breaks, and an *output* schema that allows more
-//! does. A tool that is gone breaks, and so does one that is renamed. Whatever cannot be decided (a rewritten pattern, a changed `if`)
-//! counts as breaking, and says so.
+//! A caller of a tool writes arguments and reads results. So an *input* schema that accepts less
+//! breaks, and an *output* schema that allows more does. A tool that is gone breaks, and so does
+//! one that is renamed. Whatever cannot be decided (a rewritten pattern, a changed `if`) counts as
+//! breaking, and says so.
 //!
 //! | change | input schema | output schema |
 //! |---|---|---|
@@ -17,7 +18,8 @@
 //! | description, default and other annotations | compatible | compatible |
 //! | the whole schema added or removed | as from or to "anything" | added compatible, removed breaking |
 //!
-//! The order of tools, of keys, and of what is a set (`required`, `enum`, `type`) says nothing. Changes are listed by tool name, then by place.
+//! The order of tools, of keys, and of what is a set (`required`, `enum`, `type`) says nothing.
+//! Changes are listed by tool name, then by place.
 
 mod changes;
 mod rename;
@@ -37,7 +39,8 @@ use crate::tool_bench::CatalogQuality;
 
 use changes::Direction;
 pub use changes::{
-    CatalogDiff, Change, Class, Delta, DescriptionChange, Kind, Listed, Renamed, ScoreDelta, ToolChange,
+    CatalogDiff, Change, Class, Delta, DescriptionChange, Kind, Listed, Renamed, ScoreDelta,
+    ToolChange,
 };
 
 /// What changed from `old` to `new`.
@@ -88,7 +91,10 @@ pub fn diff(old: &[Tool], new: &[Tool], quality: &dyn CatalogQuality) -> Catalog
         let changes = changed.iter().flat_map(|tool| &tool.changes);
         changes.filter(|change| change.class == class).count() as u64
     };
-    let descriptions = changed.iter().filter(|tool| tool.description.is_some()).count() as u64;
+    let descriptions = changed
+        .iter()
+        .filter(|tool| tool.description.is_some())
+        .count() as u64;
     let breaking_count = of_class(Class::Breaking) + (removed.len() + renamed.len()) as u64;
     CatalogDiff {
         breaking: breaking_count > 0,
@@ -102,11 +108,14 @@ pub fn diff(old: &[Tool], new: &[Tool], quality: &dyn CatalogQuality) -> Catalog
     }
 }
 
-/// Tools by server and name. Several of one name are put in an order that does not depend on their places.
+/// Tools by server and name. Several of one name are put in an order that does not depend on their
+/// places.
 fn by_name(tools: &[Tool]) -> BTreeMap<(Option<&str>, &str), Vec<&Tool>> {
     let mut map: BTreeMap<_, Vec<&Tool>> = BTreeMap::new();
     for tool in tools {
-        map.entry((tool.server(), tool.name())).or_default().push(tool);
+        map.entry((tool.server(), tool.name()))
+            .or_default()
+            .push(tool);
     }
     for several in map.values_mut().filter(|several| several.len() > 1) {
         several.sort_by_cached_key(|tool| canonical(&Value::Object(tool.raw().clone())));
@@ -140,10 +149,11 @@ fn tool_change(old: &Tool, new: &Tool, quality: &dyn CatalogQuality) -> Option<T
             }),
         }
     });
-    let mut changes: Vec<Change> = schema::compare("/inputSchema", input_schema(old), input_schema(new))
-        .into_iter()
-        .map(|fact| classed(fact, Direction::Input))
-        .collect();
+    let mut changes: Vec<Change> =
+        schema::compare("/inputSchema", input_schema(old), input_schema(new))
+            .into_iter()
+            .map(|fact| classed(fact, Direction::Input))
+            .collect();
     changes.extend(output_changes(old, new));
     changes.extend(hint_changes(old, new));
     changes.sort_by(|a, b| (a.class, &a.pointer, a.kind).cmp(&(b.class, &b.pointer, b.kind)));
@@ -158,7 +168,11 @@ fn tool_change(old: &Tool, new: &Tool, quality: &dyn CatalogQuality) -> Option<T
 fn classed(fact: schema::Fact, direction: Direction) -> Change {
     let breaks = fact.breaks(direction);
     Change {
-        class: if breaks { Class::Breaking } else { Class::Compatible },
+        class: if breaks {
+            Class::Breaking
+        } else {
+            Class::Compatible
+        },
         reason: reason(fact.kind, direction, breaks),
         pointer: fact.pointer,
         kind: fact.kind,
@@ -170,7 +184,9 @@ fn reason(kind: Kind, direction: Direction, breaks: bool) -> &'static str {
     match (kind, direction) {
         (Kind::PropertyAdded, Direction::Input) if breaks => "calls without it are refused",
         (Kind::PropertyAdded, Direction::Input) => "calls without it stay valid",
-        (Kind::PropertyRemoved, Direction::Input) => "calls that send it are refused, or it is ignored",
+        (Kind::PropertyRemoved, Direction::Input) => {
+            "calls that send it are refused, or it is ignored"
+        }
         (Kind::RequiredAdded, Direction::Input) => "calls without it are refused",
         (Kind::RequiredRemoved, Direction::Input) => "calls that give it stay valid",
         (Kind::Narrowed, Direction::Input) => "arguments that were accepted can be refused",
@@ -202,8 +218,16 @@ fn output_changes(old: &Tool, new: &Tool) -> Vec<Change> {
     };
     match (old.raw().get("outputSchema"), new.raw().get("outputSchema")) {
         (None, None) => Vec::new(),
-        (None, Some(_)) => whole(Kind::SchemaAdded, Class::Compatible, "there is an output schema now"),
-        (Some(_), None) => whole(Kind::SchemaRemoved, Class::Breaking, "the output schema is gone"),
+        (None, Some(_)) => whole(
+            Kind::SchemaAdded,
+            Class::Compatible,
+            "there is an output schema now",
+        ),
+        (Some(_), None) => whole(
+            Kind::SchemaRemoved,
+            Class::Breaking,
+            "the output schema is gone",
+        ),
         (Some(old), Some(new)) => schema::compare(at, old, new)
             .into_iter()
             .map(|fact| classed(fact, Direction::Output))
@@ -213,7 +237,13 @@ fn output_changes(old: &Tool, new: &Tool) -> Vec<Change> {
 
 /// Titles, annotations, and whatever else a tool carries.
 fn hint_changes(old: &Tool, new: &Tool) -> Vec<Change> {
-    const ELSEWHERE: [&str; 5] = ["server", "name", "description", "inputSchema", "outputSchema"];
+    const ELSEWHERE: [&str; 5] = [
+        "server",
+        "name",
+        "description",
+        "inputSchema",
+        "outputSchema",
+    ];
     let mut changes = Vec::new();
     let mut hint = |pointer: String, name: &str, old: Option<&Value>, new: Option<&Value>| {
         if old == new || old.zip(new).is_some_and(|(old, new)| equal(old, new)) {
@@ -239,14 +269,22 @@ fn hint_changes(old: &Tool, new: &Tool) -> Vec<Change> {
         });
     };
     let keys: BTreeSet<&String> = old.raw().keys().chain(new.raw().keys()).collect();
-    for key in keys.into_iter().filter(|key| !ELSEWHERE.contains(&key.as_str())) {
+    for key in keys
+        .into_iter()
+        .filter(|key| !ELSEWHERE.contains(&key.as_str()))
+    {
         let (was, is) = (old.raw().get(key), new.raw().get(key));
         let at = pointer_join("", key);
         match (was, is) {
             (Some(Value::Object(was)), Some(Value::Object(is))) => {
                 let inner: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
                 for inside in inner {
-                    hint(pointer_join(&at, inside), inside, was.get(inside), is.get(inside));
+                    hint(
+                        pointer_join(&at, inside),
+                        inside,
+                        was.get(inside),
+                        is.get(inside),
+                    );
                 }
             }
             _ => hint(at, key, was, is),

@@ -1,7 +1,8 @@
 //! Which tool is an old one under a new name.
 //!
-//! A removed and an added tool are one if their names have the same words (`getWeather`, `get_weather`), or if they take the same
-//! arguments and their names or descriptions share at least half of their words. The most alike find each other first.
+//! A removed and an added tool are one if their names have the same words (`getWeather`,
+//! `get_weather`), or if they take the same arguments and their names or descriptions share at
+//! least half of their words. The most alike find each other first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

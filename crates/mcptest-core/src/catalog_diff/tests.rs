@@ -24,7 +24,10 @@ fn lines(diff: &CatalogDiff) -> Vec<String> {
 }
 
 fn with_schemas(key: &str, old: Value, new: Value) -> CatalogDiff {
-    compare(json!([{"name": "t", key: old}]), json!([{"name": "t", key: new}]))
+    compare(
+        json!([{"name": "t", key: old}]),
+        json!([{"name": "t", key: new}]),
+    )
 }
 
 #[test]
@@ -40,7 +43,10 @@ fn added_and_removed() {
         (found.breaking, found.breaking_count, found.compatible_count),
         (true, 1, 1)
     );
-    let grown = compare(json!([{"name": "b"}]), json!([{"name": "b"}, {"name": "c"}]));
+    let grown = compare(
+        json!([{"name": "b"}]),
+        json!([{"name": "b"}, {"name": "c"}]),
+    );
     assert!(!grown.breaking);
 }
 
@@ -72,13 +78,20 @@ fn renames_need_the_same_arguments_and_alike_words() {
     assert!(
         renames(
             old.clone(),
-            tool("lookup", "Searches the handbook for pages", &json!({"required": ["z"]}))
+            tool(
+                "lookup",
+                "Searches the handbook for pages",
+                &json!({"required": ["z"]})
+            )
         )
         .is_empty()
     );
     // The same name in another spelling, whatever else changed.
     assert_eq!(
-        renames(old, tool("findDocs", "Other words", &json!({"required": ["z"]}))),
+        renames(
+            old,
+            tool("findDocs", "Other words", &json!({"required": ["z"]}))
+        ),
         ["find_docs findDocs"]
     );
 }
@@ -101,8 +114,10 @@ fn the_best_pair_is_the_rename() {
 
 #[test]
 fn input_and_output_break_the_other_way_round() {
-    let old = json!({"properties": {"a": {"type": "number"}, "b": {}, "gone": {}}, "required": ["b"]});
-    let new = json!({"properties": {"a": {"type": "integer"}, "b": {}, "new": {}}, "required": ["new"]});
+    let old =
+        json!({"properties": {"a": {"type": "number"}, "b": {}, "gone": {}}, "required": ["b"]});
+    let new =
+        json!({"properties": {"a": {"type": "integer"}, "b": {}, "new": {}}, "required": ["new"]});
     assert_eq!(
         lines(&with_schemas("inputSchema", old.clone(), new.clone())),
         [
@@ -208,7 +223,9 @@ fn schema_of(properties: std::ops::Range<usize>) -> impl Strategy<Value = Value>
     ];
     leaf.prop_recursive(3, 24, 4, move |inner| {
         prop_oneof![
-            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            inner
+                .clone()
+                .prop_map(|items| json!({"type": "array", "items": items})),
             prop::collection::vec(inner.clone(), 1..3).prop_map(|all| json!({"anyOf": all})),
             (
                 prop::collection::btree_map("[a-c]", inner, properties.clone()),
@@ -304,11 +321,13 @@ proptest! {
         prop_assert_eq!(kinds(&there, false), kinds(&back, true));
     }
 
-    // An independent validator is the judge: what is called compatible must not refuse what was accepted.
+    // An independent validator is the judge: what is called compatible must not refuse what was
+    // accepted.
     #[test]
     fn compatible_arguments_stay_valid(old in schema_of(3..4), new in schema_of(3..4), values in prop::collection::vec(value(), 8)) {
         let facts = schema::compare("", &old, &new);
-        // A new optional property is compatible by decision, though an open schema allowed anything in its place.
+        // A new optional property is compatible by decision, though an open schema allowed anything
+        // in its place.
         prop_assume!(!facts.iter().any(|fact| fact.kind == Kind::PropertyAdded));
         let validators = (jsonschema::validator_for(&old).unwrap(), jsonschema::validator_for(&new).unwrap());
         let refused = values.iter().find(|value| validators.0.is_valid(value) && !validators.1.is_valid(value));

@@ -1,10 +1,11 @@
 //! Prompts that name no tool (`discovery:`).
 //!
 //! # What it checks
-//! Most agent tests name the tool that should be called, and then find that it was called: that measures execution. A prompt that
-//! states only what the user wants measures discovery. `name_free: true` promises such a prompt, and the promise is kept when the
-//! suite is loaded or the tools become known: a prompt that names an offered tool or server is a warning with the words found,
-//! and with `strict: true` an error.
+//! Most agent tests name the tool that should be called, and then find that it was called: that
+//! measures execution. A prompt that states only what the user wants measures discovery.
+//! `name_free: true` promises such a prompt, and the promise is kept when the suite is loaded or
+//! the tools become known: a prompt that names an offered tool or server is a warning with the
+//! words found, and with `strict: true` an error.
 //!
 //! ```yaml
 //! prompt: Find the current population of Paris and pull the source document for it.
@@ -12,23 +13,26 @@
 //! equal_function_sets: { classes: [{ name: search, members: [catalog.search, catalog.web_search] }] }
 //! ```
 //!
-//! This is no gate: it has no figures of its own. How well the agent found its way is `tool_selection.recall` of
-//! `equal_function_sets`, or `orchestration.discovery`.
+//! This is no gate: it has no figures of its own. How well the agent found its way is
+//! `tool_selection.recall` of `equal_function_sets`, or `orchestration.discovery`.
 //!
 //! # The rule
-//! A name counts as whole words, in any case, with `_`, `-` and blanks taken for one another and `camelCase` taken apart: `get_weather` is
-//! found in "Get-Weather", "getWeather" and "get weather", and not in `get_weather_forecast`.
+//! A name counts as whole words, in any case, with `_`, `-` and blanks taken for one another and
+//! `camelCase` taken apart: `get_weather` is found in "Get-Weather", "getWeather" and "get
+//! weather", and not in `get_weather_forecast`.
 //!
-//! Many tools and servers are called by one ordinary word, such as `search` or `time`. That word in a sentence names nothing ("search
-//! for shoes"), so it counts only where it is marked as a name:
+//! Many tools and servers are called by one ordinary word, such as `search` or `time`. That word in
+//! a sentence names nothing ("search for shoes"), so it counts only where it is marked as a name:
 //!
 //! - in code: `` `search` ``, `search(…)`
 //! - in quotes of its own: "search"
-//! - qualified by an offered name: `catalog.search`, `catalog/search`, `catalog__search`, `catalog::search`
+//! - qualified by an offered name: `catalog.search`, `catalog/search`, `catalog__search`,
+//!   `catalog::search`
 //! - followed by "tool" or "server", or after "tool called", "server named" and the like
 //!
-//! Which words are ordinary is a list beside this module, together with every name of at most two letters or without any letter. A
-//! one-word name that is not on it (`github`, `firecrawl`) counts wherever it stands.
+//! Which words are ordinary is a list beside this module, together with every name of at most two
+//! letters or without any letter. A one-word name that is not on it (`github`, `firecrawl`) counts
+//! wherever it stands.
 //!
 //! # Example
 //! ```
@@ -42,7 +46,8 @@
 //! ```
 //!
 //! # When not to use it
-//! With prompts in other languages than English it still finds names, but knows no ordinary words there.
+//! With prompts in other languages than English it still finds names, but knows no ordinary words
+//! there.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +68,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Holds a prompt against its promise: at most one problem, with all names found. Its pointer is that of the block.
+    /// Holds a prompt against its promise: at most one problem, with all names found. Its pointer
+    /// is that of the block.
     #[must_use]
     pub fn check<'a>(
         self,
@@ -91,10 +97,17 @@ impl Discovery {
             .collect();
         let problem = Problem::new(
             "/name_free",
-            format!("the prompt is declared name-free but names {}", list.join(", ")),
+            format!(
+                "the prompt is declared name-free but names {}",
+                list.join(", ")
+            ),
         )
         .help("say what is wanted, not what to call; or drop `name_free`");
-        Some(if self.strict { problem } else { problem.as_warning() })
+        Some(if self.strict {
+            problem
+        } else {
+            problem.as_warning()
+        })
     }
 }
 
@@ -127,7 +140,8 @@ pub struct FoundName {
     pub written: String,
 }
 
-/// The offered names that a prompt gives away, each once: servers first, then tools, in the order given.
+/// The offered names that a prompt gives away, each once: servers first, then tools, in the order
+/// given.
 #[must_use]
 pub fn names_in_prompt<'a>(
     prompt: &str,
@@ -150,13 +164,19 @@ pub fn find_names<'a>(
     server_names: impl IntoIterator<Item = &'a str>,
     tool_names: impl IntoIterator<Item = &'a str>,
 ) -> Vec<FoundName> {
-    let servers = server_names.into_iter().map(|name| (name, NameKind::Server));
+    let servers = server_names
+        .into_iter()
+        .map(|name| (name, NameKind::Server));
     let tools = tool_names.into_iter().map(|name| (name, NameKind::Tool));
     let mut names: Vec<(&str, NameKind, Vec<String>)> = Vec::new();
     for (name, kind) in servers.chain(tools) {
         let words: Vec<String> = words(name).into_iter().map(|word| word.text).collect();
         // Two servers may offer tools of one name.
-        if !words.is_empty() && !names.iter().any(|(other, of, _)| *other == name && *of == kind) {
+        if !words.is_empty()
+            && !names
+                .iter()
+                .any(|(other, of, _)| *other == name && *of == kind)
+        {
             names.push((name, kind, words));
         }
     }
@@ -193,7 +213,8 @@ struct Span {
     end: usize,
 }
 
-/// Splits at everything that is no letter or digit, and at changes of case: `getJSONData` is get, json, data.
+/// Splits at everything that is no letter or digit, and at changes of case: `getJSONData` is get,
+/// json, data.
 fn words(text: &str) -> Vec<Word> {
     words_of(&text.chars().collect::<Vec<_>>())
 }
@@ -258,8 +279,13 @@ impl Prompt {
     fn occurrences(&self, name: &str, name_words: &[String]) -> Vec<Span> {
         let mut spans = self.spelled(name);
         for window in self.words.windows(name_words.len()) {
-            let same = window.iter().zip(name_words).all(|(word, wanted)| word.text == *wanted);
-            let joined = window.windows(2).all(|pair| self.joins(pair[0].end, pair[1].start));
+            let same = window
+                .iter()
+                .zip(name_words)
+                .all(|(word, wanted)| word.text == *wanted);
+            let joined = window
+                .windows(2)
+                .all(|pair| self.joins(pair[0].end, pair[1].start));
             if let ([first, .., last], true) | ([first @ last], true) = (window, same && joined) {
                 let span = Span {
                     start: first.start,
@@ -274,7 +300,8 @@ impl Prompt {
         spans
     }
 
-    /// Where the very letters of a name stand, in any case: `GitHub` for `github`, although its humps make it two words.
+    /// Where the very letters of a name stand, in any case: `GitHub` for `github`, although its
+    /// humps make it two words.
     fn spelled(&self, name: &str) -> Vec<Span> {
         let lower = |character: &char| character.to_lowercase().next().unwrap_or(*character);
         let wanted: Vec<char> = name.chars().map(|character| lower(&character)).collect();
@@ -288,7 +315,9 @@ impl Prompt {
             })
             .filter(|span| {
                 let bare = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-                bare(self.before(span.start)) && bare(self.at(span.end)) && self.stands_alone(*span, false)
+                bare(self.before(span.start))
+                    && bare(self.at(span.end))
+                    && self.stands_alone(*span, false)
             })
             .collect()
     }
@@ -299,7 +328,8 @@ impl Prompt {
         glue.is_empty() || matches!(glue, ['_' | '-']) || glue.iter().all(|c| c.is_whitespace())
     }
 
-    /// Whether a piece is not just a part of a longer identifier. `__` and other marks part it from a server's name in front.
+    /// Whether a piece is not just a part of a longer identifier. `__` and other marks part it from
+    /// a server's name in front.
     fn stands_alone(&self, span: Span, several_words: bool) -> bool {
         let is_part = |mark: Option<char>, beyond: Option<char>| match mark {
             Some(c) if c.is_alphanumeric() => true,
@@ -308,18 +338,22 @@ impl Prompt {
             _ => false,
         };
         let beyond = span.start.checked_sub(2).and_then(|at| self.at(at));
-        !is_part(self.before(span.start), beyond) && !is_part(self.at(span.end), self.at(span.end + 1))
+        !is_part(self.before(span.start), beyond)
+            && !is_part(self.at(span.end), self.at(span.end + 1))
     }
 
     /// Whether an ordinary word is written as a name here.
     fn is_marked(&self, span: Span, names: &[(&str, NameKind, Vec<String>)]) -> bool {
-        self.is_code(span) || self.is_quoted(span) || self.is_called_a_tool(span) || self.is_qualified(span, names)
+        self.is_code(span)
+            || self.is_quoted(span)
+            || self.is_called_a_tool(span)
+            || self.is_qualified(span, names)
     }
 
     fn is_code(&self, span: Span) -> bool {
         let ticks = |part: &[char]| part.iter().filter(|c| **c == '`').count();
-        let inside =
-            ticks(self.between(0, span.start)) % 2 == 1 && self.between(span.end, self.characters.len()).contains(&'`');
+        let inside = ticks(self.between(0, span.start)) % 2 == 1
+            && self.between(span.end, self.characters.len()).contains(&'`');
         inside || self.at(span.end) == Some('(')
     }
 
@@ -335,7 +369,8 @@ impl Prompt {
     }
 
     fn is_called_a_tool(&self, span: Span) -> bool {
-        let is_noun = |word: &Word| matches!(word.text.as_str(), "tool" | "tools" | "server" | "servers");
+        let is_noun =
+            |word: &Word| matches!(word.text.as_str(), "tool" | "tools" | "server" | "servers");
         let blank = |start, end| {
             let glue = self.between(start, end);
             !glue.is_empty() && glue.iter().all(|c| c.is_whitespace() || *c == '-')
@@ -351,7 +386,11 @@ impl Prompt {
         if next.is_some_and(|word| is_noun(word) && blank(end, word.start)) {
             return true;
         }
-        let mut before = self.words.iter().rev().skip_while(|word| word.end > span.start);
+        let mut before = self
+            .words
+            .iter()
+            .rev()
+            .skip_while(|word| word.end > span.start);
         match (before.next(), before.next()) {
             (Some(called), Some(noun)) => {
                 matches!(called.text.as_str(), "called" | "named" | "entitled")
@@ -365,7 +404,8 @@ impl Prompt {
 
     /// Whether another offered name is tied to it: `catalog.search`, `catalog__search`.
     fn is_qualified(&self, span: Span, names: &[(&str, NameKind, Vec<String>)]) -> bool {
-        let is_tie = |glue: &[char]| matches!(glue, ['.' | '/' | ':' | '#'] | ['_', '_'] | [':', ':']);
+        let is_tie =
+            |glue: &[char]| matches!(glue, ['.' | '/' | ':' | '#'] | ['_', '_'] | [':', ':']);
         names.iter().any(|(name, _, words)| {
             self.occurrences(name, words).into_iter().any(|other| {
                 (other.end <= span.start && is_tie(self.between(other.end, span.start)))

@@ -1,9 +1,10 @@
 //! Whether the agent still picks the right tool in a crowd (`distractors:`).
 //!
 //! # What it measures
-//! A model that is perfect on the three tools a task needs may stumble when thirty are offered. The block puts tools into the offer that
-//! nobody asked for, in a seeded order, and counts who chooses them. This is the tool-overload setup of MCPAgentBench
-//! (arXiv:2512.24565) and MCP-Atlas (arXiv:2602.00933).
+//! A model that is perfect on the three tools a task needs may stumble when thirty are offered. The
+//! block puts tools into the offer that nobody asked for, in a seeded order, and counts who chooses
+//! them. This is the tool-overload setup of MCPAgentBench (arXiv:2512.24565) and MCP-Atlas
+//! (arXiv:2602.00933).
 //!
 //! Where the tools come from:
 //!
@@ -12,21 +13,25 @@
 //! | `{from: catalog}` | a bundled set of complete, plausible tools over many domains; those about the same thing as an offered tool come last |
 //! | `{from: near_duplicate, of: [..]}` | look-alikes of the named tools: another version, an internal twin, other casing, singular for plural; never the name of a real tool |
 //!
-//! A distractor that is called answers with an error that says, in effect, "not what you want". Its id is kept in the trace
-//! (`distractors`), so a recorded trace can be scored without the run.
+//! A distractor that is called answers with an error that says, in effect, "not what you want". Its
+//! id is kept in the trace (`distractors`), so a recorded trace can be scored without the run.
 //!
 //! # Formula
-//! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is one of the trace's `distractors`,
-//! else out of scope and ignored. Ids with a server's name match the full id, bare ones the tool's name on any server. Over all runs:
+//! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is
+//! one of the trace's `distractors`, else out of scope and ignored. Ids with a server's name match
+//! the full id, bare ones the tool's name on any server. Over all runs:
 //!
-//! - `distractors.accuracy` = ⌊100 · correct / (correct + distractors)⌋. With nothing in scope it is 0; only where no id is declared
-//!   correct either it is 100, with the verdict `no_evidence`.
+//! - `distractors.accuracy` = ⌊100 · correct / (correct + distractors)⌋. With nothing in scope it
+//!   is 0; only where no id is declared correct either it is 100, with the verdict `no_evidence`.
 //! - `distractors.chose_distractor` = how many choices were distractors
-//! - `distractors.certified_lower` = the exact (Clopper-Pearson) lower bound on the rate of successful runs, one-sided at 95 %, in whole percent,
-//!   rounded down. A run succeeds with at least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify 74.
+//! - `distractors.certified_lower` = the exact (Clopper-Pearson) lower bound on the rate of
+//!   successful runs, one-sided at 95 %, in whole percent, rounded down. A run succeeds with at
+//!   least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify
+//!   74.
 //!
-//! Accuracy says nothing about runs that chose nothing at all, so their number always stands beside it. If distractors were asked for and no
-//! trace lists any, the agent never met one, and the verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
+//! Accuracy says nothing about runs that chose nothing at all, so their number always stands beside
+//! it. If distractors were asked for and no trace lists any, the agent never met one, and the
+//! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
 //!
 //! # The block
 //! ```yaml
@@ -57,8 +62,9 @@
 //! ```
 //!
 //! # When not to use it
-//! To find out whether the right tool is chosen at all: that is `equal_function_sets:`. And with few runs, leave `certified_lower`
-//! alone: no result of five runs can certify more than 54 percent.
+//! To find out whether the right tool is chosen at all: that is `equal_function_sets:`. And with
+//! few runs, leave `certified_lower` alone: no result of five runs can certify more than 54
+//! percent.
 
 mod catalog;
 mod inject;
@@ -83,7 +89,8 @@ use crate::statistics::certified_percent;
 use crate::tool_id::KnownServers;
 use crate::trace::ToolCall;
 
-/// More distractors than this are refused: no model takes such an offer, and a slip of the finger should not ask for it.
+/// More distractors than this are refused: no model takes such an offer, and a slip of the finger
+/// should not ask for it.
 const MOST: u32 = 1000;
 
 /// Puts distracting tools into the offer and scores whether the agent still chooses the right ones.
@@ -94,20 +101,23 @@ pub struct Distractors {
     #[serde(default)]
     #[schemars(range(max = 1000))]
     pub count: Option<u32>,
-    /// Several counts: the test's runs are made at each of them, for the curve of accuracy against count.
+    /// Several counts: the test's runs are made at each of them, for the curve of accuracy against
+    /// count.
     #[serde(default)]
     #[schemars(length(min = 1), inner(range(max = 1000)))]
     pub counts: Option<Vec<u32>>,
     /// Where the distractors come from.
     pub source: Source,
-    /// The tools that are right to choose: `server.tool`, or a bare tool name that matches on any server.
+    /// The tools that are right to choose: `server.tool`, or a bare tool name that matches on any
+    /// server.
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub correct: Vec<String>,
     /// How the right tools are to be called. Reports group by it; the numbers do not depend on it.
     #[serde(default)]
     pub complexity: Option<Complexity>,
-    /// Fixes which distractors come and in which order tools are offered. Default: a seed made of the test's name.
+    /// Fixes which distractors come and in which order tools are offered. Default: a seed made of
+    /// the test's name.
     #[serde(default)]
     pub seed: Option<u64>,
     /// Assertions on `distractors.*`. Default: `distractors.accuracy` is at least 50.
@@ -157,9 +167,11 @@ impl Distractors {
         }
     }
 
-    /// What each execution of a test gets, in order: its `runs` at the first count, then at the next.
+    /// What each execution of a test gets, in order: its `runs` at the first count, then at the
+    /// next.
     ///
-    /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the other's and a curve compares like with like.
+    /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the
+    /// other's and a curve compares like with like.
     #[must_use]
     pub fn schedule(&self, test: &str, runs: u32) -> Vec<PlannedRun> {
         let seed = |run: u64| match self.seed {
@@ -168,7 +180,12 @@ impl Distractors {
         };
         self.planned_counts()
             .into_iter()
-            .flat_map(|count| (1..=u64::from(runs.max(1))).map(move |run| PlannedRun { count, seed: seed(run) }))
+            .flat_map(|count| {
+                (1..=u64::from(runs.max(1))).map(move |run| PlannedRun {
+                    count,
+                    seed: seed(run),
+                })
+            })
             .collect()
     }
 }
@@ -189,7 +206,8 @@ impl ChoiceCounts {
         self.chose_correct + self.chose_distractor
     }
 
-    /// The share of right choices in whole percent, rounded down, where `declared` ids are declared correct.
+    /// The share of right choices in whole percent, rounded down, where `declared` ids are declared
+    /// correct.
     #[must_use]
     pub fn accuracy(self, declared: usize) -> u64 {
         let vacuous = if declared == 0 { 100 } else { 0 };
@@ -308,7 +326,10 @@ impl Gate for Distractors {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("distractors.accuracy", Matcher::at_least(50))]
+        vec![Expectation::default_of(
+            "distractors.accuracy",
+            Matcher::at_least(50),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -343,7 +364,10 @@ impl Gate for Distractors {
                     .help("`of: [search_products]` makes look-alikes of that tool"),
             ),
             (SourceKind::NearDuplicate, Some(of)) if of.is_empty() => {
-                problems.push(Problem::new("/source/of", "look-alikes of no tool cannot be made"));
+                problems.push(Problem::new(
+                    "/source/of",
+                    "look-alikes of no tool cannot be made",
+                ));
             }
             (SourceKind::Catalog, Some(_)) => problems.push(Problem::new(
                 "/source/of",
@@ -369,7 +393,10 @@ impl Gate for Distractors {
                 context.servers,
             );
             all.add(&choices);
-            by_count.entry(injected.map(<[String]>::len)).or_default().add(&choices);
+            by_count
+                .entry(injected.map(<[String]>::len))
+                .or_default()
+                .add(&choices);
             per_run.push(json!({
                 "index": run.index,
                 "injected": injected.map(<[String]>::len),
@@ -397,11 +424,15 @@ impl Gate for Distractors {
             .collect();
 
         let mut score = Score::default();
-        let never_met = by_count.keys().all(|count| count.is_none_or(|count| count == 0));
+        let never_met = by_count
+            .keys()
+            .all(|count| count.is_none_or(|count| count == 0));
         if declared == 0 && all.counts.in_scope() == 0 {
-            score.no_evidence = Some("no tool is declared correct, and no distractor was chosen".to_owned());
+            score.no_evidence =
+                Some("no tool is declared correct, and no distractor was chosen".to_owned());
         } else if never_met && self.planned_counts().iter().any(|count| *count > 0) {
-            score.no_evidence = Some("no trace lists an injected distractor, so none was met".to_owned());
+            score.no_evidence =
+                Some("no trace lists an injected distractor, so none was met".to_owned());
         }
         score.summary = format!(
             "accuracy {accuracy} · right {}, distractors {} · {} of {} runs chose nothing · certified {certified}",
@@ -420,11 +451,16 @@ impl Gate for Distractors {
                 .push_str(&format!(" · accuracy by count {}", points.join(", ")));
         }
         if !fell_for.is_empty() {
-            score.summary.push_str(&format!(" · fell for: {}", fell_for.join(", ")));
+            score
+                .summary
+                .push_str(&format!(" · fell for: {}", fell_for.join(", ")));
         }
         score.values = vec![
             ("distractors.accuracy", accuracy.into()),
-            ("distractors.chose_distractor", all.counts.chose_distractor.into()),
+            (
+                "distractors.chose_distractor",
+                all.counts.chose_distractor.into(),
+            ),
             ("distractors.certified_lower", certified.into()),
         ];
         if let Value::Object(figures) = all.figures(declared) {
@@ -458,7 +494,8 @@ impl Gate for Distractors {
 
     fn outlook(&self, Tally { pool, met }: &Tally, remaining: u64) -> Outlook {
         let fell = pool.counts.chose_distractor;
-        // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of reach.
+        // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of
+        // reach.
         let best = match (fell, self.correct.is_empty()) {
             (0, _) => 100,
             (_, true) => 0,

@@ -1,20 +1,23 @@
 //! Selection F1 against capability classes (`equal_function_sets:`).
 //!
 //! # What it measures
-//! Whether the agent picked the right kind of tool when several servers offer the same ability. Tools that do the same job form a
-//! class, and any member is a right choice. The idea is from MSC-Bench (arXiv:2510.19423).
+//! Whether the agent picked the right kind of tool when several servers offer the same ability.
+//! Tools that do the same job form a class, and any member is a right choice. The idea is from
+//! MSC-Bench (arXiv:2510.19423).
 //!
 //! # Formula
-//! Over the calls of one run: a class is a true positive if at least one call is a member of it, else a false negative; a call that is a
-//! member of no class is a false positive, each time it is made. A call that is a member of two classes satisfies both, and calling
-//! two members of one class changes nothing, so the order of calls never matters. Counts are summed over all runs first
-//! (micro-average), then, rounded down to whole percents:
+//! Over the calls of one run: a class is a true positive if at least one call is a member of it,
+//! else a false negative; a call that is a member of no class is a false positive, each time it is
+//! made. A call that is a member of two classes satisfies both, and calling two members of one
+//! class changes nothing, so the order of calls never matters. Counts are summed over all runs
+//! first (micro-average), then, rounded down to whole percents:
 //!
 //! - precision = TP / (TP + FP)
 //! - recall = TP / (TP + FN)
 //! - F1 = 2 TP / (2 TP + FP + FN)
 //!
-//! A zero denominator gives 0; no classes and no calls gives 100 on all three, and the verdict `no_evidence`.
+//! A zero denominator gives 0; no classes and no calls gives 100 on all three, and the verdict
+//! `no_evidence`.
 //!
 //! # Example
 //! ```
@@ -34,7 +37,8 @@
 //! ```
 //!
 //! # When not to use it
-//! When correctness lives in the answer's text, or when the order of calls or their arguments matter.
+//! When correctness lives in the answer's text, or when the order of calls or their arguments
+//! matter.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +58,8 @@ use crate::trace::ToolCall;
 pub struct EqualFunctionSets {
     /// The capabilities that the task needs.
     pub classes: Vec<Class>,
-    /// Assertions on `tool_selection.f1`, `.precision` and `.recall`. Default: `tool_selection.f1` is at least 50.
+    /// Assertions on `tool_selection.f1`, `.precision` and `.recall`. Default: `tool_selection.f1`
+    /// is at least 50.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
 }
@@ -110,13 +115,19 @@ impl SelectionCounts {
     /// Of the tools chosen, how many were on target.
     #[must_use]
     pub fn precision(self) -> u64 {
-        self.percent(self.true_positives, self.true_positives + self.false_positives)
+        self.percent(
+            self.true_positives,
+            self.true_positives + self.false_positives,
+        )
     }
 
     /// Of the capabilities needed, how many were reached.
     #[must_use]
     pub fn recall(self) -> u64 {
-        self.percent(self.true_positives, self.true_positives + self.false_negatives)
+        self.percent(
+            self.true_positives,
+            self.true_positives + self.false_negatives,
+        )
     }
 
     /// The harmonic mean of the two, from the counts and not from rounded percents.
@@ -216,7 +227,9 @@ impl SelectionReach {
             };
         };
         let best = SelectionCounts {
-            true_positives: counts.true_positives.saturating_add(classes.saturating_mul(remaining)),
+            true_positives: counts
+                .true_positives
+                .saturating_add(classes.saturating_mul(remaining)),
             ..counts
         };
         let low = |now: u64| if remaining == 0 { now } else { 0 };
@@ -243,7 +256,10 @@ impl Steady {
 pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, class) in classes.iter().enumerate() {
-        if classes[..index].iter().any(|other| other.name == class.name) {
+        if classes[..index]
+            .iter()
+            .any(|other| other.name == class.name)
+        {
             problems.push(Problem::new(
                 format!("/classes/{index}/name"),
                 format!("a second class called `{}`", class.name),
@@ -282,7 +298,10 @@ impl Gate for EqualFunctionSets {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("tool_selection.f1", Matcher::at_least(50))]
+        vec![Expectation::default_of(
+            "tool_selection.f1",
+            Matcher::at_least(50),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -372,7 +391,10 @@ impl Gate for EqualFunctionSets {
 
     fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Reaches> {
         let recall = Steady::recall(tally, self.classes.len() as u64)?;
-        Some(vec![("tool_selection.recall", recall.after(next).reach(remaining))])
+        Some(vec![(
+            "tool_selection.recall",
+            recall.after(next).reach(remaining),
+        )])
     }
 }
 
@@ -433,20 +455,36 @@ mod tests {
             .iter()
             .map(|name| class(name, &[name]))
             .collect();
-        assert_eq!(percents(select(&classes, &["a", "b", "c"]).counts), (100, 60, 75));
+        assert_eq!(
+            percents(select(&classes, &["a", "b", "c"]).counts),
+            (100, 60, 75)
+        );
     }
 
     #[test]
     fn edges() {
         assert_eq!(percents(select(&[], &[]).counts), (100, 100, 100));
         assert_eq!(percents(select(&[], &["x"]).counts), (0, 0, 0));
-        assert_eq!(percents(select(&documents_classes(), &[]).counts), (0, 0, 0));
-        // A repeat within a class is neutral; a stray tool called twice counts twice but is named once.
         assert_eq!(
-            percents(select(&documents_classes(), &["google.search", "brave.web_search", "http.get"]).counts),
+            percents(select(&documents_classes(), &[]).counts),
+            (0, 0, 0)
+        );
+        // A repeat within a class is neutral; a stray tool called twice counts twice but is named
+        // once.
+        assert_eq!(
+            percents(
+                select(
+                    &documents_classes(),
+                    &["google.search", "brave.web_search", "http.get"]
+                )
+                .counts
+            ),
             (100, 100, 100)
         );
-        let stray = select(&documents_classes(), &["google.search", "http.get", "x.y", "x.y"]);
+        let stray = select(
+            &documents_classes(),
+            &["google.search", "http.get", "x.y", "x.y"],
+        );
         assert_eq!(stray.counts.false_positives, 2);
         assert_eq!(stray.unexpected, ["x.y"]);
         // One call that belongs to two classes satisfies both.
@@ -474,13 +512,20 @@ mod tests {
             judge(block.clone(), &[trace(&["google.search", "shell.exec"])]).verdict,
             Verdict::Pass
         );
-        let failed = judge(block, &[trace(&["google.search", "shell.exec", "shell.exec"])]);
+        let failed = judge(
+            block,
+            &[trace(&["google.search", "shell.exec", "shell.exec"])],
+        );
         assert_eq!(failed.verdict, Verdict::Fail);
         assert!(failed.assertions[0].default);
         assert_eq!(failed.values["tool_selection.f1"], 40);
         // An empty list is as none.
         assert_eq!(
-            judge(json!({"classes": documents_classes(), "expect": []}), &[trace(&[])]).verdict,
+            judge(
+                json!({"classes": documents_classes(), "expect": []}),
+                &[trace(&[])]
+            )
+            .verdict,
             Verdict::Fail
         );
     }
@@ -490,7 +535,11 @@ mod tests {
         let block = json!({"classes": documents_classes(), "expect": [{"tool_selection.recall": {">=": 50}}, {"tool_selection.precision": {">": 90}}]});
         let outcome = judge(block, &[trace(&["google.search", "x.y", "x.z", "x.w"])]);
         assert_eq!(outcome.verdict, Verdict::Fail);
-        let passed: Vec<_> = outcome.assertions.iter().map(|assertion| assertion.passed).collect();
+        let passed: Vec<_> = outcome
+            .assertions
+            .iter()
+            .map(|assertion| assertion.passed)
+            .collect();
         assert_eq!(passed, [true, false]);
     }
 
@@ -512,7 +561,13 @@ mod tests {
         assert_eq!(problems.len(), 2);
         assert_eq!(problems[0].pointer, "/classes/1/name");
         assert_eq!(problems[1].pointer, "/expect/0/tool_selection.f2");
-        assert!(problems[1].help.as_ref().unwrap().contains("tool_selection.recall"));
+        assert!(
+            problems[1]
+                .help
+                .as_ref()
+                .unwrap()
+                .contains("tool_selection.recall")
+        );
     }
 
     proptest! {

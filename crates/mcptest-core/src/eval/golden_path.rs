@@ -1,29 +1,31 @@
 //! How much of the way was waste (`golden_path:`).
 //!
 //! # What it measures
-//! The block writes down the shortest good sequence of tools. The recorded sequence is searched for three kinds of waste:
+//! The block writes down the shortest good sequence of tools. The recorded sequence is searched for
+//! three kinds of waste:
 //!
 //! - *extra steps*: calls beyond the length of the golden path,
 //! - *backtracks*: calls of a tool that was used before, but not just before,
 //! - *repeated tools*: calls of the very tool that was called just before.
 //!
-//! A tool is its server and its name. One call can be waste in two ways and then counts twice. Which tools the golden path
-//! names does not change the numbers (only how many they are): whether the right calls happened is
-//! [`trajectory`](super::trajectory)'s question. Calls off the golden path and golden steps that were never taken are still listed
-//! in the detail.
+//! A tool is its server and its name. One call can be waste in two ways and then counts twice.
+//! Which tools the golden path names does not change the numbers (only how many they are): whether
+//! the right calls happened is [`trajectory`](super::trajectory)'s question. Calls off the golden
+//! path and golden steps that were never taken are still listed in the detail.
 //!
 //! # Formula
-//! With *w* the sum of the three counts, of which any can be left out by `penalize_extra_steps`, `penalize_backtracks` and
-//! `penalize_repeated_tools: false`:
+//! With *w* the sum of the three counts, of which any can be left out by `penalize_extra_steps`,
+//! `penalize_backtracks` and `penalize_repeated_tools: false`:
 //!
 //! - `golden_path.penalty` = 1 / (1 + 0.5 *w*), which is 1.0 without waste and falls towards 0
 //! - `golden_path.passed` = 1 if *w* is 0
 //!
-//! The counts are always reported, penalized or not. Several runs: the lowest penalty, `passed` only if all did, counts summed.
+//! The counts are always reported, penalized or not. Several runs: the lowest penalty, `passed`
+//! only if all did, counts summed.
 //!
-//! A golden path that itself returns to a tool or repeats one can never reach 1.0; the suite loader warns about it. Runs without any
-//! call waste nothing: if all are so, the verdict is `no_evidence`, except for a golden path of no steps, which they
-//! meet.
+//! A golden path that itself returns to a tool or repeats one can never reach 1.0; the suite loader
+//! warns about it. Runs without any call waste nothing: if all are so, the verdict is
+//! `no_evidence`, except for a golden path of no steps, which they meet.
 //!
 //! # Example
 //! ```
@@ -69,7 +71,8 @@ pub struct GoldenPath {
     /// Whether calling the same tool twice in a row counts as waste.
     #[serde(default = "yes")]
     pub penalize_repeated_tools: bool,
-    /// Assertions on `golden_path.penalty`, `.passed`, `.extra_steps`, `.backtracks` and `.repeated_tools`. Default: `golden_path.passed` is 1.
+    /// Assertions on `golden_path.penalty`, `.passed`, `.extra_steps`, `.backtracks` and
+    /// `.repeated_tools`. Default: `golden_path.passed` is 1.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
 }
@@ -153,7 +156,11 @@ fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<us
 /// Searches the calls of one run for waste.
 #[must_use]
 pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathReport {
-    let (backtracks_at, repeats_at) = detours(calls.iter().map(|call| (call.server.as_deref(), call.name())));
+    let (backtracks_at, repeats_at) = detours(
+        calls
+            .iter()
+            .map(|call| (call.server.as_deref(), call.name())),
+    );
     let extra_steps = calls.len().saturating_sub(golden.calls.len()) as u64;
     let backtracks = backtracks_at.len() as u64;
     let repeated_tools = repeats_at.len() as u64;
@@ -189,14 +196,19 @@ pub struct Tally {
 
 impl Gate for GoldenPath {
     const BLOCK: &'static str = "golden_path";
-    const SUMMARY: &'static str = "Extra steps, backtracks and repeats against an ideal sequence of calls.";
+    const SUMMARY: &'static str =
+        "Extra steps, backtracks and repeats against an ideal sequence of calls.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "golden_path.penalty",
             Unit::Fraction,
             "1 / (1 + 0.5 * waste) of the most wasteful run.",
         ),
-        TargetInfo::new("golden_path.passed", Unit::Flag, "1 if no run has penalized waste."),
+        TargetInfo::new(
+            "golden_path.passed",
+            Unit::Flag,
+            "1 if no run has penalized waste.",
+        ),
         TargetInfo::new(
             "golden_path.extra_steps",
             Unit::Count,
@@ -215,7 +227,10 @@ impl Gate for GoldenPath {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("golden_path.passed", Matcher::at_least(1))]
+        vec![Expectation::default_of(
+            "golden_path.passed",
+            Matcher::at_least(1),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -253,12 +268,16 @@ impl Gate for GoldenPath {
                 );
             }
         }
-        let penalized = self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
+        let penalized =
+            self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
         if !penalized && self.expect.is_empty() {
             problems.push(
-                Problem::new("", "no kind of waste is penalized, so this gate cannot fail")
-                    .help("leave one switched on, or assert a count under `expect:`")
-                    .as_warning(),
+                Problem::new(
+                    "",
+                    "no kind of waste is penalized, so this gate cannot fail",
+                )
+                .help("leave one switched on, or assert a count under `expect:`")
+                .as_warning(),
             );
         }
         problems
@@ -347,7 +366,8 @@ impl Gate for GoldenPath {
     }
 
     fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
-        let penalized = self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
+        let penalized =
+            self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
         let lowest_flag = u64::from(!penalized);
         Outlook {
             reach: vec![
@@ -359,9 +379,15 @@ impl Gate for GoldenPath {
                     "golden_path.passed",
                     Reach::between(lowest_flag, u64::from(tally.worst == 0)),
                 ),
-                ("golden_path.extra_steps", Reach::at_least(tally.extra_steps)),
+                (
+                    "golden_path.extra_steps",
+                    Reach::at_least(tally.extra_steps),
+                ),
                 ("golden_path.backtracks", Reach::at_least(tally.backtracks)),
-                ("golden_path.repeated_tools", Reach::at_least(tally.repeated_tools)),
+                (
+                    "golden_path.repeated_tools",
+                    Reach::at_least(tally.repeated_tools),
+                ),
             ],
             may_lack_evidence: !tally.called && !self.asks_for_no_calls(),
         }
@@ -386,7 +412,10 @@ mod tests {
     }
 
     fn counts(golden: &[&str], calls: &[&str]) -> (u64, u64, u64) {
-        let report = score_golden_path(&GoldenPath::new(golden.iter().copied()), &trace(calls).tool_calls);
+        let report = score_golden_path(
+            &GoldenPath::new(golden.iter().copied()),
+            &trace(calls).tool_calls,
+        );
         (report.extra_steps, report.backtracks, report.repeated_tools)
     }
 
@@ -409,26 +438,40 @@ mod tests {
             (&["a", "b"], &["a", "b", "a"], 1, 1, 0),
             (&["a", "b"], &["a", "b", "a", "b"], 2, 2, 0),
             (&["a", "b"], &["a", "b", "b", "a"], 2, 1, 1),
-            // The second of two repeats in a row is one too; a return that is repeated is a backtrack and a repeat.
+            // The second of two repeats in a row is one too; a return that is repeated is a
+            // backtrack and a repeat.
             (&["a"], &["a", "a", "a"], 2, 0, 2),
             (&["a", "b"], &["a", "b", "a", "a"], 2, 1, 1),
             (&[], &["a"], 1, 0, 0),
             (&[], &[], 0, 0, 0),
         ] {
-            assert_eq!(counts(golden, calls), (extra, back, repeated), "{golden:?} {calls:?}");
+            assert_eq!(
+                counts(golden, calls),
+                (extra, back, repeated),
+                "{golden:?} {calls:?}"
+            );
         }
     }
 
     #[test]
     fn a_tool_is_its_server_and_its_name() {
         let golden = GoldenPath::new(["a", "b"]);
-        let calls = [ToolCall::new(Some("x"), "search"), ToolCall::new(Some("y"), "search")];
+        let calls = [
+            ToolCall::new(Some("x"), "search"),
+            ToolCall::new(Some("y"), "search"),
+        ];
         assert_eq!(score_golden_path(&golden, &calls).waste, 0);
     }
 
     #[test]
     fn the_penalty_follows_the_formula() {
-        for (waste, expected) in [(0, 1.0), (1, 1.0 / 1.5), (2, 0.5), (4, 1.0 / 3.0), (18, 0.1)] {
+        for (waste, expected) in [
+            (0, 1.0),
+            (1, 1.0 / 1.5),
+            (2, 0.5),
+            (4, 1.0 / 3.0),
+            (18, 0.1),
+        ] {
             let report = GoldenPathReport {
                 waste,
                 ..GoldenPathReport::default()
@@ -457,7 +500,10 @@ mod tests {
 
     #[test]
     fn several_runs_take_the_lowest_penalty_and_the_sums() {
-        let outcome = judge(json!({"calls": ["a"]}), &[&["a"], &["a", "b"], &["a", "a", "b"]]);
+        let outcome = judge(
+            json!({"calls": ["a"]}),
+            &[&["a"], &["a", "b"], &["a", "a", "b"]],
+        );
         assert_eq!(outcome.verdict, Verdict::Fail);
         assert!(outcome.assertions[0].default);
         assert_eq!(outcome.values["golden_path.penalty"], json!(0.4));
@@ -465,15 +511,28 @@ mod tests {
         assert_eq!(outcome.values["golden_path.extra_steps"], json!(3));
         assert_eq!(outcome.values["golden_path.repeated_tools"], json!(1));
         assert_eq!(outcome.detail["per_run"][1]["off_path"], json!(["b"]));
-        assert!(outcome.summary.contains("run 2: a → b"), "{}", outcome.summary);
+        assert!(
+            outcome.summary.contains("run 2: a → b"),
+            "{}",
+            outcome.summary
+        );
     }
 
     #[test]
     fn nothing_called_is_no_evidence_unless_that_was_asked_for() {
-        assert_eq!(judge(json!({"calls": ["a"]}), &[&[], &[]]).verdict, Verdict::NoEvidence);
-        assert_eq!(judge(json!({"calls": ["a"]}), &[&[], &["a"]]).verdict, Verdict::Pass);
+        assert_eq!(
+            judge(json!({"calls": ["a"]}), &[&[], &[]]).verdict,
+            Verdict::NoEvidence
+        );
+        assert_eq!(
+            judge(json!({"calls": ["a"]}), &[&[], &["a"]]).verdict,
+            Verdict::Pass
+        );
         assert_eq!(judge(json!({"calls": []}), &[&[]]).verdict, Verdict::Pass);
-        assert_eq!(judge(json!({"calls": []}), &[&["a"]]).verdict, Verdict::Fail);
+        assert_eq!(
+            judge(json!({"calls": []}), &[&["a"]]).verdict,
+            Verdict::Fail
+        );
     }
 
     #[test]
@@ -481,12 +540,18 @@ mod tests {
         for (block, places) in [
             (json!({"calls": ["a", "b", "a"]}), vec!["/calls/2"]),
             (json!({"calls": ["a", "a"]}), vec!["/calls/1"]),
-            (json!({"calls": ["a", "a", "b", "a"]}), vec!["/calls/3", "/calls/1"]),
+            (
+                json!({"calls": ["a", "a", "b", "a"]}),
+                vec!["/calls/3", "/calls/1"],
+            ),
             (
                 json!({"calls": ["a", "a", "b", "a"], "penalize_backtracks": false}),
                 vec!["/calls/1"],
             ),
-            (json!({"calls": ["a", "a"], "penalize_repeated_tools": false}), vec![]),
+            (
+                json!({"calls": ["a", "a"], "penalize_repeated_tools": false}),
+                vec![],
+            ),
             (json!({"calls": ["a", "b"]}), vec![]),
             (
                 json!({"calls": ["a"], "penalize_repeated_tools": false, "penalize_backtracks": false, "penalize_extra_steps": false}),
@@ -501,7 +566,10 @@ mod tests {
             };
             let problems = golden.check(&context);
             assert!(problems.iter().all(|problem| problem.warning));
-            let found: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+            let found: Vec<_> = problems
+                .iter()
+                .map(|problem| problem.pointer.as_str())
+                .collect();
             assert_eq!(found, places, "{block}");
         }
     }

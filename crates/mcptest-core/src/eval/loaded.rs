@@ -101,9 +101,14 @@ pub struct GateOutcome {
 }
 
 impl LoadedGate {
-    /// Reads a written block. Problems have pointers from the block; without an error among them the gate is there.
+    /// Reads a written block. Problems have pointers from the block; without an error among them
+    /// the gate is there.
     #[must_use]
-    pub fn load(info: &'static GateInfo, written: &Value, context: &LoadContext<'_>) -> (Option<Self>, Vec<Problem>) {
+    pub fn load(
+        info: &'static GateInfo,
+        written: &Value,
+        context: &LoadContext<'_>,
+    ) -> (Option<Self>, Vec<Problem>) {
         let (scorer, problems) = (info.load)(written, context);
         (scorer.map(|scorer| Self { info, scorer }), problems)
     }
@@ -114,7 +119,8 @@ impl LoadedGate {
         self.info
     }
 
-    /// Scores and judges the runs that were carried through. Without any, nothing can be said about the agent.
+    /// Scores and judges the runs that were carried through. Without any, nothing can be said about
+    /// the agent.
     #[must_use]
     pub fn judge(&self, context: &Context<'_>, runs: &[Run<'_>]) -> GateOutcome {
         if runs.is_empty() {
@@ -122,11 +128,11 @@ impl LoadedGate {
         }
         let score = self.scorer.score(context, runs);
         debug_assert!(
-            score
-                .values
+            score.values.iter().map(|(name, _)| *name).eq(self
+                .info
+                .targets
                 .iter()
-                .map(|(name, _)| *name)
-                .eq(self.info.targets.iter().map(|target| target.name)),
+                .map(|target| target.name)),
             "{} must report exactly its targets, in order",
             self.info.block
         );
@@ -142,8 +148,15 @@ impl LoadedGate {
                 .map(|(_, why)| why.as_str());
             let assertion = expectation.apply(&root, why);
             if !assertion.passed {
-                let unjudged = score.undetermined.iter().any(|name| target.starts_with(name));
-                verdict = verdict.max(if unjudged { Verdict::NoEvidence } else { Verdict::Fail });
+                let unjudged = score
+                    .undetermined
+                    .iter()
+                    .any(|name| target.starts_with(name));
+                verdict = verdict.max(if unjudged {
+                    Verdict::NoEvidence
+                } else {
+                    Verdict::Fail
+                });
             }
             assertions.push(assertion);
         }
@@ -198,7 +211,9 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
                 map.insert(key.to_owned(), value.clone());
                 break;
             }
-            let entry = map.entry(key.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            let entry = map
+                .entry(key.to_owned())
+                .or_insert_with(|| Value::Object(Map::new()));
             match entry {
                 Value::Object(inner) => map = inner,
                 // Two targets of which one is the other's prefix: the registry test forbids it.

@@ -1,17 +1,19 @@
 //! The gates: blocks of a test that turn the traces of its runs into numbers and judge them.
 //!
-//! One gate is one file, named after its block in the suite. It holds what it measures and its formula, the block as written in
-//! YAML, its targets, the scoring function, its default expectation, and tests from worked examples. [`GATES`] lists them all;
-//! the suite loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else, so a gate that is listed works
-//! everywhere and one that is not exists nowhere.
+//! One gate is one file, named after its block in the suite. It holds what it measures and its
+//! formula, the block as written in YAML, its targets, the scoring function, its default
+//! expectation, and tests from worked examples. [`GATES`] lists them all; the suite loader, the
+//! JSON Schema, the docs, `run` and `score` read that list and nothing else, so a gate that is
+//! listed works everywhere and one that is not exists nowhere.
 //!
 //! How a gate is judged, whichever it is:
 //!
-//! 1. The traces of the runs that were carried through are scored together; runs that broke are no evidence about the agent.
+//! 1. The traces of the runs that were carried through are scored together; runs that broke are no
+//!    evidence about the agent.
 //! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
 //! 3. The `expect:` list of the block applies, or the gate's default where there is none.
-//! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only because nothing was there
-//!    to judge, it is `no_evidence`.
+//! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only
+//!    because nothing was there to judge, it is `no_evidence`.
 
 pub mod discovery;
 pub mod distractors;
@@ -172,7 +174,8 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// Every figure it reports.
     const TARGETS: &'static [TargetInfo];
-    /// Whether the defaults hold even beside written expectations (for gates whose own fields are the bar).
+    /// Whether the defaults hold even beside written expectations (for gates whose own fields are
+    /// the bar).
     const DEFAULTS_ALWAYS: bool = false;
 
     /// The default expectations.
@@ -181,8 +184,8 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The written `expect:` list.
     fn expect(&self) -> &[WrittenExpectation];
 
-    /// Looks at the rest of the test, keeps what scoring needs of it, and finds what the schema cannot say. Pointers start at the
-    /// block.
+    /// Looks at the rest of the test, keeps what scoring needs of it, and finds what the schema
+    /// cannot say. Pointers start at the block.
     fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
         let _ = context;
         Vec::new()
@@ -191,7 +194,8 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Scores at least one run.
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
 
-    /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is judged at the end.
+    /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is
+    /// judged at the end.
     const DECIDES_EARLY: bool = false;
 
     /// What the outlook needs to know of the runs so far; `()` for a gate that does not tell it.
@@ -202,14 +206,15 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         let _ = (tally, context, run);
     }
 
-    /// What the figures can be after up to `remaining` further runs, whatever those do. At least one run was counted.
+    /// What the figures can be after up to `remaining` further runs, whatever those do. At least
+    /// one run was counted.
     fn outlook(&self, tally: &Self::Tally, remaining: u64) -> Outlook {
         let _ = (tally, remaining);
         Outlook::default()
     }
 
-    /// The same if certain runs came first: for figures that good runs only raise and bad ones only lower, by no more than a run can. Nothing
-    /// for other gates, of which a single run may decide.
+    /// The same if certain runs came first: for figures that good runs only raise and bad ones only
+    /// lower, by no more than a run can. Nothing for other gates, of which a single run may decide.
     fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
         let _ = (tally, next, remaining);
         None
@@ -229,7 +234,8 @@ pub struct Score {
     pub summary: String,
     /// Set when the figures are good only because nothing was there to judge.
     pub no_evidence: Option<String>,
-    /// Targets that are undefined for want of evidence: an assertion on them cannot be judged, which is no failure.
+    /// Targets that are undefined for want of evidence: an assertion on them cannot be judged,
+    /// which is no failure.
     pub undetermined: Vec<&'static str>,
     /// What exactly is wrong, a line each, for whoever reads a failure.
     pub findings: Vec<String>,
@@ -278,7 +284,10 @@ const fn gate<G: Gate>() -> GateInfo {
             let expectations = expectations(&block, &mut problems);
             let usable = problems.iter().all(|problem| problem.warning);
             let scorer: Option<Box<dyn Scorer>> = if usable {
-                Some(Box::new(Loaded { block, expectations }))
+                Some(Box::new(Loaded {
+                    block,
+                    expectations,
+                }))
             } else {
                 None
             };
@@ -312,7 +321,11 @@ fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectat
     all
 }
 
-fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectation, at: &str) -> Option<Problem> {
+fn unknown_target<G: Gate>(
+    expectation: &Expectation,
+    written: &WrittenExpectation,
+    at: &str,
+) -> Option<Problem> {
     let text = expectation.target.as_str();
     let known = G::TARGETS.iter().any(|target| {
         text.strip_prefix(target.name)
@@ -327,7 +340,9 @@ fn unknown_target<G: Gate>(expectation: &Expectation, written: &WrittenExpectati
     Some(if written.0.get("target").is_some() {
         Problem::new(pointer_join(at, "target"), words).help(help)
     } else {
-        Problem::new(pointer_join(at, text), words).help(help).on_key()
+        Problem::new(pointer_join(at, text), words)
+            .help(help)
+            .on_key()
     })
 }
 
@@ -388,7 +403,11 @@ mod tests {
             assert!(!gate.targets.is_empty(), "{} has no targets", gate.block);
             for target in gate.targets {
                 assert!(!target.doc.is_empty(), "{} has no doc", target.name);
-                assert!(targets.insert(target.name), "{} belongs to two gates", target.name);
+                assert!(
+                    targets.insert(target.name),
+                    "{} belongs to two gates",
+                    target.name
+                );
                 assert!(
                     crate::target::Target::parse(target.name).is_ok(),
                     "{} is no path",

@@ -1,9 +1,10 @@
 //! Five diagnostics of how a run was put together, and a sixth (`orchestration:`).
 //!
 //! # What it measures
-//! An agent can reach the right ability and still waste calls, send malformed arguments, or fail once and never try again. The
-//! block reads the trace and the classes of the test's `equal_function_sets:` block, which it needs beside it. It goes well with
-//! `discovery:` ([`super::discovery`]), where the prompt names no tool.
+//! An agent can reach the right ability and still waste calls, send malformed arguments, or fail
+//! once and never try again. The block reads the trace and the classes of the test's
+//! `equal_function_sets:` block, which it needs beside it. It goes well with `discovery:`
+//! ([`super::discovery`]), where the prompt names no tool.
 //!
 //! # Formula
 //! Six whole percents; the numerators and denominators of all runs are summed first.
@@ -17,15 +18,18 @@
 //! | `efficiency` | calls: were needed, at one per class. Classes × runs that made a call, over their calls, at most 100 | 0 |
 //! | `schema_valid` | calls: have arguments that are valid under the tool's input schema | 100 |
 //!
-//! `discovery` is rounded down, as recall is; the others to the nearest, ties up. One success answers every earlier error of its tool or
-//! class. A result without an error flag counts as no error, and a call without a result is neither an error nor a success.
+//! `discovery` is rounded down, as recall is; the others to the nearest, ties up. One success
+//! answers every earlier error of its tool or class. A result without an error flag counts as no
+//! error, and a call without a result is neither an error nor a success.
 //!
-//! `schema_valid` needs the offered tools in the trace (`catalog`); it is `null` when a run has none. A call of a tool that was not offered is
-//! not valid, nor is one whose tool has a schema that is itself broken; missing arguments count as the empty object that is sent for
-//! them. `parameterization` looks only at presence, so it works on any trace.
+//! `schema_valid` needs the offered tools in the trace (`catalog`); it is `null` when a run has
+//! none. A call of a tool that was not offered is not valid, nor is one whose tool has a schema
+//! that is itself broken; missing arguments count as the empty object that is sent for them.
+//! `parameterization` looks only at presence, so it works on any trace.
 //!
-//! Default: `orchestration.discovery` is at least 50. A test whose runs made no call at all has the 100s of the last column and nothing
-//! to show for them: `no_evidence`, unless an assertion fails anyway (with classes declared, the default does).
+//! Default: `orchestration.discovery` is at least 50. A test whose runs made no call at all has the
+//! 100s of the last column and nothing to show for them: `no_evidence`, unless an assertion fails
+//! anyway (with classes declared, the default does).
 //!
 //! # Example
 //! ```
@@ -52,8 +56,8 @@
 //! ```
 //!
 //! # When not to use it
-//! `efficiency` takes one call per class as the best there is: for tasks that need several calls of one kind, use `golden_path`. For
-//! dead tools, `recovery` tells more than `error_recovery`.
+//! `efficiency` takes one call per class as the best there is: for tasks that need several calls of
+//! one kind, use `golden_path`. For dead tools, `recovery` tells more than `error_recovery`.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +66,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, EqualFunctionSets, SelectionCounts, SelectionReach, SelectionTally, push_once, score_selection,
+    Class, EqualFunctionSets, SelectionCounts, SelectionReach, SelectionTally, push_once,
+    score_selection,
 };
 use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
@@ -75,7 +80,8 @@ use crate::text::{one_line, shorten};
 use crate::tool_id::KnownServers;
 use crate::trace::{ToolCall, Trace};
 
-/// Diagnoses how runs were put together. Needs an `equal_function_sets:` block in the same test, whose classes it reads.
+/// Diagnoses how runs were put together. Needs an `equal_function_sets:` block in the same test,
+/// whose classes it reads.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Orchestration {
@@ -157,10 +163,12 @@ impl OrchestrationCounts {
         percent::nearest(self.optimal.min(self.calls), self.calls).unwrap_or(0)
     }
 
-    /// Calls that are valid under their tool's schema; nothing if some run does not tell what was offered.
+    /// Calls that are valid under their tool's schema; nothing if some run does not tell what was
+    /// offered.
     #[must_use]
     pub fn schema_valid(self) -> Option<u64> {
-        (self.without_catalog == 0).then(|| percent::nearest(self.schema_valid, self.calls).unwrap_or(100))
+        (self.without_catalog == 0)
+            .then(|| percent::nearest(self.schema_valid, self.calls).unwrap_or(100))
     }
 }
 
@@ -188,7 +196,11 @@ pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServ
         counts: OrchestrationCounts {
             selection: selection.counts,
             calls: calls.len() as u64,
-            optimal: if calls.is_empty() { 0 } else { classes.len() as u64 },
+            optimal: if calls.is_empty() {
+                0
+            } else {
+                classes.len() as u64
+            },
             ..OrchestrationCounts::default()
         },
         missed: selection.missed,
@@ -221,14 +233,24 @@ fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers
     let calls = &trace.tool_calls;
     let results = trace.results_by_call();
     let failed = |index: usize| results[index].is_some_and(|result| result.is_error == Some(true));
-    let succeeded = |index: usize| results[index].is_some_and(|result| result.is_error != Some(true));
+    let succeeded =
+        |index: usize| results[index].is_some_and(|result| result.is_error != Some(true));
     let memberships: Vec<Vec<bool>> = calls
         .iter()
-        .map(|call| classes.iter().map(|class| class.has(call, servers)).collect())
+        .map(|call| {
+            classes
+                .iter()
+                .map(|class| class.has(call, servers))
+                .collect()
+        })
         .collect();
     let stands_for = |one: usize, other: usize| {
-        let same = calls[one].server == calls[other].server && calls[one].raw_name == calls[other].raw_name;
-        same || memberships[one].iter().zip(&memberships[other]).any(|(a, b)| *a && *b)
+        let same = calls[one].server == calls[other].server
+            && calls[one].raw_name == calls[other].raw_name;
+        same || memberships[one]
+            .iter()
+            .zip(&memberships[other])
+            .any(|(a, b)| *a && *b)
     };
     for index in (0..calls.len()).filter(|index| failed(*index)) {
         diagnosis.counts.errors += 1;
@@ -242,7 +264,8 @@ fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers
 
 fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCall]) {
     let empty = Value::Object(Map::new());
-    // A run tends to call the same few tools again and again, and compiling a schema costs more than applying it.
+    // A run tends to call the same few tools again and again, and compiling a schema costs more
+    // than applying it.
     let mut compiled: BTreeMap<usize, Result<jsonschema::Validator, String>> = BTreeMap::new();
     for (call, number) in calls.iter().zip(1..) {
         let args = match &call.args {
@@ -255,7 +278,8 @@ fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCall]) {
                 None => None,
                 Some(schema) => {
                     let validator = compiled.entry(index).or_insert_with(|| {
-                        jsonschema::validator_for(schema).map_err(|error| format!("its schema is broken: {error}"))
+                        jsonschema::validator_for(schema)
+                            .map_err(|error| format!("its schema is broken: {error}"))
                     });
                     match validator {
                         Ok(validator) if validator.is_valid(args) => None,
@@ -285,7 +309,8 @@ fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
     shorten(&first.unwrap_or_else(|| "not valid".to_owned()), 200)
 }
 
-/// The offered tools that a call can mean: one, unless the call or the catalog does not tell the server.
+/// The offered tools that a call can mean: one, unless the call or the catalog does not tell the
+/// server.
 fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCall) -> impl Iterator<Item = (usize, &'a Tool)> {
     catalog.iter().enumerate().filter(|(_, tool)| {
         tool.name() == call.name()
@@ -343,8 +368,7 @@ pub struct Tally {
 
 impl Gate for Orchestration {
     const BLOCK: &'static str = "orchestration";
-    const SUMMARY: &'static str =
-        "Discovery, parameterization, syntax, error recovery, efficiency and schema validity of the recorded calls.";
+    const SUMMARY: &'static str = "Discovery, parameterization, syntax, error recovery, efficiency and schema validity of the recorded calls.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "orchestration.discovery",
@@ -434,9 +458,15 @@ impl Gate for Orchestration {
         let mut score = Score {
             values: vec![
                 ("orchestration.discovery", counts.discovery().into()),
-                ("orchestration.parameterization", counts.parameterization().into()),
+                (
+                    "orchestration.parameterization",
+                    counts.parameterization().into(),
+                ),
                 ("orchestration.syntax", counts.syntax().into()),
-                ("orchestration.error_recovery", counts.error_recovery().into()),
+                (
+                    "orchestration.error_recovery",
+                    counts.error_recovery().into(),
+                ),
                 ("orchestration.efficiency", counts.efficiency().into()),
                 ("orchestration.schema_valid", schema_valid.into()),
             ],
@@ -468,9 +498,11 @@ impl Gate for Orchestration {
         tally.called |= !run.trace.tool_calls.is_empty();
     }
 
-    /// Pooled over calls, of which a run can make any number, a percent can still go anywhere; discovery is pooled over classes.
+    /// Pooled over calls, of which a run can make any number, a percent can still go anywhere;
+    /// discovery is pooled over classes.
     fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
-        let discovery = SelectionReach::new(&tally.selection, self.classes.len() as u64, remaining).recall;
+        let discovery =
+            SelectionReach::new(&tally.selection, self.classes.len() as u64, remaining).recall;
         Outlook {
             reach: vec![("orchestration.discovery", discovery)],
             may_lack_evidence: !tally.called,

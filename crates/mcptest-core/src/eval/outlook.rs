@@ -1,10 +1,13 @@
-//! What the figures of a gate can still become while runs are outstanding: the ground on which a test stops early.
+//! What the figures of a gate can still become while runs are outstanding: the ground on which a
+//! test stops early.
 //!
-//! A gate that knows how its figures move tells, for the runs so far and the number of runs that may still come, the bounds of every figure at the
-//! end ([`Outlook`]). An assertion is foreseen when every value within the bounds gives the same outcome; a gate is decided when one of its
-//! assertions is certain to fail, or all are certain to hold and the evidence is certain to be there. This is exact curtailment: no
-//! chance is estimated, and the verdict is the one that all runs would have given, whatever the outstanding ones do. Outstanding runs that
-//! break are no evidence, so the bounds also hold if only some of them, or none, can be judged.
+//! A gate that knows how its figures move tells, for the runs so far and the number of runs that
+//! may still come, the bounds of every figure at the end ([`Outlook`]). An assertion is foreseen
+//! when every value within the bounds gives the same outcome; a gate is decided when one of its
+//! assertions is certain to fail, or all are certain to hold and the evidence is certain to be
+//! there. This is exact curtailment: no chance is estimated, and the verdict is the one that all
+//! runs would have given, whatever the outstanding ones do. Outstanding runs that break are no
+//! evidence, so the bounds also hold if only some of them, or none, can be judged.
 
 use std::sync::Arc;
 
@@ -124,7 +127,10 @@ pub struct Imagined {
 }
 
 /// The reach of the figure that an assertion is about, and the rest of its path.
-fn find<'a>(expectation: &'a Expectation, reach: &'a [(&'static str, Reach)]) -> Option<(&'a str, &'a Reach)> {
+fn find<'a>(
+    expectation: &'a Expectation,
+    reach: &'a [(&'static str, Reach)],
+) -> Option<(&'a str, &'a Reach)> {
     reach.iter().find_map(|(name, reach)| {
         let rest = expectation.target.as_str().strip_prefix(name)?;
         (rest.is_empty() || rest.starts_with('[')).then_some((rest, reach))
@@ -142,7 +148,8 @@ impl Default for Steady {
     }
 }
 
-/// A pooled percent, rounded down, of which every run adds the same number below the line and up to that many above it.
+/// A pooled percent, rounded down, of which every run adds the same number below the line and up to
+/// that many above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steady {
     /// Above the line so far.
@@ -188,14 +195,20 @@ fn foresee(expectation: &Expectation, reach: &[(&'static str, Reach)]) -> Option
     let matcher = &expectation.matcher;
     let if_absent = || matcher.check(None).is_ok();
     match reach {
-        Reach::Between { low, high, or_absent } if rest.is_empty() => {
+        Reach::Between {
+            low,
+            high,
+            or_absent,
+        } if rest.is_empty() => {
             let settled = matcher.settle(low, high.as_ref())?;
             (!or_absent || settled == if_absent()).then_some(settled)
         }
         Reach::Absent => Some(if_absent()),
         Reach::Grows(items) => {
             let index: usize = rest.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
-            items.get(index).map(|item| matcher.check(Some(item)).is_ok())
+            items
+                .get(index)
+                .map(|item| matcher.check(Some(item)).is_ok())
         }
         Reach::Between { .. } => None,
     }
@@ -214,7 +227,8 @@ fn decide(expectations: &[Expectation], outlook: &Outlook) -> Option<Verdict> {
     certain.then_some(Verdict::Pass)
 }
 
-/// A gate that looks on while the runs of a test are made. It counts each run once, so a run costs the same however many came before.
+/// A gate that looks on while the runs of a test are made. It counts each run once, so a run costs
+/// the same however many came before.
 pub struct Watch<'a> {
     decides_early: bool,
     lookout: Box<dyn Lookout + 'a>,
@@ -253,17 +267,21 @@ impl Watch<'_> {
         }
     }
 
-    /// The verdict that the gate comes to whatever the outstanding runs do; nothing as long as it depends on them. Runs that break are
-    /// not judged, so fewer than `remaining` may come.
+    /// The verdict that the gate comes to whatever the outstanding runs do; nothing as long as it
+    /// depends on them. Runs that break are not judged, so fewer than `remaining` may come.
     pub fn decided(&mut self, remaining: u64) -> Option<Verdict> {
         if self.decided.is_none() && self.decides_early && self.runs > 0 {
-            self.decided = decide(self.lookout.expectations(), &self.lookout.outlook(remaining));
+            self.decided = decide(
+                self.lookout.expectations(),
+                &self.lookout.outlook(remaining),
+            );
         }
         self.decided
     }
 
-    /// A number of further runs that is needed at least before the gate can be decided: from 1 to `remaining`, and never more than really
-    /// needed. So this many can be started at once and none is made in vain.
+    /// A number of further runs that is needed at least before the gate can be decided: from 1 to
+    /// `remaining`, and never more than really needed. So this many can be started at once and none
+    /// is made in vain.
     #[must_use]
     pub fn least_further_runs(&self, remaining: u64) -> u64 {
         if !self.decides_early {
@@ -310,9 +328,12 @@ impl Watch<'_> {
     }
 }
 
-/// The least number of runs, all alike, after which an assertion is settled, and how. Once settled it stays so, which makes it a search in a
-/// sorted row. Nothing if the gate cannot tell.
-fn first_settled(remaining: u64, foreseen: impl Fn(u64) -> Option<Option<bool>>) -> Option<(u64, Option<bool>)> {
+/// The least number of runs, all alike, after which an assertion is settled, and how. Once settled
+/// it stays so, which makes it a search in a sorted row. Nothing if the gate cannot tell.
+fn first_settled(
+    remaining: u64,
+    foreseen: impl Fn(u64) -> Option<Option<bool>>,
+) -> Option<(u64, Option<bool>)> {
     let (mut open, mut settled) = (0, remaining);
     while settled - open > 1 {
         let middle = open + (settled - open) / 2;
@@ -342,7 +363,10 @@ mod tests {
             ("a.rate", Reach::between(60, 80)),
             ("a.cost", Reach::at_least(5).or_absent()),
             ("a.time", Reach::Absent),
-            ("a.list", Reach::Grows(Arc::new(vec![json!(100), json!(50)]))),
+            (
+                "a.list",
+                Reach::Grows(Arc::new(vec![json!(100), json!(50)])),
+            ),
         ];
         for (written, foreseen) in [
             (json!({"a.rate": {">=": 60}}), Some(true)),
@@ -359,7 +383,11 @@ mod tests {
             (json!({"a.list": {"length": 2}}), None),
             (json!({"a.other": 1}), None),
         ] {
-            assert_eq!(foresee(&expect(written.clone()), &reach), foreseen, "{written}");
+            assert_eq!(
+                foresee(&expect(written.clone()), &reach),
+                foreseen,
+                "{written}"
+            );
         }
     }
 

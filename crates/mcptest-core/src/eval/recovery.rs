@@ -1,35 +1,41 @@
 //! Whether the agent gets over a tool that does not answer (`recovery:`).
 //!
 //! # What it measures
-//! The hardest fault is the silent one: the connection is open, the call never comes back, and no error says so. A good agent notices
-//! within its timeout, stops hanging and goes on some other way. The suite injects such a fault ([`crate::fault`]), and this gate
-//! reads from the trace when the agent noticed and when it went on. The idea is from ToolMisuseBench (arXiv:2604.01508).
+//! The hardest fault is the silent one: the connection is open, the call never comes back, and no
+//! error says so. A good agent notices within its timeout, stops hanging and goes on some other
+//! way. The suite injects such a fault ([`crate::fault`]), and this gate reads from the trace when
+//! the agent noticed and when it went on. The idea is from ToolMisuseBench (arXiv:2604.01508).
 //!
 //! # Formula
-//! Time is virtual, so nothing sleeps and every machine gets the same figures. Each synthesized timeout takes one
-//! `max_detection_ms`; an injected delay takes its `delay_ms`; healthy calls take nothing. Per run:
+//! Time is virtual, so nothing sleeps and every machine gets the same figures. Each synthesized
+//! timeout takes one `max_detection_ms`; an injected delay takes its `delay_ms`; healthy calls take
+//! nothing. Per run:
 //!
 //! - the clock starts with the first call that times out; *detection* is the end of that call
-//! - *recovery* is the next healthy call: any later call that is not faulted, whatever tool it is and whatever it returns. A call
-//!   that a `slow` fault delays within the budget is healthy, at the end of its delay. With `accept: answer`, a closing answer after
-//!   the timeout counts too; the default is `accept: call`, because giving up is not recovering
-//! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts with the first delayed call, there
-//!   is no detection, and the late answer itself is the recovery
+//! - *recovery* is the next healthy call: any later call that is not faulted, whatever tool it is
+//!   and whatever it returns. A call that a `slow` fault delays within the budget is healthy, at
+//!   the end of its delay. With `accept: answer`, a closing answer after the timeout counts too;
+//!   the default is `accept: call`, because giving up is not recovering
+//! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
+//!   with the first delayed call, there is no detection, and the late answer itself is the recovery
 //!
 //! [`score_recovery`] turns these marks into the report:
 //!
 //! - `time_to_detection_ms`, `time_to_recovery_ms`: from the start to the mark, or nothing
-//! - `user_visible_hang_ms`: from the start to the earlier of the two marks; without any mark, `max_detection_ms`
+//! - `user_visible_hang_ms`: from the start to the earlier of the two marks; without any mark,
+//!   `max_detection_ms`
 //! - `recovered`: there is a recovery mark
 //! - `clean_timeout`: there is a detection mark, at most `max_detection_ms` after the start
-//! - `passed`: recovered, and not later than `max_recovery_ms` where that is set, and with a clean timeout where
-//!   `require_clean_timeout` is set. Equal to a budget is within it
+//! - `passed`: recovered, and not later than `max_recovery_ms` where that is set, and with a clean
+//!   timeout where `require_clean_timeout` is set. Equal to a budget is within it
 //!
-//! Over several runs every run must pass, and so on for each flag; times are the worst run's, and `null` if any run has none.
-//! Recovery takes at least one timeout, so a `max_recovery_ms` below `max_detection_ms` can only fail.
+//! Over several runs every run must pass, and so on for each flag; times are the worst run's, and
+//! `null` if any run has none. Recovery takes at least one timeout, so a `max_recovery_ms` below
+//! `max_detection_ms` can only fail.
 //!
-//! A fault that never fired is `no_evidence`: the agent never met it. If it fired in some runs only, the figures are about those; when
-//! they are good the verdict is still `no_evidence`, and the message lists the runs that never met it.
+//! A fault that never fired is `no_evidence`: the agent never met it. If it fired in some runs
+//! only, the figures are about those; when they are good the verdict is still `no_evidence`, and
+//! the message lists the runs that never met it.
 //!
 //! # Example
 //! ```
@@ -46,8 +52,9 @@
 //! ```
 //!
 //! # When not to use it
-//! For errors that a tool reports: those are `orchestration.error_recovery`. And with `require_clean_timeout` on a `slow` fault whose
-//! delay is within the budget: nothing times out there, so there is no clean timeout to be had.
+//! For errors that a tool reports: those are `orchestration.error_recovery`. And with
+//! `require_clean_timeout` on a `slow` fault whose delay is within the budget: nothing times out
+//! there, so there is no clean timeout to be had.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,9 +71,11 @@ use crate::trace::{ToolResult, Trace};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recovery {
-    /// How long one call may hang before it must be noticed, in milliseconds. Each synthesized timeout takes this long.
+    /// How long one call may hang before it must be noticed, in milliseconds. Each synthesized
+    /// timeout takes this long.
     pub max_detection_ms: u64,
-    /// How long it may take from the start of the hung call to the recovery, in milliseconds. Without it there is no limit.
+    /// How long it may take from the start of the hung call to the recovery, in milliseconds.
+    /// Without it there is no limit.
     #[serde(default)]
     pub max_recovery_ms: Option<u64>,
     /// Whether a timeout within `max_detection_ms` is part of passing.
@@ -142,7 +151,8 @@ pub fn score_recovery(marks: &RecoveryMarks, limits: &RecoveryLimits) -> Recover
         .min()
         .unwrap_or(limits.max_detection_ms);
     let clean_timeout = time_to_detection_ms.is_some_and(|time| time <= limits.max_detection_ms);
-    let in_time = time_to_recovery_ms.is_some_and(|time| limits.max_recovery_ms.is_none_or(|most| time <= most));
+    let in_time = time_to_recovery_ms
+        .is_some_and(|time| limits.max_recovery_ms.is_none_or(|most| time <= most));
     RecoveryReport {
         recovered: time_to_recovery_ms.is_some(),
         clean_timeout,
@@ -167,15 +177,22 @@ enum Met {
 }
 
 fn met(result: Option<&ToolResult>, max_detection_ms: u64) -> Met {
-    let Some(result) = result else { return Met::Healthy };
+    let Some(result) = result else {
+        return Met::Healthy;
+    };
     let text = |key: &str| result.extra.get(key).and_then(Value::as_str);
     let failed = result.is_error == Some(true);
     let timeout = failed && text("error_kind") == Some("timeout");
     if text("fault").is_none() {
-        // A timeout that nobody injected is no part of the experiment, but it is no recovery either.
+        // A timeout that nobody injected is no part of the experiment, but it is no recovery
+        // either.
         return if timeout { Met::Unwell } else { Met::Healthy };
     }
-    let delay = result.extra.get("delay_ms").and_then(Value::as_u64).unwrap_or(0);
+    let delay = result
+        .extra
+        .get("delay_ms")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
     if timeout || delay > max_detection_ms {
         Met::Timeout
     } else if failed {
@@ -200,7 +217,12 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
     let mut first_late: Option<(u64, u64)> = None;
     let mut hung: Option<RecoveryMarks> = None;
     let mut last_timeout = 0;
-    for (index, (call, result)) in trace.tool_calls.iter().zip(trace.results_by_call()).enumerate() {
+    for (index, (call, result)) in trace
+        .tool_calls
+        .iter()
+        .zip(trace.results_by_call())
+        .enumerate()
+    {
         let before = clock;
         let met = met(result, max_detection_ms);
         match met {
@@ -254,23 +276,25 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
     }
 }
 
-/// Whether the run closed with an answer after this call. The text beside a call comes before its result, so without a recorded
-/// `final_response` there must be a later turn.
+/// Whether the run closed with an answer after this call. The text beside a call comes before its
+/// result, so without a recorded `final_response` there must be a later turn.
 fn answered_after(trace: &Trace, call: usize) -> bool {
     if let Some(text) = &trace.final_response {
         return !text.trim().is_empty();
     }
     let turns = trace.conversation.turns.as_deref().unwrap_or_default();
-    let spoken = turns
-        .last()
-        .is_some_and(|turn| turn.role.as_deref() == Some("assistant") && !turn.text().trim().is_empty());
+    let spoken = turns.last().is_some_and(|turn| {
+        turn.role.as_deref() == Some("assistant") && !turn.text().trim().is_empty()
+    });
     let assistant_turns = turns
         .iter()
         .filter(|turn| turn.role.as_deref() == Some("assistant"))
         .count() as u64;
     let after = match trace.tool_calls.get(call).and_then(|call| call.turn) {
         Some(turn) => assistant_turns > turn,
-        None => turns.iter().any(|turn| turn.role.as_deref() == Some("tool")),
+        None => turns
+            .iter()
+            .any(|turn| turn.role.as_deref() == Some("tool")),
     };
     spoken && after
 }
@@ -296,7 +320,10 @@ impl Recovery {
         }
         if self.require_clean_timeout && !report.clean_timeout {
             found.push(match report.time_to_detection_ms {
-                Some(time) => format!("noticed after {time} ms, later than {} ms", self.max_detection_ms),
+                Some(time) => format!(
+                    "noticed after {time} ms, later than {} ms",
+                    self.max_detection_ms
+                ),
                 None => "no call timed out".to_owned(),
             });
         }
@@ -348,7 +375,10 @@ impl Gate for Recovery {
     const DEFAULTS_ALWAYS: bool = true;
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("recovery.passed", Matcher::at_least(1))]
+        vec![Expectation::default_of(
+            "recovery.passed",
+            Matcher::at_least(1),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -362,8 +392,11 @@ impl Gate for Recovery {
         let mut shortcomings = Vec::new();
         for run in runs {
             let reading = read(run.trace, self.max_detection_ms, self.accept);
-            let report = reading.marks.map(|marks| score_recovery(&marks, &self.limits()));
-            let mut entry = json!({"index": run.index, "fired": report.is_some(), "strikes": reading.strikes});
+            let report = reading
+                .marks
+                .map(|marks| score_recovery(&marks, &self.limits()));
+            let mut entry =
+                json!({"index": run.index, "fired": report.is_some(), "strikes": reading.strikes});
             if let (Some(report), Some(entry)) = (report, entry.as_object_mut()) {
                 let short = self.shortcomings(&report);
                 if !short.is_empty() {
@@ -391,11 +424,18 @@ impl Gate for Recovery {
         let all = |flag: fn(&RecoveryReport) -> bool| u64::from(reports.iter().all(flag));
         let detection = worst(reports.iter().map(|report| report.time_to_detection_ms));
         let recovery = worst(reports.iter().map(|report| report.time_to_recovery_ms));
-        let hang = worst(reports.iter().map(|report| Some(report.user_visible_hang_ms)));
+        let hang = worst(
+            reports
+                .iter()
+                .map(|report| Some(report.user_visible_hang_ms)),
+        );
         let mut score = Score {
             values: vec![
                 ("recovery.recovered", all(|report| report.recovered).into()),
-                ("recovery.clean_timeout", all(|report| report.clean_timeout).into()),
+                (
+                    "recovery.clean_timeout",
+                    all(|report| report.clean_timeout).into(),
+                ),
                 ("recovery.passed", all(|report| report.passed).into()),
                 ("recovery.time_to_detection_ms", detection.into()),
                 ("recovery.time_to_recovery_ms", recovery.into()),
@@ -420,7 +460,10 @@ impl Gate for Recovery {
         }
         if !unmet.is_empty() {
             let list: Vec<String> = unmet.iter().map(u64::to_string).collect();
-            score.no_evidence = Some(format!("no injected fault fired in run {}", list.join(", ")));
+            score.no_evidence = Some(format!(
+                "no injected fault fired in run {}",
+                list.join(", ")
+            ));
         }
         score
     }
@@ -445,20 +488,29 @@ impl Gate for Recovery {
         }));
     }
 
-    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays spoiled.
+    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays
+    /// spoiled.
     fn outlook(&self, tally: &Option<RecoveryReport>, _: u64) -> Outlook {
         let Some(worst) = tally else {
             return Outlook::default();
         };
         let flag = |flag: bool| Reach::between(0, flag.into());
-        let time = |time: Option<u64>| time.map_or(Reach::Absent, |time| Reach::at_least(time).or_absent());
+        let time = |time: Option<u64>| {
+            time.map_or(Reach::Absent, |time| Reach::at_least(time).or_absent())
+        };
         Outlook {
             reach: vec![
                 ("recovery.recovered", flag(worst.recovered)),
                 ("recovery.clean_timeout", flag(worst.clean_timeout)),
                 ("recovery.passed", flag(worst.passed)),
-                ("recovery.time_to_detection_ms", time(worst.time_to_detection_ms)),
-                ("recovery.time_to_recovery_ms", time(worst.time_to_recovery_ms)),
+                (
+                    "recovery.time_to_detection_ms",
+                    time(worst.time_to_detection_ms),
+                ),
+                (
+                    "recovery.time_to_recovery_ms",
+                    time(worst.time_to_recovery_ms),
+                ),
                 (
                     "recovery.user_visible_hang_ms",
                     Reach::at_least(worst.user_visible_hang_ms),
@@ -476,7 +528,8 @@ fn summary(
     recovery: Option<u64>,
     hang: Option<u64>,
 ) -> String {
-    let time = |time: Option<u64>| time.map_or_else(|| "never".to_owned(), |time| format!("{time} ms"));
+    let time =
+        |time: Option<u64>| time.map_or_else(|| "never".to_owned(), |time| format!("{time} ms"));
     let recovered = reports.iter().filter(|report| report.recovered).count();
     let met = if reports.len() == runs {
         format!("{runs} runs")

@@ -1,9 +1,11 @@
 //! How much N runs say about the next one (`reliability:`).
 //!
 //! # What it measures
-//! One green run of an agent proves little. Every run of the test has an outcome, passed or not: its `expect:` assertions all held, or,
-//! for a test without any, it made a call and ended without an error. The block turns the row of outcomes into figures between the
-//! optimistic end (one pass is enough) and the pessimistic one (all must pass), and shows whether failures come early or late.
+//! One green run of an agent proves little. Every run of the test has an outcome, passed or not:
+//! its `expect:` assertions all held, or, for a test without any, it made a call and ended without
+//! an error. The block turns the row of outcomes into figures between the optimistic end (one pass
+//! is enough) and the pessimistic one (all must pass), and shows whether failures come early or
+//! late.
 //!
 //! # Formula
 //! With n runs of which c passed, and c_k passes among the first k:
@@ -19,12 +21,14 @@
 //! | `reliability.pass_at_k_unbiased` | 1 - C(n-c, k) / C(n, k), from 0 to 1 |
 //! | `reliability.passhat_k_unbiased` | C(c, k) / C(n, k), from 0 to 1 |
 //!
-//! Percents are rounded down and computed in integers; the unbiased rates are exact fractions, rounded once. They are the estimators
-//! of the code-generation and tau-bench papers: the chance that, of k runs drawn from the n, at least one passed, or all did. `k` is the block's
-//! `k:`, or n. The plain (c/n)^n form is what the decay curve draws; for n beyond a few it is far more forgiving than the unbiased pass^k.
-//! With fewer runs than k the unbiased rates are undefined.
+//! Percents are rounded down and computed in integers; the unbiased rates are exact fractions,
+//! rounded once. They are the estimators of the code-generation and tau-bench papers: the chance
+//! that, of k runs drawn from the n, at least one passed, or all did. `k` is the block's `k:`, or
+//! n. The plain (c/n)^n form is what the decay curve draws; for n beyond a few it is far more
+//! forgiving than the unbiased pass^k. With fewer runs than k the unbiased rates are undefined.
 //!
-//! Only the decay and the graceful degradation depend on the order of the runs. When `expect:` is omitted, `passhat_k` must reach 50.
+//! Only the decay and the graceful degradation depend on the order of the runs. When `expect:` is
+//! omitted, `passhat_k` must reach 50.
 //!
 //! # The block
 //! ```yaml
@@ -38,8 +42,9 @@
 //!     - reliability.decay[3]: { ">=": 90 }
 //! ```
 //!
-//! A run whose `expect:` does not hold fails the test, whatever the figures are. With `tolerate_failed_runs: true` it is an outcome to
-//! count and no more: then the figures decide, which is what a floor below 100 is for.
+//! A run whose `expect:` does not hold fails the test, whatever the figures are. With
+//! `tolerate_failed_runs: true` it is an outcome to count and no more: then the figures decide,
+//! which is what a floor below 100 is for.
 //!
 //! # Example
 //! ```
@@ -52,15 +57,18 @@
 //! ```
 //!
 //! # When not to use it
-//! With a handful of runs and a bar close to 1: see [`plan_runs`] for how many runs a claim needs. For a floor under one tool's
-//! selection use `tool_selection:`, whose pass^k is the plain fraction of good runs.
+//! With a handful of runs and a bar close to 1: see [`plan_runs`] for how many runs a claim needs.
+//! For a floor under one tool's selection use `tool_selection:`, whose pass^k is the plain fraction
+//! of good runs.
 
 mod plan;
 mod reach;
 
 use reach::Tally;
 
-pub use plan::{PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs};
+pub use plan::{
+    PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
+};
 
 use std::sync::Arc;
 
@@ -85,7 +93,8 @@ pub struct Reliability {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub k: Option<u64>,
-    /// Whether a run whose `expect:` does not hold is only an outcome to count here. Default: it fails the test as well.
+    /// Whether a run whose `expect:` does not hold is only an outcome to count here. Default: it
+    /// fails the test as well.
     #[serde(default)]
     pub tolerate_failed_runs: bool,
     /// Assertions on `reliability.*`. Default: `reliability.passhat_k` is at least 50.
@@ -139,9 +148,10 @@ pub fn summarize(outcomes: &[bool]) -> ReliabilitySummary {
 
 /// ⌊100 (c/k)^k⌋, exactly.
 ///
-/// With f failures the power is (1 - f/k)^k, which rises with k towards e^-f and never reaches it. So five failures or more leave less than
-/// one percent, and from some k on the whole percent stands still: 64 is past that point for one to four failures. Below it, the
-/// powers are small enough to write out.
+/// With f failures the power is (1 - f/k)^k, which rises with k towards e^-f and never reaches it.
+/// So five failures or more leave less than one percent, and from some k on the whole percent
+/// stands still: 64 is past that point for one to four failures. Below it, the powers are small
+/// enough to write out.
 fn decay_entry(passes: u64, runs: u64) -> u64 {
     const FROM_64: [u64; 4] = [36, 13, 4, 1];
     match (runs - passes, u32::try_from(runs)) {
@@ -158,18 +168,20 @@ fn exact_decay_entry(passes: u64, runs: u32) -> u64 {
     u64::try_from(whole).unwrap_or(100)
 }
 
-/// ⌊200 √(c (n-c)) / n⌋: the standard deviation of the outcomes in percent of its maximum, one half.
+/// ⌊200 √(c (n-c)) / n⌋: the standard deviation of the outcomes in percent of its maximum, one
+/// half.
 fn variance_amplification(passes: u64, runs: u64) -> u64 {
     if runs == 0 {
         return 0;
     }
     let (c, n) = (u128::from(passes), u128::from(runs));
-    // The root of a whole number's fraction falls on the same whole number as the root of its floor.
+    // The root of a whole number's fraction falls on the same whole number as the root of its
+    // floor.
     ((40_000 * c * (n - c) / (n * n)).isqrt()) as u64
 }
 
-/// The chance that at least one of k runs, drawn from the n of which c passed, is a pass: 1 - C(n-c, k) / C(n, k). Nothing for k
-/// outside 1..=n.
+/// The chance that at least one of k runs, drawn from the n of which c passed, is a pass: 1 -
+/// C(n-c, k) / C(n, k). Nothing for k outside 1..=n.
 #[must_use]
 pub fn pass_at_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
     defined(runs, passes, k).then(|| {
@@ -178,7 +190,8 @@ pub fn pass_at_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
     })
 }
 
-/// The chance that k runs, drawn from the n of which c passed, are all passes: C(c, k) / C(n, k). Nothing for k outside 1..=n.
+/// The chance that k runs, drawn from the n of which c passed, are all passes: C(c, k) / C(n, k).
+/// Nothing for k outside 1..=n.
 #[must_use]
 pub fn pass_hat_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
     defined(runs, passes, k).then(|| quotient(&choose(passes, k), &choose(runs, k)))
@@ -208,9 +221,14 @@ pub struct Watched {
 
 impl Gate for Reliability {
     const BLOCK: &'static str = "reliability";
-    const SUMMARY: &'static str = "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
+    const SUMMARY: &'static str =
+        "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo::new("reliability.runs", Unit::Count, "How many runs were judged."),
+        TargetInfo::new(
+            "reliability.runs",
+            Unit::Count,
+            "How many runs were judged.",
+        ),
         TargetInfo::new(
             "reliability.pass_at_k",
             Unit::Percent,
@@ -249,7 +267,10 @@ impl Gate for Reliability {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("reliability.passhat_k", Matcher::at_least(50))]
+        vec![Expectation::default_of(
+            "reliability.passhat_k",
+            Matcher::at_least(50),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -260,10 +281,14 @@ impl Gate for Reliability {
         let runs = u64::from(context.runs.unwrap_or(1).max(1));
         match self.k {
             Some(0) => vec![Problem::new("/k", "k counts runs: it is at least 1")],
-            // Recorded traces may be more or fewer than `runs:`, so only a suite to run can be refused.
+            // Recorded traces may be more or fewer than `runs:`, so only a suite to run can be
+            // refused.
             Some(k) if context.to_run && k > runs => {
                 let problem = format!("k is {k}, but the test has only {runs} run{}", plural(runs));
-                vec![Problem::new("/k", problem).help(format!("set `runs:` to at least {k}, or lower `k:`"))]
+                vec![
+                    Problem::new("/k", problem)
+                        .help(format!("set `runs:` to at least {k}, or lower `k:`")),
+                ]
             }
             _ => Vec::new(),
         }
@@ -285,7 +310,9 @@ impl Gate for Reliability {
                 if n == 1 { "is" } else { "are" },
                 plural(n)
             );
-            score.absent.push(("reliability.pass_at_k_unbiased", why.clone()));
+            score
+                .absent
+                .push(("reliability.pass_at_k_unbiased", why.clone()));
             score.absent.push(("reliability.passhat_k_unbiased", why));
         }
         let failed: Vec<String> = runs
@@ -297,10 +324,15 @@ impl Gate for Reliability {
         let hat = pass_hat_k.map_or_else(|| "undefined".to_owned(), |rate| format!("{rate:.3}"));
         score.summary = format!(
             "{c} of {n} runs passed · pass@k {} · pass^k {} · unbiased pass^{k} {hat} · swing {} · graceful {}",
-            summary.pass_at_k, summary.passhat_k, summary.variance_amplification, summary.graceful_degradation
+            summary.pass_at_k,
+            summary.passhat_k,
+            summary.variance_amplification,
+            summary.graceful_degradation
         );
         if !failed.is_empty() {
-            score.summary.push_str(&format!(" · failed: run {}", failed.join(", ")));
+            score
+                .summary
+                .push_str(&format!(" · failed: run {}", failed.join(", ")));
         }
         score.values = vec![
             ("reliability.runs", n.into()),
@@ -310,7 +342,10 @@ impl Gate for Reliability {
                 "reliability.variance_amplification",
                 summary.variance_amplification.into(),
             ),
-            ("reliability.graceful_degradation", summary.graceful_degradation.into()),
+            (
+                "reliability.graceful_degradation",
+                summary.graceful_degradation.into(),
+            ),
             ("reliability.pass_at_k_unbiased", pass_at_k.into()),
             ("reliability.passhat_k_unbiased", pass_hat_k.into()),
             ("reliability.decay", summary.decay.into()),
@@ -353,7 +388,10 @@ impl Gate for Reliability {
 
     fn outlook(&self, Watched { tally, decay }: &Watched, remaining: u64) -> Outlook {
         let mut reach = self.monotone_reach(*tally, remaining);
-        reach.push(("reliability.runs", Reach::between(tally.runs, tally.runs + remaining)));
+        reach.push((
+            "reliability.runs",
+            Reach::between(tally.runs, tally.runs + remaining),
+        ));
         reach.push(("reliability.variance_amplification", tally.swing(remaining)));
         reach.push(("reliability.decay", Reach::Grows(Arc::clone(decay))));
         Outlook {

@@ -1,10 +1,11 @@
 //! Whether sessions hold steady, within a run and between runs (`stability:`).
 //!
 //! # What it measures
-//! A long session can go bad without any error: the agent hops from tool to tool, repeats a call that failed, swings between one word
-//! and a wall of text, or spends more and more tokens on nothing. Four sub-scores look for that inside each run; three more figures compare
-//! the runs with each other. The idea is a deterministic part of the Agent Stability Index (arXiv:2601.04170): it sees the shape of
-//! a session, not its meaning, so read a low score as "look here".
+//! A long session can go bad without any error: the agent hops from tool to tool, repeats a call
+//! that failed, swings between one word and a wall of text, or spends more and more tokens on
+//! nothing. Four sub-scores look for that inside each run; three more figures compare the runs with
+//! each other. The idea is a deterministic part of the Agent Stability Index (arXiv:2601.04170): it
+//! sees the shape of a session, not its meaning, so read a low score as "look here".
 //!
 //! # Formula
 //! Each run has four sub-scores from 0 to 1, higher is steadier:
@@ -16,8 +17,8 @@
 //! | `redundancy` | distinct calls / calls, a call being server, name and arguments (the order of keys aside); 1 without calls |
 //! | `cost_per_progress` | 2000 / max(2000, tokens / distinct calls); without any call 0 if tokens were spent and 1 if none were; unknown without a token count |
 //!
-//! A run of at most one assistant turn and at most one call has no course to judge: all four are 1. A run's *weakest score* is the lowest
-//! of its known sub-scores. Over the runs:
+//! A run of at most one assistant turn and at most one call has no course to judge: all four are 1.
+//! A run's *weakest score* is the lowest of its known sub-scores. Over the runs:
 //!
 //! | target | formula |
 //! |---|---|
@@ -29,10 +30,11 @@
 //! | `stability.early_divergence` | 1 if of the pairs that differ in names more than half part at the first or second call, else 0. Where one sequence begins the other, they part at the shorter one's end |
 //! | `stability.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress` | the lowest of that sub-score over the runs; `cost_per_progress` is undefined if any run's is |
 //!
-//! Means and variances are taken over exact fractions and rounded once. When `expect:` is omitted, `weakest_score` must reach 0.5.
+//! Means and variances are taken over exact fractions and rounded once. When `expect:` is omitted,
+//! `weakest_score` must reach 0.5.
 //!
-//! The block needs a sample: a test with fewer than two `runs:` is refused when the suite is loaded, and a single recorded trace is no
-//! evidence.
+//! The block needs a sample: a test with fewer than two `runs:` is refused when the suite is
+//! loaded, and a single recorded trace is no evidence.
 //!
 //! # The block
 //! ```yaml
@@ -61,8 +63,8 @@
 //! ```
 //!
 //! # When not to use it
-//! On sessions that are meant to differ or to use a fresh tool at each step. For "the right calls in the right order" there is
-//! `trajectory:`; for what the answer says, no shape will tell.
+//! On sessions that are meant to differ or to use a fresh tool at each step. For "the right calls
+//! in the right order" there is `trajectory:`; for what the answer says, no shape will tell.
 
 mod compare;
 mod session;
@@ -102,7 +104,11 @@ impl Gate for Stability {
     const BLOCK: &'static str = "stability";
     const SUMMARY: &'static str = "How steady sessions are, within each run and between the runs.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo::new("stability.score", Unit::Fraction, "Mean of the runs' weakest scores."),
+        TargetInfo::new(
+            "stability.score",
+            Unit::Fraction,
+            "Mean of the runs' weakest scores.",
+        ),
         TargetInfo::new(
             "stability.weakest_score",
             Unit::Fraction,
@@ -179,11 +185,16 @@ impl Gate for Stability {
     type Tally = ();
 
     fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let sessions: Vec<SessionScores> = runs.iter().map(|run| score_session(run.trace)).collect();
-        let weakest: Vec<Ratio> = sessions.iter().map(|session| session.weakest().clone()).collect();
+        let sessions: Vec<SessionScores> =
+            runs.iter().map(|run| score_session(run.trace)).collect();
+        let weakest: Vec<Ratio> = sessions
+            .iter()
+            .map(|session| session.weakest().clone())
+            .collect();
         let traces: Vec<&Trace> = runs.iter().map(|run| run.trace).collect();
         let comparison = compare_runs(&traces);
-        let lowest = |part: &dyn Fn(&SessionScores) -> f64| sessions.iter().map(part).reduce(f64::min);
+        let lowest =
+            |part: &dyn Fn(&SessionScores) -> f64| sessions.iter().map(part).reduce(f64::min);
         let named = [
             (TOOL_USAGE, lowest(&SessionScores::tool_usage_stability)),
             (RESPONSES, lowest(&SessionScores::response_consistency)),
@@ -229,13 +240,18 @@ impl Gate for Stability {
                 "stability.tool_sequence_similarity",
                 comparison.tool_sequence_similarity.into(),
             ),
-            ("stability.argument_consistency", comparison.argument_consistency.into()),
+            (
+                "stability.argument_consistency",
+                comparison.argument_consistency.into(),
+            ),
             (
                 "stability.early_divergence",
                 u8::from(comparison.early_divergence).into(),
             ),
         ];
-        score.values.extend(named.map(|(name, value)| (name, value.into())));
+        score
+            .values
+            .extend(named.map(|(name, value)| (name, value.into())));
         score.detail = detail(runs, &sessions, &comparison);
         score
     }
@@ -264,7 +280,11 @@ fn summary(
         .min_by(|(_, a), (_, b)| a.weakest().cmp(b.weakest()))
         .filter(|(_, session)| session.weakest() < &Ratio::one());
     if let Some((run, session)) = weakest_run {
-        summary.push_str(&format!(" · worst: {} of run {}", weakest_name(session), run.index));
+        summary.push_str(&format!(
+            " · worst: {} of run {}",
+            weakest_name(session),
+            run.index
+        ));
     }
     summary
 }
@@ -285,7 +305,11 @@ fn weakest_name(session: &SessionScores) -> &'static str {
 /// So many splits are worth listing; the rest is counted.
 const MOST_SPLITS: usize = 20;
 
-fn detail(runs: &[Run<'_>], sessions: &[SessionScores], comparison: &Comparison) -> Map<String, Value> {
+fn detail(
+    runs: &[Run<'_>],
+    sessions: &[SessionScores],
+    comparison: &Comparison,
+) -> Map<String, Value> {
     let per_run: Vec<Value> = runs
         .iter()
         .zip(sessions)

@@ -1,25 +1,29 @@
 //! What each right choice of a tool costs (`token_efficiency:`).
 //!
 //! # What it measures
-//! Every offered tool costs tokens on every call of the model, chosen or not. F1 alone hides a fat catalog that scores well; this
-//! gate sets the price beside it: the tokens of the tool surface and the dollars of the runs, per correct selection.
+//! Every offered tool costs tokens on every call of the model, chosen or not. F1 alone hides a fat
+//! catalog that scores well; this gate sets the price beside it: the tokens of the tool surface and
+//! the dollars of the runs, per correct selection.
 //!
 //! # Formula
-//! - `f1`: as in `equal_function_sets` ([`super::equal_function_sets`]), against this block's own classes, summed over all runs
-//! - `tool_surface_tokens`: over the offered tools in the trace (`catalog`, injected distractors included), tokens of the name + of the
-//!   description + of the input schema as compact JSON, in `cl100k_base` ([`crate::tokens`]). Counted once, however many runs there
-//!   are; if runs were offered different tools, the largest surface counts and the detail says so
+//! - `f1`: as in `equal_function_sets` ([`super::equal_function_sets`]), against this block's own
+//!   classes, summed over all runs
+//! - `tool_surface_tokens`: over the offered tools in the trace (`catalog`, injected distractors
+//!   included), tokens of the name + of the description + of the input schema as compact JSON, in
+//!   `cl100k_base` ([`crate::tokens`]). Counted once, however many runs there are; if runs were
+//!   offered different tools, the largest surface counts and the detail says so
 //! - `correct_selections`: true positives, summed over all runs
-//! - `cost`: dollars of all runs, from their input and output tokens and the model's price ([`crate::prices`])
+//! - `cost`: dollars of all runs, from their input and output tokens and the model's price
+//!   ([`crate::prices`])
 //! - `tokens_per_correct` = `tool_surface_tokens` / `correct_selections`
 //! - `cost_per_correct` = `cost` / `correct_selections`
 //!
-//! A figure that cannot be known is `null`, and an assertion on it fails and says why: the surface without a recorded catalog, the cost of a model
-//! without a price or of a run with unknown tokens, both ratios with nothing selected correctly, and the cost per selection of runs
-//! that were free.
+//! A figure that cannot be known is `null`, and an assertion on it fails and says why: the surface
+//! without a recorded catalog, the cost of a model without a price or of a run with unknown tokens,
+//! both ratios with nothing selected correctly, and the cost per selection of runs that were free.
 //!
-//! The letter grade in the report is for people: A from an F1 of 90, B from 80, C from 70, D from 60, else F. Default:
-//! `token_efficiency.f1` is at least 50.
+//! The letter grade in the report is for people: A from an F1 of 90, B from 80, C from 70, D from
+//! 60, else F. Default: `token_efficiency.f1` is at least 50.
 //!
 //! # Example
 //! ```
@@ -34,7 +38,8 @@
 //! ```
 //!
 //! # When not to use it
-//! To compare models: they count tokens differently, and `cl100k_base` is none of theirs but a common yardstick for catalogs.
+//! To compare models: they count tokens differently, and `cl100k_base` is none of theirs but a
+//! common yardstick for catalogs.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +48,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::equal_function_sets::{
-    Class, Selection, SelectionCounts, SelectionReach, SelectionTally, check_classes, score_selection,
+    Class, Selection, SelectionCounts, SelectionReach, SelectionTally, check_classes,
+    score_selection,
 };
 use super::outlook::{Outlook, Reach};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
@@ -217,7 +223,8 @@ pub struct Tally {
 
 impl Gate for TokenEfficiency {
     const BLOCK: &'static str = "token_efficiency";
-    const SUMMARY: &'static str = "Selection F1 with the price of each correct selection in tokens and dollars.";
+    const SUMMARY: &'static str =
+        "Selection F1 with the price of each correct selection in tokens and dollars.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new("token_efficiency.f1", Unit::Percent, "Selection F1."),
         TargetInfo::new(
@@ -230,7 +237,11 @@ impl Gate for TokenEfficiency {
             Unit::Count,
             "True positives over all runs.",
         ),
-        TargetInfo::new("token_efficiency.cost", Unit::Dollars, "Dollars of all runs."),
+        TargetInfo::new(
+            "token_efficiency.cost",
+            Unit::Dollars,
+            "Dollars of all runs.",
+        ),
         TargetInfo::new(
             "token_efficiency.tokens_per_correct",
             Unit::Tokens,
@@ -244,7 +255,10 @@ impl Gate for TokenEfficiency {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("token_efficiency.f1", Matcher::at_least(50))]
+        vec![Expectation::default_of(
+            "token_efficiency.f1",
+            Matcher::at_least(50),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -280,7 +294,11 @@ impl Gate for TokenEfficiency {
         } = all;
         let surface = surface(runs);
         let cost = cost(context, runs);
-        let report = score_token_efficiency(counts, surface.tokens, cost.as_ref().ok().map(|usd| usd.to_f64()));
+        let report = score_token_efficiency(
+            counts,
+            surface.tokens,
+            cost.as_ref().ok().map(|usd| usd.to_f64()),
+        );
         let absent = absent(&report, cost.as_ref().err());
         let notes = notes(&surface);
 
@@ -311,10 +329,19 @@ impl Gate for TokenEfficiency {
                     "token_efficiency.tool_surface_tokens",
                     report.tool_surface_tokens.into(),
                 ),
-                ("token_efficiency.correct_selections", report.correct_selections.into()),
+                (
+                    "token_efficiency.correct_selections",
+                    report.correct_selections.into(),
+                ),
                 ("token_efficiency.cost", report.cost.into()),
-                ("token_efficiency.tokens_per_correct", report.tokens_per_correct.into()),
-                ("token_efficiency.cost_per_correct", report.cost_per_correct.into()),
+                (
+                    "token_efficiency.tokens_per_correct",
+                    report.tokens_per_correct.into(),
+                ),
+                (
+                    "token_efficiency.cost_per_correct",
+                    report.cost_per_correct.into(),
+                ),
             ],
             absent,
             detail,
@@ -394,7 +421,9 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
         absent.push(("token_efficiency.cost", why.clone()));
     }
     if report.tokens_per_correct.is_none() {
-        let why = report.tool_surface_tokens.map_or_else(no_surface, |_| none_correct());
+        let why = report
+            .tool_surface_tokens
+            .map_or_else(no_surface, |_| none_correct());
         absent.push(("token_efficiency.tokens_per_correct", why));
     }
     if report.cost_per_correct.is_none() {
@@ -444,7 +473,10 @@ fn summary(report: &TokenEfficiencyReport, missed: &[String], unexpected: &[Stri
         summary.push_str(&format!(" · missed: {}", one_line(&missed.join(", "))));
     }
     if !unexpected.is_empty() {
-        summary.push_str(&format!(" · unexpected: {}", one_line(&unexpected.join(", "))));
+        summary.push_str(&format!(
+            " · unexpected: {}",
+            one_line(&unexpected.join(", "))
+        ));
     }
     summary
 }

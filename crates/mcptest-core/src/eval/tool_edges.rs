@@ -1,23 +1,25 @@
 //! Which tools may be called, which may not, and which must follow which (`tool_edges:`).
 //!
 //! # What it measures
-//! Whether the agent kept to a policy: a list of tools it may use, a list it may not even try, and pairs of which the second must be
-//! called after the first (a planner that hands over to a worker, a lookup before a write).
+//! Whether the agent kept to a policy: a list of tools it may use, a list it may not even try, and
+//! pairs of which the second must be called after the first (a planner that hands over to a worker,
+//! a lookup before a write).
 //!
 //! # Formula
 //! Over all runs:
 //!
-//! - `edges.allowed_pct`: calls whose tool is in `allowed` / all calls, in percent, rounded down. 100 without an `allowed` list, and
-//!   without any call.
-//! - `edges.restricted_attempts`: the number of calls whose tool is in `restricted`. The attempt counts, whatever came back, and also
-//!   for a tool that is in both lists.
-//! - `edges.delegation_pct`: declared pairs of which some call of `to` came after some call of `from`, counted in each run, / (declared
-//!   pairs × runs), in percent, rounded down. 100 without pairs.
+//! - `edges.allowed_pct`: calls whose tool is in `allowed` / all calls, in percent, rounded down.
+//!   100 without an `allowed` list, and without any call.
+//! - `edges.restricted_attempts`: the number of calls whose tool is in `restricted`. The attempt
+//!   counts, whatever came back, and also for a tool that is in both lists.
+//! - `edges.delegation_pct`: declared pairs of which some call of `to` came after some call of
+//!   `from`, counted in each run, / (declared pairs × runs), in percent, rounded down. 100 without
+//!   pairs.
 //! - `edges.gate_passed`: 1 if there was no restricted attempt, else 0.
 //!
-//! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs without any call keep every policy: if
-//! all are so, the verdict is `no_evidence`, except under `allowed: []`, which asks for just that. A block without any rule is
-//! `no_evidence` too.
+//! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs
+//! without any call keep every policy: if all are so, the verdict is `no_evidence`, except under
+//! `allowed: []`, which asks for just that. A block without any rule is `no_evidence` too.
 //!
 //! # Example
 //! ```
@@ -65,7 +67,8 @@ pub struct ToolEdges {
     /// Pairs of tools of which the second must be called after the first.
     #[serde(default)]
     pub delegation: Vec<Delegation>,
-    /// Assertions on `edges.allowed_pct`, `.restricted_attempts`, `.delegation_pct` and `.gate_passed`. Default: `edges.restricted_attempts` is 0.
+    /// Assertions on `edges.allowed_pct`, `.restricted_attempts`, `.delegation_pct` and
+    /// `.gate_passed`. Default: `edges.restricted_attempts` is 0.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
 }
@@ -99,10 +102,16 @@ pub struct ToolEdgesReport {
 
 /// Holds the calls of one run against the policy.
 #[must_use]
-pub fn score_tool_edges(policy: &ToolEdges, calls: &[ToolCall], servers: &KnownServers) -> ToolEdgesReport {
+pub fn score_tool_edges(
+    policy: &ToolEdges,
+    calls: &[ToolCall],
+    servers: &KnownServers,
+) -> ToolEdgesReport {
     let is_in = |list: &[String], call: &ToolCall| list.iter().any(|tool| call.is(tool, servers));
     let indices = |fits: &dyn Fn(&ToolCall) -> bool| -> Vec<usize> {
-        (0..calls.len()).filter(|index| fits(&calls[*index])).collect()
+        (0..calls.len())
+            .filter(|index| fits(&calls[*index]))
+            .collect()
     };
     let not_allowed = match &policy.allowed {
         Some(allowed) => indices(&|call| !is_in(allowed, call)),
@@ -136,7 +145,8 @@ impl ToolEdges {
             return Some("no rule is declared".to_owned());
         }
         let asks_for_no_calls = self.allowed.as_ref().is_some_and(Vec::is_empty);
-        (calls == 0 && !asks_for_no_calls).then(|| "no tool was called, so no rule could be broken".to_owned())
+        (calls == 0 && !asks_for_no_calls)
+            .then(|| "no tool was called, so no rule could be broken".to_owned())
     }
 }
 
@@ -155,7 +165,8 @@ pub struct Tally {
 
 impl Gate for ToolEdges {
     const BLOCK: &'static str = "tool_edges";
-    const SUMMARY: &'static str = "A policy on which tools may be called and which must follow which.";
+    const SUMMARY: &'static str =
+        "A policy on which tools may be called and which must follow which.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "edges.allowed_pct",
@@ -172,7 +183,11 @@ impl Gate for ToolEdges {
             Unit::Percent,
             "Declared pairs that were followed, over all runs.",
         ),
-        TargetInfo::new("edges.gate_passed", Unit::Flag, "1 if no restricted tool was called."),
+        TargetInfo::new(
+            "edges.gate_passed",
+            Unit::Flag,
+            "1 if no restricted tool was called.",
+        ),
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -198,13 +213,20 @@ impl Gate for ToolEdges {
             );
         } else if self.restricted.is_empty() && self.expect.is_empty() {
             problems.push(
-                Problem::new("", "without `restricted` tools the default assertion cannot fail")
-                    .help("assert `edges.allowed_pct` or `edges.delegation_pct` under `expect:`")
-                    .as_warning(),
+                Problem::new(
+                    "",
+                    "without `restricted` tools the default assertion cannot fail",
+                )
+                .help("assert `edges.allowed_pct` or `edges.delegation_pct` under `expect:`")
+                .as_warning(),
             );
         }
         for (index, tool) in self.restricted.iter().enumerate() {
-            if self.allowed.as_ref().is_some_and(|allowed| allowed.contains(tool)) {
+            if self
+                .allowed
+                .as_ref()
+                .is_some_and(|allowed| allowed.contains(tool))
+            {
                 problems.push(
                     Problem::new(
                         format!("/restricted/{index}"),
@@ -276,7 +298,9 @@ impl Gate for ToolEdges {
         let allowed_pct = percent::down(allowed, calls).unwrap_or(100);
         let delegation_pct = percent::down(followed, declared).unwrap_or(100);
         let noun = if attempts == 1 { "attempt" } else { "attempts" };
-        let mut summary = format!("{attempts} restricted {noun} · allowed {allowed_pct} · delegation {delegation_pct}");
+        let mut summary = format!(
+            "{attempts} restricted {noun} · allowed {allowed_pct} · delegation {delegation_pct}"
+        );
         if let Some(first) = first {
             summary.push_str(&format!(" · {first}"));
         }
@@ -326,7 +350,10 @@ impl Gate for ToolEdges {
         let (attempts, passed) = if self.restricted.is_empty() {
             (Reach::between(0, 0), Reach::between(1, 1))
         } else {
-            (Reach::at_least(attempts), Reach::between(0, u64::from(attempts == 0)))
+            (
+                Reach::at_least(attempts),
+                Reach::between(0, u64::from(attempts == 0)),
+            )
         };
         Outlook {
             reach: vec![
@@ -351,7 +378,10 @@ mod tests {
 
     fn trace(names: &[&str]) -> Trace {
         Trace {
-            tool_calls: names.iter().map(|name| ToolCall::new(Some("s"), name)).collect(),
+            tool_calls: names
+                .iter()
+                .map(|name| ToolCall::new(Some("s"), name))
+                .collect(),
             ..Trace::default()
         }
     }
@@ -362,7 +392,11 @@ mod tests {
     }
 
     fn figures(outcome: &GateOutcome) -> [u64; 4] {
-        let figures: Vec<u64> = outcome.values.values().map(|value| value.as_u64().unwrap()).collect();
+        let figures: Vec<u64> = outcome
+            .values
+            .values()
+            .map(|value| value.as_u64().unwrap())
+            .collect();
         figures.try_into().unwrap()
     }
 
@@ -390,7 +424,10 @@ mod tests {
             figures(&judge(json!({"restricted": ["drop"]}), &[&["x"]])),
             [100, 0, 100, 1]
         );
-        assert_eq!(figures(&judge(json!({"allowed": []}), &[&["x"]])), [0, 0, 100, 1]);
+        assert_eq!(
+            figures(&judge(json!({"allowed": []}), &[&["x"]])),
+            [0, 0, 100, 1]
+        );
     }
 
     #[test]
@@ -415,7 +452,11 @@ mod tests {
         assert_eq!(judge(policy(), &[&[], &[]]).verdict, Verdict::NoEvidence);
         assert_eq!(judge(policy(), &[&[], &["a"]]).verdict, Verdict::Pass);
         assert_eq!(
-            judge(json!({"allowed": [], "expect": [{"edges.allowed_pct": 100}]}), &[&[]]).verdict,
+            judge(
+                json!({"allowed": [], "expect": [{"edges.allowed_pct": 100}]}),
+                &[&[]]
+            )
+            .verdict,
             Verdict::Pass
         );
         assert_eq!(judge(json!({}), &[&["a"]]).verdict, Verdict::NoEvidence);
@@ -443,7 +484,10 @@ mod tests {
             };
             let problems = policy.check(&context);
             assert!(problems.iter().all(|problem| problem.warning));
-            let found: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+            let found: Vec<_> = problems
+                .iter()
+                .map(|problem| problem.pointer.as_str())
+                .collect();
             assert_eq!(found, places, "{block}");
         }
     }

@@ -1,21 +1,23 @@
 //! How often a model reaches for the expected tool, and at what price (`tool_selection:`).
 //!
 //! # What it measures
-//! One run is a coin flip. Over N runs of the same prompt the floor asks for two things at once: a least rate of runs that call the
-//! expected tool, and, where a cap is set, that *every* run stays within it.
+//! One run is a coin flip. Over N runs of the same prompt the floor asks for two things at once: a
+//! least rate of runs that call the expected tool, and, where a cap is set, that *every* run stays
+//! within it.
 //!
 //! # Formula
-//! A run *selects* the tool if any of its calls is that tool. A run is *within budget* if its `conversation.tokens.total` is at most
-//! `max_total_tokens`.
+//! A run *selects* the tool if any of its calls is that tool. A run is *within budget* if its
+//! `conversation.tokens.total` is at most `max_total_tokens`.
 //!
 //! - selection rate = runs that select / runs
-//! - pass^k = runs that select **and** are within budget / runs. This is the plain fraction of good runs, as the line prints it; it is
-//!   not the estimator of the `reliability:` block.
+//! - pass^k = runs that select **and** are within budget / runs. This is the plain fraction of good
+//!   runs, as the line prints it; it is not the estimator of the `reliability:` block.
 //! - tokens: median (of an even count, the mean of the middle two, rounded down) and largest
 //! - the floor passes if selection rate ≥ `min_selection_rate` and every run is within budget
 //!
-//! Percents are rounded down; the rate is compared as written, so 7 of 10 meets 0.7. A run of unknown token usage is not a run of
-//! zero tokens: under a cap, it leaves the floor without evidence.
+//! Percents are rounded down; the rate is compared as written, so 7 of 10 meets 0.7. A run of
+//! unknown token usage is not a run of zero tokens: under a cap, it leaves the floor without
+//! evidence.
 //!
 //! # Example
 //! ```
@@ -88,7 +90,9 @@ impl ToolSelection {
         let tokens = run.trace.total_tokens();
         RunFigures {
             index: run.index,
-            selected: calls.iter().any(|call| call.is(&self.expected_tool, context.servers)),
+            selected: calls
+                .iter()
+                .any(|call| call.is(&self.expected_tool, context.servers)),
             tokens,
             within_budget: match self.max_total_tokens {
                 None => Some(true),
@@ -125,7 +129,8 @@ impl ToolSelection {
         breaches
     }
 
-    /// What the rates and the floor can still become. With a cap, a later run may exceed it or not tell its tokens, so only a breach is certain.
+    /// What the rates and the floor can still become. With a cap, a later run may exceed it or not
+    /// tell its tokens, so only a breach is certain.
     fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Reaches {
         let mut reach = vec![("floor.selection_rate", selected.reach(remaining))];
         let capped = self.max_total_tokens.is_some();
@@ -156,7 +161,10 @@ impl ToolSelection {
                     } else {
                         one_line(&run.called.join(", "))
                     };
-                    parts.push(format!("did not select `{}`, called {called}", self.expected_tool));
+                    parts.push(format!(
+                        "did not select `{}`, called {called}",
+                        self.expected_tool
+                    ));
                 }
                 if let (Some(false), Some(tokens)) = (run.within_budget, run.tokens) {
                     parts.push(format!("{tokens} tokens, over budget"));
@@ -180,17 +188,28 @@ pub struct Tally {
 
 impl Gate for ToolSelection {
     const BLOCK: &'static str = "tool_selection";
-    const SUMMARY: &'static str =
-        "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
+    const SUMMARY: &'static str = "A floor under how often the expected tool is selected across runs, with an optional token cap per run.";
     const TARGETS: &'static [TargetInfo] = &[
-        TargetInfo::new("floor.selection_rate", Unit::Percent, "Runs that selected the tool."),
+        TargetInfo::new(
+            "floor.selection_rate",
+            Unit::Percent,
+            "Runs that selected the tool.",
+        ),
         TargetInfo::new(
             "floor.pass_hat_k",
             Unit::Percent,
             "Runs that selected the tool within the token cap (the plain fraction).",
         ),
-        TargetInfo::new("floor.tokens_median", Unit::Tokens, "Median of the runs' total tokens."),
-        TargetInfo::new("floor.tokens_max", Unit::Tokens, "Largest of the runs' total tokens."),
+        TargetInfo::new(
+            "floor.tokens_median",
+            Unit::Tokens,
+            "Median of the runs' total tokens.",
+        ),
+        TargetInfo::new(
+            "floor.tokens_max",
+            Unit::Tokens,
+            "Largest of the runs' total tokens.",
+        ),
         TargetInfo::new(
             "floor.passed",
             Unit::Flag,
@@ -200,7 +219,10 @@ impl Gate for ToolSelection {
     const DEFAULTS_ALWAYS: bool = true;
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("floor.passed", Matcher::at_least(1))]
+        vec![Expectation::default_of(
+            "floor.passed",
+            Matcher::at_least(1),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -213,7 +235,10 @@ impl Gate for ToolSelection {
         } else {
             vec![Problem::new(
                 "/min_selection_rate",
-                format!("{} is not a fraction from 0.0 to 1.0", self.min_selection_rate),
+                format!(
+                    "{} is not a fraction from 0.0 to 1.0",
+                    self.min_selection_rate
+                ),
             )]
         }
     }
@@ -221,7 +246,9 @@ impl Gate for ToolSelection {
     fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
         let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
         let total = figures.len() as u64;
-        let count = |fits: &dyn Fn(&RunFigures) -> bool| figures.iter().filter(|run| fits(run)).count() as u64;
+        let count = |fits: &dyn Fn(&RunFigures) -> bool| {
+            figures.iter().filter(|run| fits(run)).count() as u64
+        };
         let selected = count(&|run| run.selected);
         let good = count(&|run| run.selected && run.within_budget == Some(true));
         let unknown: Vec<u64> = figures
@@ -245,7 +272,9 @@ impl Gate for ToolSelection {
             None
         };
         let selection_rate = percent::down(selected, total).unwrap_or(0);
-        let pass_hat_k = unknown.is_empty().then(|| percent::down(good, total).unwrap_or(0));
+        let pass_hat_k = unknown
+            .is_empty()
+            .then(|| percent::down(good, total).unwrap_or(0));
 
         let mut score = Score::default();
         let why_tokens = "token usage is unknown in some runs";
@@ -281,7 +310,8 @@ impl Gate for ToolSelection {
             _ => "tokens unknown".to_owned(),
         };
         let hat = pass_hat_k.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent}%"));
-        score.summary = format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
+        score.summary =
+            format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
         score.talk.push(format!(
             "tool-selection floor [{verdict}] {}: {}",
             context.label, score.summary
@@ -306,7 +336,10 @@ impl Gate for ToolSelection {
             .map(|run| json!({"index": run.index, "selected": run.selected, "tokens": run.tokens, "within_budget": run.within_budget, "called": run.called}))
             .collect();
         score.detail = Map::from_iter([
-            ("expected_tool".to_owned(), self.expected_tool.as_str().into()),
+            (
+                "expected_tool".to_owned(),
+                self.expected_tool.as_str().into(),
+            ),
             ("passed".to_owned(), passed.into()),
             ("runs".to_owned(), total.into()),
             ("selected".to_owned(), selected.into()),
@@ -344,7 +377,10 @@ impl Gate for ToolSelection {
             reach.push(("floor.tokens_max", Reach::Absent));
         } else {
             // A later run may not tell its tokens, and then no figure is given for all.
-            reach.push(("floor.tokens_max", Reach::at_least(tally.largest).or_absent()));
+            reach.push((
+                "floor.tokens_max",
+                Reach::at_least(tally.largest).or_absent(),
+            ));
         }
         Outlook {
             reach,
@@ -411,7 +447,9 @@ mod tests {
         assert_eq!(outcome.verdict, Verdict::Pass);
         assert_eq!(
             outcome.talk,
-            ["tool-selection floor [PASS] test: selection 9/10 (90%), pass^k 90%, tokens 1520 median / 1840 max"]
+            [
+                "tool-selection floor [PASS] test: selection 9/10 (90%), pass^k 90%, tokens 1520 median / 1840 max"
+            ]
         );
         assert_eq!(
             outcome.detail["per_run"][9],
@@ -443,7 +481,11 @@ mod tests {
             outcome.talk[2],
             "FLOOR test: 3 of 10 runs exceeded the 2000-token budget (worst run 3120 tokens)"
         );
-        assert!(outcome.talk.contains(&"  run 4: 2400 tokens, over budget".to_owned()));
+        assert!(
+            outcome
+                .talk
+                .contains(&"  run 4: 2400 tokens, over budget".to_owned())
+        );
         assert!(
             outcome
                 .talk
@@ -491,9 +533,16 @@ mod tests {
         assert_eq!(outcome.values["floor.tokens_max"], Value::Null);
         assert!(outcome.no_evidence.unwrap().contains("run 2"));
         // What is certain stays certain: a missed rate, or a known run over the cap.
-        assert_eq!(judge(floor(1.0, Some(100)), &[run("x", None)]).verdict, Verdict::Fail);
         assert_eq!(
-            judge(floor(0.0, Some(100)), &[run("x", None), run("x", Some(101))]).verdict,
+            judge(floor(1.0, Some(100)), &[run("x", None)]).verdict,
+            Verdict::Fail
+        );
+        assert_eq!(
+            judge(
+                floor(0.0, Some(100)),
+                &[run("x", None), run("x", Some(101))]
+            )
+            .verdict,
             Verdict::Fail
         );
         // Without a cap nobody asks for tokens.

@@ -1,9 +1,9 @@
 //! The right calls, with the right arguments, in the right order (`trajectory:`).
 //!
 //! # What it measures
-//! Whether the recorded calls are the expected ones, structure against structure and with no model in between, as the Berkeley
-//! Function-Calling Leaderboard does for single calls. The block lists the expected calls; `mode` says how they line up with the
-//! recorded ones:
+//! Whether the recorded calls are the expected ones, structure against structure and with no model
+//! in between, as the Berkeley Function-Calling Leaderboard does for single calls. The block lists
+//! the expected calls; `mode` says how they line up with the recorded ones:
 //!
 //! | `mode` | the trace passes if |
 //! |---|---|
@@ -13,11 +13,12 @@
 //! | `subset` | every recorded call has an expected one of its own; expected ones may be left out |
 //! | `exact_set` | both: the same calls in any order, none left over on either side |
 //!
-//! An empty list is met by every trace, except under `subset` and `exact_set`, where it forbids all calls. Under `strict` that is a
-//! convention, so the suite loader warns about a list that nothing can fail.
+//! An empty list is met by every trace, except under `subset` and `exact_set`, where it forbids all
+//! calls. Under `strict` that is a convention, so the suite loader warns about a list that nothing
+//! can fail.
 //!
-//! An expected call names its tool (`name`, without the wire prefix; `server.tool` or a separate `server:` where two servers have tools
-//! of one name) and the shape of its arguments:
+//! An expected call names its tool (`name`, without the wire prefix; `server.tool` or a separate
+//! `server:` where two servers have tools of one name) and the shape of its arguments:
 //!
 //! | `args` | the recorded arguments |
 //! |---|---|
@@ -27,25 +28,30 @@
 //! | `schema: s` | are valid under the JSON Schema `s` |
 //! | `match: {key: matcher}` | match, argument by argument; others may be there |
 //!
-//! Inside `exact` and `subset` leaves are equal or not: texts whole, numbers by value (`1` is `1.0`). A value `{one_of: [a, b]}` stands
-//! for any of its alternatives. For a part of a text write a matcher: `args: { match: { city: { contains: Sac } } }`. A call
-//! recorded without arguments is compared as one with `{}`.
+//! Inside `exact` and `subset` leaves are equal or not: texts whole, numbers by value (`1` is
+//! `1.0`). A value `{one_of: [a, b]}` stands for any of its alternatives. For a part of a text
+//! write a matcher: `args: { match: { city: { contains: Sac } } }`. A call recorded without
+//! arguments is compared as one with `{}`.
 //!
 //! Two options stand at the block (for all calls), at a call, or inside `args`:
 //!
-//! - `ignore_keys: ["*_id"]` leaves out keys on both sides, at any depth. A glob is tried on the key's name and on its dotted path.
-//! - `defaults: true` takes an omitted argument for the default in the tool's input schema, if the trace has its catalog stored. In
-//!   `exact` that holds for both sides, in the other shapes for the recorded one.
+//! - `ignore_keys: ["*_id"]` leaves out keys on both sides, at any depth. A glob is tried on the
+//!   key's name and on its dotted path.
+//! - `defaults: true` takes an omitted argument for the default in the tool's input schema, if the
+//!   trace has its catalog stored. In `exact` that holds for both sides, in the other shapes for
+//!   the recorded one.
 //!
 //! # Formula
-//! - `trajectory.mismatch_count`: one per expected call without a recorded one (not under `subset`), plus one per recorded call too many
-//!   (`strict`, `subset` and `exact_set`). In `strict` a wrong call at a position is one mismatch. Otherwise calls are assigned so that
-//!   as few as possible are left over: as a largest one-to-one assignment (maximum bipartite matching), in `subsequence` as a longest
-//!   common subsequence. So overlapping argument shapes never cost a match. Several runs: the sum.
+//! - `trajectory.mismatch_count`: one per expected call without a recorded one (not under
+//!   `subset`), plus one per recorded call too many (`strict`, `subset` and `exact_set`). In
+//!   `strict` a wrong call at a position is one mismatch. Otherwise calls are assigned so that as
+//!   few as possible are left over: as a largest one-to-one assignment (maximum bipartite
+//!   matching), in `subsequence` as a longest common subsequence. So overlapping argument shapes
+//!   never cost a match. Several runs: the sum.
 //! - `trajectory.passed`: 1 if no run has a mismatch, else 0.
 //!
-//! Runs without any call meet `subset` for want of anything to judge: if all are so, the verdict is `no_evidence`; an empty trace is
-//! evidence only for a list that is empty too.
+//! Runs without any call meet `subset` for want of anything to judge: if all are so, the verdict is
+//! `no_evidence`; an empty trace is evidence only for a list that is empty too.
 //!
 //! # Example
 //! ```
@@ -71,9 +77,9 @@
 //! ```
 //!
 //! # When not to use it
-//! When the agent may find its own way: then [`trajectory_axes`](super::trajectory_axes) asks for the data flow only, and
-//! [`equal_function_sets`](super::equal_function_sets) for the abilities. Whether the way was a short one is
-//! [`golden_path`](super::golden_path)'s question.
+//! When the agent may find its own way: then [`trajectory_axes`](super::trajectory_axes) asks for
+//! the data flow only, and [`equal_function_sets`](super::equal_function_sets) for the abilities.
+//! Whether the way was a short one is [`golden_path`](super::golden_path)'s question.
 
 mod args;
 mod assign;
@@ -108,13 +114,16 @@ pub struct Trajectory {
     pub mode: Mode,
     /// The expected calls, in order.
     pub calls: Vec<ExpectedCall>,
-    /// Argument keys to leave out on both sides in all calls, at any depth; `*` and `?` are wildcards.
+    /// Argument keys to leave out on both sides in all calls, at any depth; `*` and `?` are
+    /// wildcards.
     #[serde(default)]
     pub ignore_keys: Vec<String>,
-    /// Whether an omitted argument equals the default in the tool's input schema, where the catalog is stored.
+    /// Whether an omitted argument equals the default in the tool's input schema, where the catalog
+    /// is stored.
     #[serde(default)]
     pub defaults: bool,
-    /// Assertions on `trajectory.passed` and `trajectory.mismatch_count`. Default: `trajectory.passed` is 1.
+    /// Assertions on `trajectory.passed` and `trajectory.mismatch_count`. Default:
+    /// `trajectory.passed` is 1.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
     /// Compiled when the suite is loaded.
@@ -179,7 +188,8 @@ impl Mode {
         }
     }
 
-    /// Whether an empty list of expected calls means that none may be made; else every trace meets it.
+    /// Whether an empty list of expected calls means that none may be made; else every trace meets
+    /// it.
     fn forbids_calls_when_empty(self) -> bool {
         matches!(self, Self::Subset | Self::ExactSet)
     }
@@ -218,10 +228,12 @@ impl Trajectory {
     }
 }
 
-/// Lines one trace up against the expected calls. A trace that is not as expected is a validation that did not pass, not an error.
+/// Lines one trace up against the expected calls. A trace that is not as expected is a validation
+/// that did not pass, not an error.
 ///
 /// # Errors
-/// What is broken about the expectation, such as a malformed JSON Schema, each with its place in the block.
+/// What is broken about the expectation, such as a malformed JSON Schema, each with its place in
+/// the block.
 pub fn validate_trace(
     expected: &Trajectory,
     trace: &Trace,
@@ -232,8 +244,8 @@ pub fn validate_trace(
 
 /// The calls of a trace given as a JSON value, whatever else it holds.
 ///
-/// Nothing is refused: without `tool_calls` there are none, and an entry that is not a call is one with a malformed name, so that
-/// positions stay true.
+/// Nothing is refused: without `tool_calls` there are none, and an entry that is not a call is one
+/// with a malformed name, so that positions stay true.
 ///
 /// ```
 /// use mcptest_core::eval::trajectory::tool_calls_from_envelope;
@@ -268,7 +280,8 @@ pub struct Tally {
 
 impl Gate for Trajectory {
     const BLOCK: &'static str = "trajectory";
-    const SUMMARY: &'static str = "The expected calls with their arguments, lined up against the recorded ones.";
+    const SUMMARY: &'static str =
+        "The expected calls with their arguments, lined up against the recorded ones.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "trajectory.passed",
@@ -283,7 +296,10 @@ impl Gate for Trajectory {
     ];
 
     fn defaults(&self) -> Vec<Expectation> {
-        vec![Expectation::default_of("trajectory.passed", Matcher::at_least(1))]
+        vec![Expectation::default_of(
+            "trajectory.passed",
+            Matcher::at_least(1),
+        )]
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
@@ -352,10 +368,17 @@ impl Gate for Trajectory {
         }
         let mode = self.mode.as_str();
         let summary = match findings.first() {
-            None => format!("as expected ({mode}) in {} of {} runs", runs.len(), runs.len()),
+            None => format!(
+                "as expected ({mode}) in {} of {} runs",
+                runs.len(),
+                runs.len()
+            ),
             Some(first) => {
                 let noun = if count == 1 { "mismatch" } else { "mismatches" };
-                format!("{count} {noun} ({mode}) in {bad_runs} of {} runs · {first}", runs.len())
+                format!(
+                    "{count} {noun} ({mode}) in {bad_runs} of {} runs · {first}",
+                    runs.len()
+                )
             }
         };
         let nothing_called = runs.iter().all(|run| run.trace.tool_calls.is_empty());
@@ -382,7 +405,10 @@ impl Gate for Trajectory {
 
     fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
         match self.plan() {
-            Ok(plan) => tally.mismatches += plan.validate(run.trace, context.servers).mismatches.len() as u64,
+            Ok(plan) => {
+                tally.mismatches +=
+                    plan.validate(run.trace, context.servers).mismatches.len() as u64
+            }
             Err(_) => tally.broken = true,
         }
         tally.called |= !run.trace.tool_calls.is_empty();
@@ -394,8 +420,14 @@ impl Gate for Trajectory {
         }
         Outlook {
             reach: vec![
-                ("trajectory.passed", Reach::between(0, u64::from(tally.mismatches == 0))),
-                ("trajectory.mismatch_count", Reach::at_least(tally.mismatches)),
+                (
+                    "trajectory.passed",
+                    Reach::between(0, u64::from(tally.mismatches == 0)),
+                ),
+                (
+                    "trajectory.mismatch_count",
+                    Reach::at_least(tally.mismatches),
+                ),
             ],
             may_lack_evidence: !tally.called && !self.calls.is_empty(),
         }
@@ -406,7 +438,10 @@ impl Gate for Trajectory {
 fn finding(run: u64, mismatch: &TraceMismatch) -> String {
     let mut line = format!("run {run}: {}", mismatch.reason);
     for difference in mismatch.diff.iter().take(5) {
-        let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+        let side = |side: &Option<Value>| {
+            side.as_ref()
+                .map_or_else(|| "nothing".to_owned(), Value::to_string)
+        };
         line.push_str(&format!(
             "; at {} expected {}, recorded {}",
             difference.pointer,
@@ -417,12 +452,18 @@ fn finding(run: u64, mismatch: &TraceMismatch) -> String {
     line
 }
 
-/// Cannot come from a suite, which is not loaded with a broken expectation; a block that was built in code can be so.
+/// Cannot come from a suite, which is not loaded with a broken expectation; a block that was built
+/// in code can be so.
 fn broken(problems: &[Problem]) -> Score {
     let why = problems.first().map_or_else(String::new, |problem| {
-        format!("the expectation is broken at {}: {}", problem.pointer, problem.message)
+        format!(
+            "the expectation is broken at {}: {}",
+            problem.pointer, problem.message
+        )
     });
-    let names = <Trajectory as Gate>::TARGETS.iter().map(|target| target.name);
+    let names = <Trajectory as Gate>::TARGETS
+        .iter()
+        .map(|target| target.name);
     Score {
         values: names.clone().map(|name| (name, Value::Null)).collect(),
         absent: names.map(|name| (name, why.clone())).collect(),

@@ -1,16 +1,19 @@
 //! What must come before what (`trajectory_axes:`).
 //!
 //! # What it measures
-//! Only the data flow and the order, not the exact calls: that a consumer ran after the producer whose output it reads, and that one
-//! call preceded another. Extra calls, retries and other orders of unrelated calls are free.
+//! Only the data flow and the order, not the exact calls: that a consumer ran after the producer
+//! whose output it reads, and that one call preceded another. Extra calls, retries and other orders
+//! of unrelated calls are free.
 //!
 //! # Formula
-//! An edge (`producer` → `consumer` under `dependencies`, `first` → `second` under `order`) holds in a run if both tools were called and
-//! the first call of the one came before the first call of the other. Per axis, rounded down to a whole percent:
+//! An edge (`producer` → `consumer` under `dependencies`, `first` → `second` under `order`) holds
+//! in a run if both tools were called and the first call of the one came before the first call of
+//! the other. Per axis, rounded down to a whole percent:
 //!
 //! held edges over all runs / (declared edges × runs)
 //!
-//! An axis without edges is 100. A block without any edge judges nothing: the verdict is `no_evidence`.
+//! An axis without edges is 100. A block without any edge judges nothing: the verdict is
+//! `no_evidence`.
 //!
 //! # Example
 //! ```
@@ -28,8 +31,9 @@
 //! ```
 //!
 //! # When not to use it
-//! When the exact plan is the contract, or arguments matter: that is [`trajectory`](super::trajectory). An edge asks for both calls; for
-//! "if A is called at all, then after B" it is too strong.
+//! When the exact plan is the contract, or arguments matter: that is
+//! [`trajectory`](super::trajectory). An edge asks for both calls; for "if A is called at all, then
+//! after B" it is too strong.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +57,8 @@ pub struct TrajectoryAxes {
     /// Calls that must precede other calls.
     #[serde(default)]
     pub order: Vec<Precedence>,
-    /// Assertions on `trajectory.dependency_satisfaction` and `trajectory.order_satisfaction`. Default: both are 100.
+    /// Assertions on `trajectory.dependency_satisfaction` and `trajectory.order_satisfaction`.
+    /// Default: both are 100.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
 }
@@ -121,7 +126,11 @@ pub struct AxesReport {
 
 /// Looks for every declared edge in the calls of one run.
 #[must_use]
-pub fn score_trajectory_axes(axes: &TrajectoryAxes, calls: &[ToolCall], servers: &KnownServers) -> AxesReport {
+pub fn score_trajectory_axes(
+    axes: &TrajectoryAxes,
+    calls: &[ToolCall],
+    servers: &KnownServers,
+) -> AxesReport {
     let first = |tool: &str| calls.iter().position(|call| call.is(tool, servers));
     let state = |earlier: &str, later: &str| match (first(earlier), first(later)) {
         (Some(a), Some(b)) if a < b => EdgeState::Held,
@@ -136,7 +145,11 @@ pub fn score_trajectory_axes(axes: &TrajectoryAxes, calls: &[ToolCall], servers:
             .iter()
             .map(|edge| state(&edge.producer, &edge.consumer))
             .collect(),
-        order: axes.order.iter().map(|edge| state(&edge.first, &edge.second)).collect(),
+        order: axes
+            .order
+            .iter()
+            .map(|edge| state(&edge.first, &edge.second))
+            .collect(),
     }
 }
 
@@ -150,7 +163,10 @@ pub struct Axis {
 impl Axis {
     fn count(&mut self, states: &[EdgeState]) {
         self.declared += states.len() as u64;
-        self.held += states.iter().filter(|state| **state == EdgeState::Held).count() as u64;
+        self.held += states
+            .iter()
+            .filter(|state| **state == EdgeState::Held)
+            .count() as u64;
     }
 
     fn percent(&self) -> u64 {
@@ -161,7 +177,11 @@ impl Axis {
 impl TrajectoryAxes {
     /// Both axes as figures to which every run adds the same number of edges.
     fn steady(&self, [dependencies, order]: &[Axis; 2]) -> [Steady; 2] {
-        [(dependencies, self.dependencies.len()), (order, self.order.len())].map(|(axis, edges)| Steady {
+        [
+            (dependencies, self.dependencies.len()),
+            (order, self.order.len()),
+        ]
+        .map(|(axis, edges)| Steady {
             part: axis.held,
             whole: axis.declared,
             per_run: edges as u64,
@@ -171,7 +191,8 @@ impl TrajectoryAxes {
 
 impl Gate for TrajectoryAxes {
     const BLOCK: &'static str = "trajectory_axes";
-    const SUMMARY: &'static str = "Data-flow and order constraints between calls, and nothing else about them.";
+    const SUMMARY: &'static str =
+        "Data-flow and order constraints between calls, and nothing else about them.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "trajectory.dependency_satisfaction",
@@ -207,16 +228,25 @@ impl Gate for TrajectoryAxes {
                 .as_warning(),
             );
         }
-        let dependencies = self.dependencies.iter().map(|edge| (&edge.producer, &edge.consumer));
+        let dependencies = self
+            .dependencies
+            .iter()
+            .map(|edge| (&edge.producer, &edge.consumer));
         let order = self.order.iter().map(|edge| (&edge.first, &edge.second));
         let dependencies = dependencies
             .enumerate()
             .map(|(index, edge)| (format!("/dependencies/{index}"), edge));
-        let order = order.enumerate().map(|(index, edge)| (format!("/order/{index}"), edge));
+        let order = order
+            .enumerate()
+            .map(|(index, edge)| (format!("/order/{index}"), edge));
         for (at, (earlier, later)) in dependencies.chain(order) {
             if earlier == later {
                 problems.push(
-                    Problem::new(at, format!("the first call of `{earlier}` cannot come before itself")).as_warning(),
+                    Problem::new(
+                        at,
+                        format!("the first call of `{earlier}` cannot come before itself"),
+                    )
+                    .as_warning(),
                 );
             }
         }
@@ -237,8 +267,14 @@ impl Gate for TrajectoryAxes {
                 .dependencies
                 .iter()
                 .map(|edge| ("dependencies", &edge.producer, &edge.consumer))
-                .chain(self.order.iter().map(|edge| ("order", &edge.first, &edge.second)));
-            for ((axis, earlier, later), state) in named.zip(report.dependencies.iter().chain(&report.order)) {
+                .chain(
+                    self.order
+                        .iter()
+                        .map(|edge| ("order", &edge.first, &edge.second)),
+                );
+            for ((axis, earlier, later), state) in
+                named.zip(report.dependencies.iter().chain(&report.order))
+            {
                 if *state == EdgeState::Held {
                     continue;
                 }
@@ -250,13 +286,20 @@ impl Gate for TrajectoryAxes {
             }
             per_run.push(json!({"index": run.index, "dependencies": report.dependencies, "order": report.order}));
         }
-        let mut summary = format!("dependencies {} · order {}", dependency.percent(), order.percent());
+        let mut summary = format!(
+            "dependencies {} · order {}",
+            dependency.percent(),
+            order.percent()
+        );
         if let Some(first) = first {
             summary.push_str(&format!(" · {first}"));
         }
         Score {
             values: vec![
-                ("trajectory.dependency_satisfaction", dependency.percent().into()),
+                (
+                    "trajectory.dependency_satisfaction",
+                    dependency.percent().into(),
+                ),
                 ("trajectory.order_satisfaction", order.percent().into()),
             ],
             detail: Map::from_iter([
@@ -264,7 +307,8 @@ impl Gate for TrajectoryAxes {
                 ("per_run".to_owned(), per_run.into()),
             ]),
             summary,
-            no_evidence: (dependency.declared + order.declared == 0).then(|| "no edge is declared".to_owned()),
+            no_evidence: (dependency.declared + order.declared == 0)
+                .then(|| "no edge is declared".to_owned()),
             ..Score::default()
         }
     }
@@ -283,7 +327,10 @@ impl Gate for TrajectoryAxes {
         let [dependencies, order] = self.steady(tally);
         Outlook {
             reach: vec![
-                ("trajectory.dependency_satisfaction", dependencies.reach(remaining)),
+                (
+                    "trajectory.dependency_satisfaction",
+                    dependencies.reach(remaining),
+                ),
                 ("trajectory.order_satisfaction", order.reach(remaining)),
             ],
             may_lack_evidence: self.dependencies.is_empty() && self.order.is_empty(),
@@ -297,7 +344,10 @@ impl Gate for TrajectoryAxes {
                 "trajectory.dependency_satisfaction",
                 dependencies.after(next).reach(remaining),
             ),
-            ("trajectory.order_satisfaction", order.after(next).reach(remaining)),
+            (
+                "trajectory.order_satisfaction",
+                order.after(next).reach(remaining),
+            ),
         ])
     }
 }
@@ -333,15 +383,23 @@ mod tests {
 
     fn figures(outcome: &GateOutcome) -> (u64, u64) {
         (
-            outcome.values["trajectory.dependency_satisfaction"].as_u64().unwrap(),
-            outcome.values["trajectory.order_satisfaction"].as_u64().unwrap(),
+            outcome.values["trajectory.dependency_satisfaction"]
+                .as_u64()
+                .unwrap(),
+            outcome.values["trajectory.order_satisfaction"]
+                .as_u64()
+                .unwrap(),
         )
     }
 
     #[test]
     fn the_documents_block() {
         for (calls, dependency, order) in [
-            (&["authenticate", "search", "fetch_page"] as &[&str], 100, 100),
+            (
+                &["authenticate", "search", "fetch_page"] as &[&str],
+                100,
+                100,
+            ),
             // Extra calls, retries and unrelated orders are free.
             (
                 &[
@@ -359,7 +417,11 @@ mod tests {
             (&["search", "authenticate", "fetch_page"], 100, 0),
             (&["authenticate", "fetch_page", "search"], 0, 100),
             // The first of each decides: a later producer does not undo an early consumer.
-            (&["authenticate", "fetch_page", "search", "fetch_page"], 0, 100),
+            (
+                &["authenticate", "fetch_page", "search", "fetch_page"],
+                0,
+                100,
+            ),
             (&["search", "fetch_page"], 100, 0),
             (&["authenticate", "search"], 0, 100),
             (&[], 0, 0),
@@ -367,7 +429,10 @@ mod tests {
             let outcome = judge(block(), &[calls]);
             assert_eq!(figures(&outcome), (dependency, order), "{calls:?}");
             let good = (dependency, order) == (100, 100);
-            assert_eq!(outcome.verdict, if good { Verdict::Pass } else { Verdict::Fail });
+            assert_eq!(
+                outcome.verdict,
+                if good { Verdict::Pass } else { Verdict::Fail }
+            );
             assert_eq!(outcome.assertions.len(), 2);
         }
     }
@@ -389,10 +454,19 @@ mod tests {
 
     #[test]
     fn an_empty_axis_is_100_and_an_empty_block_no_evidence() {
-        let outcome = judge(json!({"order": [{"first": "a", "second": "b"}]}), &[&["a", "b"]]);
-        assert_eq!((figures(&outcome), outcome.verdict), ((100, 100), Verdict::Pass));
+        let outcome = judge(
+            json!({"order": [{"first": "a", "second": "b"}]}),
+            &[&["a", "b"]],
+        );
+        assert_eq!(
+            (figures(&outcome), outcome.verdict),
+            ((100, 100), Verdict::Pass)
+        );
         let outcome = judge(json!({}), &[&["a"]]);
-        assert_eq!((figures(&outcome), outcome.verdict), ((100, 100), Verdict::NoEvidence));
+        assert_eq!(
+            (figures(&outcome), outcome.verdict),
+            ((100, 100), Verdict::NoEvidence)
+        );
     }
 
     #[test]
@@ -428,7 +502,12 @@ mod tests {
             let mut block = block();
             block["expect"] = json!([{target.name: {">": 1e18}}]);
             let good: &[&str] = &["authenticate", "search", "fetch_page"];
-            assert_eq!(judge(block, &[good, good]).verdict, Verdict::Fail, "{}", target.name);
+            assert_eq!(
+                judge(block, &[good, good]).verdict,
+                Verdict::Fail,
+                "{}",
+                target.name
+            );
         }
     }
 

@@ -14,11 +14,17 @@ fn judge() -> Expectation {
 }
 
 fn jury(quorum: u64) -> Expectation {
-    let jury = json!({"rubric": "polite", "threshold": 0.5, "models": ["a", "b", "b"], "quorum": quorum});
+    let jury =
+        json!({"rubric": "polite", "threshold": 0.5, "models": ["a", "b", "b"], "quorum": quorum});
     compile(json!({"target": "final_response", "matcher": {"llm-jury": jury}})).unwrap()
 }
 
-fn judgement(expectation: &Expectation, text: &str, model: &str, score: Result<f64, ErrorKind>) -> Judgement {
+fn judgement(
+    expectation: &Expectation,
+    text: &str,
+    model: &str,
+    score: Result<f64, ErrorKind>,
+) -> Judgement {
     Judgement {
         target: "final_response".to_owned(),
         digest: expectation.judge().unwrap().digest("final_response", text),
@@ -47,7 +53,10 @@ fn outcome(expectation: &Expectation, judgements: &[Judgement]) -> (Assertion, O
 fn the_threshold_decides_exactly() {
     let expectation = judge();
     for (score, passed) in [(0.7, true), (0.699_999, false), (1.0, true), (0.0, false)] {
-        let (assertion, unjudged) = outcome(&expectation, &[judgement(&expectation, "hello", "m", Ok(score))]);
+        let (assertion, unjudged) = outcome(
+            &expectation,
+            &[judgement(&expectation, "hello", "m", Ok(score))],
+        );
         assert_eq!(
             (assertion.passed, assertion.judged, unjudged),
             (passed, true, None),
@@ -55,7 +64,10 @@ fn the_threshold_decides_exactly() {
         );
         assert_eq!(assertion.failed(), !passed);
     }
-    let (assertion, _) = outcome(&expectation, &[judgement(&expectation, "hello", "m", Ok(0.25))]);
+    let (assertion, _) = outcome(
+        &expectation,
+        &[judgement(&expectation, "hello", "m", Ok(0.25))],
+    );
     assert_eq!(
         assertion.reason.as_deref(),
         Some("`m` gives 0.25: because (threshold 0.7)")
@@ -84,7 +96,9 @@ fn a_judge_that_broke_is_no_failure_and_one_that_is_off_no_pass() {
     let expectation = judge();
     let broken = judgement(&expectation, "hello", "m", Err(ErrorKind::RateLimit));
     let (assertion, unjudged) = outcome(&expectation, &[broken]);
-    assert!(matches!(unjudged, Some(Unjudged::Broken(error)) if error.kind == ErrorKind::RateLimit));
+    assert!(
+        matches!(unjudged, Some(Unjudged::Broken(error)) if error.kind == ErrorKind::RateLimit)
+    );
     assert!(!assertion.passed && !assertion.failed());
     let good = judgement(&expectation, "hello", "m", Ok(1.0));
     let (assertion, unjudged) = apply(
@@ -97,7 +111,13 @@ fn a_judge_that_broke_is_no_failure_and_one_that_is_off_no_pass() {
     assert_eq!(unjudged, Some(Unjudged::Off));
     assert!(!assertion.passed && assertion.skipped.is_some());
     // Where there is no text, there is nothing to ask about: like every matcher, it fails.
-    let (assertion, unjudged) = apply(&expectation, expectation.judge().unwrap(), &json!({}), &[], false);
+    let (assertion, unjudged) = apply(
+        &expectation,
+        expectation.judge().unwrap(),
+        &json!({}),
+        &[],
+        false,
+    );
     assert!(assertion.failed() && unjudged.is_none());
 }
 
@@ -162,7 +182,10 @@ fn answers_are_read_strictly() {
 fn what_cannot_work_is_refused_with_its_place() {
     let judge = |more: Value| {
         let mut judge = json!({"rubric": "r", "threshold": 0.5, "model": "m"});
-        judge.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        judge
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         json!({"final_response": {"llm-judge": judge}})
     };
     let jury = |models: Value, quorum: u64| json!({"final_response": {"llm-jury": {"rubric": "r", "threshold": 0.5, "models": models, "quorum": quorum}}});
@@ -175,10 +198,22 @@ fn what_cannot_work_is_refused_with_its_place() {
             judge(json!({"threshold": 1.5})),
             "/expect/0/final_response/llm-judge/threshold",
         ),
-        (judge(json!({"extra": 1})), "/expect/0/final_response/llm-judge"),
-        (jury(json!([]), 1), "/expect/0/final_response/llm-jury/models"),
-        (jury(json!(["a", "b"]), 3), "/expect/0/final_response/llm-jury/quorum"),
-        (jury(json!(["a", "b"]), 0), "/expect/0/final_response/llm-jury/quorum"),
+        (
+            judge(json!({"extra": 1})),
+            "/expect/0/final_response/llm-judge",
+        ),
+        (
+            jury(json!([]), 1),
+            "/expect/0/final_response/llm-jury/models",
+        ),
+        (
+            jury(json!(["a", "b"]), 3),
+            "/expect/0/final_response/llm-jury/quorum",
+        ),
+        (
+            jury(json!(["a", "b"]), 0),
+            "/expect/0/final_response/llm-jury/quorum",
+        ),
         (
             json!({"final_response": {"not": {"llm-judge": {}}}}),
             "/expect/0/final_response/not/llm-judge",
@@ -191,7 +226,9 @@ fn what_cannot_work_is_refused_with_its_place() {
         let problems = compile(written.clone()).unwrap_err();
         assert_eq!(problems[0].pointer, place, "{written}: {problems:?}");
     }
-    let majority = compile(json!({"x": {"llm-jury": {"rubric": "r", "threshold": 1, "models": ["a", "b", "c", "d"]}}}));
+    let majority = compile(
+        json!({"x": {"llm-jury": {"rubric": "r", "threshold": 1, "models": ["a", "b", "c", "d"]}}}),
+    );
     assert_eq!(majority.unwrap().judge().unwrap().quorum, 3);
 }
 
@@ -202,12 +239,17 @@ fn every_gate_refuses_a_judge() {
         let target = gate.targets[0].name;
         let written = WrittenExpectation(json!({"target": target, "matcher": written}));
         let expectation = Expectation::compile(&written, "/expect/0").unwrap();
-        let problem = expectation.refuse_judge(&written, "/expect/0", gate.block).unwrap();
+        let problem = expectation
+            .refuse_judge(&written, "/expect/0", gate.block)
+            .unwrap();
         assert_eq!(problem.pointer, "/expect/0/matcher/llm-judge");
     }
     let block = json!({"calls": [], "expect": [{"golden_path.passed": {"llm-judge": {"rubric": "r", "threshold": 0.5, "model": "m"}}}]});
     let problems = crate::eval::testing::load("golden_path", &block).unwrap_err();
-    assert_eq!(problems[0].pointer, "/expect/0/golden_path.passed/llm-judge");
+    assert_eq!(
+        problems[0].pointer,
+        "/expect/0/golden_path.passed/llm-judge"
+    );
 }
 
 proptest! {

@@ -24,11 +24,14 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let message = match (tool.raw().get("description"), length) {
         (None | Some(serde_json::Value::Null), _) => "there is no description".to_owned(),
         (Some(serde_json::Value::String(_)), 0) => "the description is empty".to_owned(),
-        (Some(serde_json::Value::String(_)), _) => format!("the description has {length} characters"),
+        (Some(serde_json::Value::String(_)), _) => {
+            format!("the description has {length} characters")
+        }
         _ => "the description is no text".to_owned(),
     };
-    let suggestion =
-        format!("say in at least {SHORTEST} characters what the tool does, when to use it and what it returns");
+    let suggestion = format!(
+        "say in at least {SHORTEST} characters what the tool does, when to use it and what it returns"
+    );
     vec![Hit::new(message, suggestion).at("/description")]
 }
 
@@ -41,7 +44,8 @@ mod tests {
     #[test]
     fn characters_count_and_outer_blanks_do_not() {
         let fires = |text: &str| {
-            !check(&Tool::from_listing(None, &json!({"name": "x", "description": text})).unwrap()).is_empty()
+            !check(&Tool::from_listing(None, &json!({"name": "x", "description": text})).unwrap())
+                .is_empty()
         };
         assert!(fires(&"ä".repeat(19)));
         assert!(!fires(&"ä".repeat(20)));

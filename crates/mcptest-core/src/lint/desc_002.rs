@@ -22,7 +22,8 @@ fn check(tool: &Tool) -> Vec<Hit> {
         return Vec::new();
     }
     let message = format!("the description has {length} characters");
-    let suggestion = format!("keep it under {LONGEST}: move types, limits and values into the input schema");
+    let suggestion =
+        format!("keep it under {LONGEST}: move types, limits and values into the input schema");
     vec![Hit::new(message, suggestion).at("/description")]
 }
 
@@ -34,7 +35,9 @@ mod tests {
 
     #[test]
     fn exactly_500_is_not_over() {
-        let fires = |text: &str| !check(&Tool::from_listing(None, &json!({"description": text})).unwrap()).is_empty();
+        let fires = |text: &str| {
+            !check(&Tool::from_listing(None, &json!({"description": text})).unwrap()).is_empty()
+        };
         assert!(!fires(&"ä".repeat(500)));
         assert!(fires(&"ä".repeat(501)));
         assert!(!fires(&format!(" {}\n", "x".repeat(500))));

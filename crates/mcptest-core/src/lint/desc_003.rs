@@ -52,7 +52,8 @@ mod tests {
     #[test]
     fn equal_up_to_case_and_separators() {
         let fires = |name: &str, text: &str| {
-            !check(&Tool::from_listing(None, &json!({"name": name, "description": text})).unwrap()).is_empty()
+            !check(&Tool::from_listing(None, &json!({"name": name, "description": text})).unwrap())
+                .is_empty()
         };
         assert!(fires("get_user", "get_user"));
         assert!(fires("get-user", " Get user. "));

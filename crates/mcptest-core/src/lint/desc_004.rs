@@ -98,7 +98,10 @@ mod tests {
         ] {
             assert!(has_verb(text), "{text}");
         }
-        for text in ["Current temperature of a city", "A list-free sentence about cats"] {
+        for text in [
+            "Current temperature of a city",
+            "A list-free sentence about cats",
+        ] {
             assert_eq!(has_verb(text), text.contains("list"), "{text}");
         }
     }

@@ -55,7 +55,9 @@ fn check(tool: &Tool) -> Vec<Hit> {
     };
     vec![
         Hit::new(
-            format!("the description says \"{phrase}\", and there is no such place in a list of tools"),
+            format!(
+                "the description says \"{phrase}\", and there is no such place in a list of tools"
+            ),
             "name the tool that is meant, or say it here",
         )
         .at("/description"),
@@ -68,7 +70,8 @@ fn has(text: &str, phrase: &str) -> bool {
         let before = text[..start].chars().next_back();
         let after = text[start + found.len()..].chars().next();
         // "previous tools" is as meaningless as "previous tool".
-        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(|c| c.is_alphanumeric() && c != 's')
+        !before.is_some_and(char::is_alphanumeric)
+            && !after.is_some_and(|c| c.is_alphanumeric() && c != 's')
     })
 }
 

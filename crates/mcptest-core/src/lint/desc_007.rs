@@ -25,7 +25,12 @@ fn check(tool: &Tool) -> Vec<Hit> {
             .filter_map(shown)
             .collect();
         let text = schema::describe(root, property).to_lowercase();
-        if values.is_empty() || text.is_empty() || values.iter().any(|value| text.contains(&value.to_lowercase())) {
+        if values.is_empty()
+            || text.is_empty()
+            || values
+                .iter()
+                .any(|value| text.contains(&value.to_lowercase()))
+        {
             continue;
         }
         let some = values
@@ -72,7 +77,9 @@ mod tests {
             let tool = json!({"inputSchema": {"properties": {"x": property}}});
             !check(&Tool::from_listing(None, &tool).unwrap()).is_empty()
         };
-        assert!(fires(json!({"enum": ["asc", "desc"], "description": "Order"})));
+        assert!(fires(
+            json!({"enum": ["asc", "desc"], "description": "Order"})
+        ));
         assert!(!fires(
             json!({"enum": ["asc", "desc"], "description": "ASC by default"})
         ));

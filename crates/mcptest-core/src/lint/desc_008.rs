@@ -21,7 +21,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let most = chars(description(tool));
     let mut hits = Vec::new();
     for (name, property) in schema::properties(root) {
-        let own = property.get("description").and_then(Value::as_str).unwrap_or("").trim();
+        let own = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .trim();
         let length = chars(own);
         if length > most {
             hits.push(

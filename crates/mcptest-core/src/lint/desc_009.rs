@@ -22,7 +22,9 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let required = schema::required(root);
     let trivial = match arguments.as_slice() {
         [] => true,
-        [(name, property)] => !required.contains(name) && property.get("type").is_some_and(|kind| kind == "string"),
+        [(name, property)] => {
+            !required.contains(name) && property.get("type").is_some_and(|kind| kind == "string")
+        }
         _ => false,
     };
     let listed = |value: Option<&Value>| {
@@ -42,7 +44,8 @@ fn check(tool: &Tool) -> Vec<Hit> {
     }
     vec![
         Hit::new(
-            format!("{} arguments and no example", arguments.len()).replace("1 arguments", "1 argument"),
+            format!("{} arguments and no example", arguments.len())
+                .replace("1 arguments", "1 argument"),
             "give at least one argument `examples`, or the tool an `examples` array",
         )
         .at("/inputSchema"),

@@ -46,7 +46,8 @@ fn takes_text(root: &Value, property: &Value, deepest: usize) -> bool {
     if inner.get("type").is_some() {
         return schema::is_type(inner, "string");
     }
-    let alternatives = ["anyOf", "oneOf", "allOf"].map(|key| inner.get(key).and_then(Value::as_array));
+    let alternatives =
+        ["anyOf", "oneOf", "allOf"].map(|key| inner.get(key).and_then(Value::as_array));
     let mut alternatives = alternatives.into_iter().flatten().flatten().peekable();
     deepest == 0
         || alternatives.peek().is_none()
@@ -63,19 +64,24 @@ mod tests {
     fn only_what_may_be_a_string_is_looked_at() {
         let fires = |mut property: Value| {
             property["description"] = json!("One of: a1, b1");
-            let schema =
-                json!({"properties": {"x": property}, "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}});
+            let schema = json!({"properties": {"x": property}, "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}});
             !check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).is_empty()
         };
         assert!(fires(json!({})));
         assert!(fires(json!({"type": "string"})));
         assert!(fires(json!({"type": ["string", "null"]})));
-        assert!(fires(json!({"anyOf": [{"type": "string"}, {"type": "null"}]})));
+        assert!(fires(
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]})
+        ));
         assert!(fires(json!({"anyOf": [{"$ref": "#/$defs/loop"}]})));
         assert!(!fires(json!({"type": "integer"})));
         assert!(!fires(json!({"allOf": [{"type": "object"}]})));
-        assert!(!fires(json!({"anyOf": [{"type": "array"}, {"type": "null"}]})));
+        assert!(!fires(
+            json!({"anyOf": [{"type": "array"}, {"type": "null"}]})
+        ));
         assert!(!fires(json!({"type": "string", "enum": ["a1"]})));
-        assert!(!fires(json!({"anyOf": [{"enum": ["a1", "b1"]}, {"type": "null"}]})));
+        assert!(!fires(
+            json!({"anyOf": [{"enum": ["a1", "b1"]}, {"type": "null"}]})
+        ));
     }
 }

@@ -1,5 +1,5 @@
-//! Fixes that cannot break a caller who keeps to what the schema already says: strictness where nothing was said, and an `enum` where the
-//! description spells out the values.
+//! Fixes that cannot break a caller who keeps to what the schema already says: strictness where
+//! nothing was said, and an `enum` where the description spells out the values.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,8 @@ pub struct Change {
     pub change: String,
 }
 
-/// Applies every safe fix. Entries keep their number and order, keys their order; what is added stands at the end of its object.
+/// Applies every safe fix. Entries keep their number and order, keys their order; what is added
+/// stands at the end of its object.
 #[must_use]
 pub fn fix(listed: &[Value]) -> (Vec<Value>, Vec<Change>) {
     let mut fixed = listed.to_vec();
@@ -55,9 +56,11 @@ fn enums(root: &mut Value, add: &mut Add<'_>) {
             continue;
         };
         let plain = property.get("type") == Some(&json!("string"))
-            && ["enum", "const", "$ref", "anyOf", "oneOf", "allOf", "pattern", "format"]
-                .iter()
-                .all(|key| !property.contains_key(*key));
+            && [
+                "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "pattern", "format",
+            ]
+            .iter()
+            .all(|key| !property.contains_key(*key));
         let values = property
             .get("description")
             .and_then(Value::as_str)
@@ -84,14 +87,17 @@ fn agrees(property: &Map<String, Value>, values: &[String]) -> bool {
         && examples.is_none_or(|examples| examples.iter().all(among))
 }
 
-/// SCH-001 and SCH-002 where the author said nothing. Objects that are combined with others are left alone: there, `additionalProperties:
-/// false` in one part would refuse the properties of the other.
+/// SCH-001 and SCH-002 where the author said nothing. Objects that are combined with others are
+/// left alone: there, `additionalProperties: false` in one part would refuse the properties of the
+/// other.
 fn strict(path: &str, node: &mut Value, depth: usize, combined: bool, add: &mut Add<'_>) {
     if depth > 60 {
         return;
     }
     let has_properties = schema::has_properties(node);
-    let Some(map) = node.as_object_mut() else { return };
+    let Some(map) = node.as_object_mut() else {
+        return;
+    };
     let combined = combined
         || [
             "allOf",
@@ -123,7 +129,9 @@ fn strict(path: &str, node: &mut Value, depth: usize, combined: bool, add: &mut 
             // A definition may be combined with something where it is used.
             "$defs" | "definitions" => each(&at, value, depth, true, add),
             "properties" | "patternProperties" => each(&at, value, depth, false, add),
-            "items" | "additionalProperties" if value.is_object() => strict(&at, value, depth + 1, false, add),
+            "items" | "additionalProperties" if value.is_object() => {
+                strict(&at, value, depth + 1, false, add)
+            }
             "items" | "prefixItems" | "oneOf" | "anyOf" => list(&at, value, depth, false, add),
             "allOf" => list(&at, value, depth, true, add),
             _ => {}
@@ -167,7 +175,8 @@ mod tests {
     #[test]
     fn combined_objects_stay_open() {
         let part = json!({"properties": {"a": {"type": "string"}}, "required": []});
-        let combined = json!({"allOf": [part, {"properties": {"b": {"type": "string"}}, "required": []}]});
+        let combined =
+            json!({"allOf": [part, {"properties": {"b": {"type": "string"}}, "required": []}]});
         assert_eq!(schema(combined.clone()), combined);
     }
 
@@ -175,8 +184,12 @@ mod tests {
     fn an_enum_from_prose() {
         let property = json!({"type": "string", "description": "One of: open, closed."});
         let fixed = schema(json!({"properties": {"state": property}}));
-        assert_eq!(fixed["properties"]["state"]["enum"], json!(["open", "closed"]));
-        let default = json!({"type": "string", "description": "One of: open, closed.", "default": "all"});
+        assert_eq!(
+            fixed["properties"]["state"]["enum"],
+            json!(["open", "closed"])
+        );
+        let default =
+            json!({"type": "string", "description": "One of: open, closed.", "default": "all"});
         let fixed = schema(json!({"properties": {"state": default}}));
         assert_eq!(fixed["properties"]["state"].get("enum"), None);
     }
@@ -191,12 +204,18 @@ mod tests {
         ];
         let (fixed, changes) = fix(&listed);
         let rules: Vec<_> = changes.iter().map(|change| change.rule).collect();
-        assert_eq!(rules, ["DESC-013", "SCH-001", "SCH-002", "SCH-001", "SCH-002"]);
+        assert_eq!(
+            rules,
+            ["DESC-013", "SCH-001", "SCH-002", "SCH-001", "SCH-002"]
+        );
         assert_eq!(fix(&fixed), (fixed.clone(), Vec::new()));
         let left = |findings: Vec<Finding>| {
             findings
                 .iter()
-                .filter(|finding| ["DESC-013", "SCH-001", "SCH-002"].contains(&finding.rule.as_deref().unwrap_or("")))
+                .filter(|finding| {
+                    ["DESC-013", "SCH-001", "SCH-002"]
+                        .contains(&finding.rule.as_deref().unwrap_or(""))
+                })
                 .count()
         };
         assert_eq!(left(lint(None, &fixed)), 0);

@@ -1,7 +1,8 @@
 //! The lint of tool catalogs: one rule, one file, stable ids.
 //!
-//! Rules look at a tool exactly as its server listed it, so a tool that is malformed gives findings and is never dropped. `DESC` rules are
-//! about descriptions, `SCH` rules about the strictness of input schemas, `TOOL` rules about what makes an entry no tool at all.
+//! Rules look at a tool exactly as its server listed it, so a tool that is malformed gives findings
+//! and is never dropped. `DESC` rules are about descriptions, `SCH` rules about the strictness of
+//! input schemas, `TOOL` rules about what makes an entry no tool at all.
 
 mod desc_001;
 mod desc_002;
@@ -34,7 +35,9 @@ use serde_json::Value;
 use crate::catalog::Tool;
 
 /// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Nothing was found.
@@ -126,7 +129,9 @@ pub const RULES: [&Rule; 19] = [
 /// The rule with this id, in whatever case it is written.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
-    RULES.into_iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+    RULES
+        .into_iter()
+        .find(|rule| rule.id.eq_ignore_ascii_case(id))
 }
 
 /// The families of rules.
@@ -151,7 +156,9 @@ pub fn family(rule: &str) -> Family {
 }
 
 /// What is wrong with a description, in one word. Findings are counted by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Smell {
     /// DESC-001, 006, 007, 013.
@@ -245,7 +252,8 @@ pub fn label(index: usize, listed: &Value) -> String {
     }
 }
 
-/// Lints a `tools/list` answer, entry by entry. Every entry is represented: a clean one by a single pass.
+/// Lints a `tools/list` answer, entry by entry. Every entry is represented: a clean one by a single
+/// pass.
 #[must_use]
 pub fn lint(server: Option<&str>, listed: &[Value]) -> Vec<Finding> {
     listed
@@ -272,7 +280,11 @@ fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding>
     };
     let mut found = Vec::new();
     for rule in RULES {
-        found.extend((rule.check)(&tool).into_iter().map(|hit| finding(Some(rule), hit)));
+        found.extend(
+            (rule.check)(&tool)
+                .into_iter()
+                .map(|hit| finding(Some(rule), hit)),
+        );
     }
     if found.is_empty() {
         found.push(finding(None, Hit::new("no rule fired", "")));
@@ -291,13 +303,20 @@ fn chars(text: &str) -> usize {
 }
 
 /// The four hints of the protocol.
-pub(crate) const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+pub(crate) const HINTS: [&str; 4] = [
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+    "openWorldHint",
+];
 
 /// Whether a description says what comes back, in the coarse way that can be told without a model.
 pub(crate) fn tells_return(tool: &Tool) -> bool {
     let text = description(tool).to_lowercase();
     tool.raw().get("outputSchema").is_some_and(Value::is_object)
-        || ["return", "output", "result"].iter().any(|word| text.contains(word))
+        || ["return", "output", "result"]
+            .iter()
+            .any(|word| text.contains(word))
 }
 
 /// Whether a description only repeats the name (DESC-003).
@@ -309,7 +328,9 @@ pub(crate) fn repeats_name(tool: &Tool) -> bool {
 pub(crate) fn documented_arguments(tool: &Tool) -> (usize, usize) {
     let root = tool.input_schema().unwrap_or(&Value::Null);
     let all = schema::properties(root);
-    let documented = all.iter().filter(|(_, property)| schema::describes(root, property));
+    let documented = all
+        .iter()
+        .filter(|(_, property)| schema::describes(root, property));
     (documented.count(), all.len())
 }
 
@@ -336,14 +357,21 @@ mod tests {
             assert!(ids.insert(rule.id), "{} is listed twice", rule.id);
             assert!(!rule.title.is_empty() && rule.why.len() > 40, "{}", rule.id);
             assert!(find(&rule.id.to_lowercase()).is_some());
-            let bad: Value = serde_json::from_str(rule.bad).unwrap_or_else(|error| panic!("{}: {error}", rule.id));
-            let good: Value = serde_json::from_str(rule.good).unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+            let bad: Value = serde_json::from_str(rule.bad)
+                .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+            let good: Value = serde_json::from_str(rule.good)
+                .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
             assert!(
                 rules(&bad).contains(&rule.id.to_owned()),
                 "{} misses its bad example",
                 rule.id
             );
-            assert_eq!(rules(&good), Vec::<String>::new(), "the good example of {}", rule.id);
+            assert_eq!(
+                rules(&good),
+                Vec::<String>::new(),
+                "the good example of {}",
+                rule.id
+            );
         }
         let documented = (1..=13)
             .map(|number| format!("DESC-{number:03}"))
@@ -356,7 +384,8 @@ mod tests {
     #[test]
     fn severities_and_smells_are_as_decided() {
         for rule in RULES {
-            let critical = ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"].contains(&rule.id);
+            let critical =
+                ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"].contains(&rule.id);
             let wanted = if critical {
                 Severity::Critical
             } else {

@@ -11,27 +11,35 @@ static CLOSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// Words that announce one only if the values are quoted: "must be positive or zero" names no values.
-static LOOSE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*").ok());
+/// Words that announce one only if the values are quoted: "must be positive or zero" names no
+/// values.
+static LOOSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*").ok()
+});
 /// What in front of them says that they announce none: examples, or a choice of several.
 static OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:at least|examples?|sample|common|typical|usual|popular|frequent|some|other|default)\s+$").ok()
 });
 /// One value: quoted, or a bare word.
-static QUOTED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"^(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|`([^`\n]{1,60})`|“([^”\n]{1,60})”)"#).ok());
-static BARE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[A-Za-z0-9_][A-Za-z0-9_+-]{0,59}").ok());
+static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|`([^`\n]{1,60})`|“([^”\n]{1,60})”)"#).ok()
+});
+static BARE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9_][A-Za-z0-9_+-]{0,59}").ok());
 /// What stands between two values, after an explanation in parentheses.
-static BETWEEN: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?(?:\s*[,|/]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+)").ok());
+static BETWEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^(?: ?\([^)\n]{0,80}\))?(?:\s*[,|/]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+)").ok()
+});
 /// What may stand behind the last.
-static END: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?\s*(?:$|[.;)\]\n])").ok());
+static END: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?\s*(?:$|[.;)\]\n])").ok());
 /// `open|closed|all`, by itself: `/(file|design)/` is part of something else.
-static PIPES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?:^|[\s:])[(\[]?([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)[)\]]?(?:$|[\s).,;])").ok());
+static PIPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[\s:])[(\[]?([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)[)\]]?(?:$|[\s).,;])").ok()
+});
 
-/// The allowed values that a description spells out, in its order. Nothing if it names none, or only examples.
+/// The allowed values that a description spells out, in its order. Nothing if it names none, or
+/// only examples.
 pub(super) fn allowed_values(description: &str) -> Option<Vec<String>> {
     announced(&CLOSED, description, true)
         .or_else(|| announced(&LOOSE, description, false))
@@ -41,7 +49,11 @@ pub(super) fn allowed_values(description: &str) -> Option<Vec<String>> {
         })
 }
 
-fn announced(words: &LazyLock<Option<Regex>>, description: &str, bare: bool) -> Option<Vec<String>> {
+fn announced(
+    words: &LazyLock<Option<Regex>>,
+    description: &str,
+    bare: bool,
+) -> Option<Vec<String>> {
     let (words, open) = (words.as_ref()?, OPEN.as_ref()?);
     words
         .find_iter(description)
@@ -74,8 +86,10 @@ fn value(text: &str, bare: bool) -> Option<(String, &str)> {
 
 /// Two different values at least, and none of the words that leave a list open.
 fn settle(values: Vec<String>) -> Option<Vec<String>> {
-    let open =
-        |value: &String| ["etc", "other", "others", "more", "a", "an", "the"].contains(&value.to_lowercase().as_str());
+    let open = |value: &String| {
+        ["etc", "other", "others", "more", "a", "an", "the"]
+            .contains(&value.to_lowercase().as_str())
+    };
     let mut unique: Vec<String> = Vec::new();
     for value in &values {
         if !unique.contains(value) {
@@ -108,11 +122,20 @@ mod tests {
                 "A layout. Options: 'wide' (960 px), 'default'.",
                 vec!["wide", "default"],
             ),
-            ("Possible values are `x` (default), `y` and `z`", vec!["x", "y", "z"]),
+            (
+                "Possible values are `x` (default), `y` and `z`",
+                vec!["x", "y", "z"],
+            ),
         ] {
             assert_eq!(
                 allowed_values(text).as_deref(),
-                Some(wanted.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>().as_slice()),
+                Some(
+                    wanted
+                        .iter()
+                        .map(|v| (*v).to_owned())
+                        .collect::<Vec<_>>()
+                        .as_slice()
+                ),
                 "{text}"
             );
         }

@@ -18,17 +18,24 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let mut hits = Vec::new();
-    schema::walk(tool.input_schema().unwrap_or(&Value::Null), &mut |path, inner| {
-        if schema::has_properties(inner) && !inner.get("required").is_some_and(Value::is_array) {
-            hits.push(
-                Hit::new(
-                    format!("{} has properties but no `required` list", schema::place(path)),
-                    "list what must be given; `\"required\": []` if nothing must",
-                )
-                .at(path),
-            );
-        }
-    });
+    schema::walk(
+        tool.input_schema().unwrap_or(&Value::Null),
+        &mut |path, inner| {
+            if schema::has_properties(inner) && !inner.get("required").is_some_and(Value::is_array)
+            {
+                hits.push(
+                    Hit::new(
+                        format!(
+                            "{} has properties but no `required` list",
+                            schema::place(path)
+                        ),
+                        "list what must be given; `\"required\": []` if nothing must",
+                    )
+                    .at(path),
+                );
+            }
+        },
+    );
     hits
 }
 
@@ -40,20 +47,30 @@ mod tests {
 
     #[test]
     fn an_empty_list_is_a_list_and_nested_objects_count() {
-        let count = |schema: Value| check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).len();
+        let count = |schema: Value| {
+            check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).len()
+        };
         let inner = json!({"type": "object", "properties": {"a": {"type": "string"}}});
         assert_eq!(count(inner.clone()), 1);
         assert_eq!(count(json!({"type": "object"})), 0);
         assert_eq!(count(json!({"type": "object", "properties": {}})), 0);
-        assert_eq!(count(json!({"properties": {"a": inner}, "required": []})), 1);
+        assert_eq!(
+            count(json!({"properties": {"a": inner}, "required": []})),
+            1
+        );
         assert_eq!(
             count(json!({"properties": {"a": {"type": "array", "items": inner}}})),
             2
         );
         assert_eq!(
-            count(json!({"properties": {"a": {"anyOf": [inner, {"type": "null"}]}}, "required": []})),
+            count(
+                json!({"properties": {"a": {"anyOf": [inner, {"type": "null"}]}}, "required": []})
+            ),
             1
         );
-        assert_eq!(count(json!({"properties": {"a": {"not": inner}}, "required": []})), 0);
+        assert_eq!(
+            count(json!({"properties": {"a": {"not": inner}}, "required": []})),
+            0
+        );
     }
 }

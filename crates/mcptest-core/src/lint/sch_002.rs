@@ -18,16 +18,24 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let mut hits = Vec::new();
-    schema::walk(tool.input_schema().unwrap_or(&Value::Null), &mut |path, inner| {
-        if schema::has_properties(inner) && inner.get("additionalProperties") != Some(&Value::Bool(false)) {
-            hits.push(
-                Hit::new(
-                    format!("{} takes properties that it does not declare", schema::place(path)),
-                    "add `\"additionalProperties\": false`",
-                )
-                .at(path),
-            );
-        }
-    });
+    schema::walk(
+        tool.input_schema().unwrap_or(&Value::Null),
+        &mut |path, inner| {
+            if schema::has_properties(inner)
+                && inner.get("additionalProperties") != Some(&Value::Bool(false))
+            {
+                hits.push(
+                    Hit::new(
+                        format!(
+                            "{} takes properties that it does not declare",
+                            schema::place(path)
+                        ),
+                        "add `\"additionalProperties\": false`",
+                    )
+                    .at(path),
+                );
+            }
+        },
+    );
     hits
 }

@@ -17,26 +17,31 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Any one of them says what a value is.
-const KINDS: [&str; 8] = ["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not"];
+const KINDS: [&str; 8] = [
+    "type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not",
+];
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let mut hits = Vec::new();
-    schema::walk(tool.input_schema().unwrap_or(&Value::Null), &mut |path, inner| {
-        for (name, property) in schema::properties(inner) {
-            let told = KINDS.iter().any(|key| property.get(key).is_some());
-            // `false` forbids the property, which is as strict as can be.
-            if !told && property != &Value::Bool(false) {
-                let at = crate::json::pointer_join(&format!("{path}/properties"), name);
-                hits.push(
-                    Hit::new(
-                        format!("{} has no type", schema::place(&at)),
-                        "add a `type`, an `enum`, or a `$ref` to a definition that has one",
-                    )
-                    .at(at),
-                );
+    schema::walk(
+        tool.input_schema().unwrap_or(&Value::Null),
+        &mut |path, inner| {
+            for (name, property) in schema::properties(inner) {
+                let told = KINDS.iter().any(|key| property.get(key).is_some());
+                // `false` forbids the property, which is as strict as can be.
+                if !told && property != &Value::Bool(false) {
+                    let at = crate::json::pointer_join(&format!("{path}/properties"), name);
+                    hits.push(
+                        Hit::new(
+                            format!("{} has no type", schema::place(&at)),
+                            "add a `type`, an `enum`, or a `$ref` to a definition that has one",
+                        )
+                        .at(at),
+                    );
+                }
             }
-        }
-    });
+        },
+    );
     hits
 }
 

@@ -20,24 +20,28 @@ const BOUNDS: [&str; 5] = ["maxLength", "enum", "const", "format", "pattern"];
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let mut hits = Vec::new();
-    schema::walk(tool.input_schema().unwrap_or(&Value::Null), &mut |path, inner| {
-        let open_text = schema::is_type(inner, "string") && !BOUNDS.iter().any(|key| inner.get(key).is_some());
-        let open_list = schema::is_type(inner, "array") && inner.get("maxItems").is_none();
-        // A place is one finding, whatever is open about it.
-        let (what, cure) = match (open_text, open_list) {
-            (true, true) => (
-                "a string or an array of any length",
-                "add `maxItems`, and `maxLength`, `enum`, `format` or `pattern`",
-            ),
-            (true, false) => (
-                "a string of any length",
-                "add `maxLength`, `enum`, `format` or `pattern`",
-            ),
-            (false, true) => ("an array of any length", "add `maxItems`"),
-            (false, false) => return,
-        };
-        hits.push(Hit::new(format!("{} is {what}", schema::place(path)), cure).at(path));
-    });
+    schema::walk(
+        tool.input_schema().unwrap_or(&Value::Null),
+        &mut |path, inner| {
+            let open_text = schema::is_type(inner, "string")
+                && !BOUNDS.iter().any(|key| inner.get(key).is_some());
+            let open_list = schema::is_type(inner, "array") && inner.get("maxItems").is_none();
+            // A place is one finding, whatever is open about it.
+            let (what, cure) = match (open_text, open_list) {
+                (true, true) => (
+                    "a string or an array of any length",
+                    "add `maxItems`, and `maxLength`, `enum`, `format` or `pattern`",
+                ),
+                (true, false) => (
+                    "a string of any length",
+                    "add `maxLength`, `enum`, `format` or `pattern`",
+                ),
+                (false, true) => ("an array of any length", "add `maxItems`"),
+                (false, false) => return,
+            };
+            hits.push(Hit::new(format!("{} is {what}", schema::place(path)), cure).at(path));
+        },
+    );
     hits
 }
 
@@ -49,12 +53,17 @@ mod tests {
 
     #[test]
     fn strings_and_arrays_anywhere() {
-        let count = |schema: Value| check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).len();
+        let count = |schema: Value| {
+            check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).len()
+        };
         assert_eq!(
             count(json!({"properties": {"a": {"type": "array", "items": {"type": "string"}}}})),
             2
         );
-        assert_eq!(count(json!({"properties": {"a": {"type": ["string", "null"]}}})), 1);
+        assert_eq!(
+            count(json!({"properties": {"a": {"type": ["string", "null"]}}})),
+            1
+        );
         for key in BOUNDS {
             assert_eq!(
                 count(json!({"properties": {"a": {"type": "string", key: 1}}})),
@@ -62,12 +71,21 @@ mod tests {
                 "{key}"
             );
         }
-        assert_eq!(count(json!({"properties": {"a": {"type": "array", "maxItems": 3}}})), 0);
+        assert_eq!(
+            count(json!({"properties": {"a": {"type": "array", "maxItems": 3}}})),
+            0
+        );
         // A place is told once, and half a bound is none.
         let either = json!(["string", "array"]);
         assert_eq!(count(json!({"properties": {"a": {"type": either}}})), 1);
-        assert_eq!(count(json!({"properties": {"a": {"type": either, "maxItems": 3}}})), 1);
-        assert_eq!(count(json!({"properties": {"a": {"type": either, "maxLength": 3}}})), 1);
+        assert_eq!(
+            count(json!({"properties": {"a": {"type": either, "maxItems": 3}}})),
+            1
+        );
+        assert_eq!(
+            count(json!({"properties": {"a": {"type": either, "maxLength": 3}}})),
+            1
+        );
         assert_eq!(
             count(json!({"properties": {"a": {"type": either, "maxItems": 3, "maxLength": 3}}})),
             0

@@ -21,7 +21,10 @@ pub(super) fn properties(schema: &Value) -> Vec<(&str, &Value)> {
 /// The names in the `required` list of a schema.
 pub(super) fn required(schema: &Value) -> Vec<&str> {
     let list = schema.get("required").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).collect()
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// Whether a schema's `type` is this one, or a list that has it.
@@ -53,7 +56,13 @@ pub(super) fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
 
 /// An argument's own description, else that of the definition it refers to; without outer blanks.
 pub(super) fn describe<'a>(root: &'a Value, property: &'a Value) -> &'a str {
-    let own = |schema: &'a Value| schema.get("description").and_then(Value::as_str).unwrap_or("").trim();
+    let own = |schema: &'a Value| {
+        schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .trim()
+    };
     match own(property) {
         "" => own(resolve(root, property)),
         text => text,
@@ -65,7 +74,8 @@ pub(super) fn describes(root: &Value, property: &Value) -> bool {
     !describe(root, property).is_empty()
 }
 
-/// The values an argument is limited to: its `enum`, or those of the alternatives it is made of. Empty if it is free.
+/// The values an argument is limited to: its `enum`, or those of the alternatives it is made of.
+/// Empty if it is free.
 pub(super) fn enumerated<'a>(root: &'a Value, property: &'a Value) -> Vec<&'a Value> {
     let mut values = Vec::new();
     gather(root, property, 0, &mut values);
@@ -74,19 +84,31 @@ pub(super) fn enumerated<'a>(root: &'a Value, property: &'a Value) -> Vec<&'a Va
 
 fn gather<'a>(root: &'a Value, schema: &'a Value, depth: usize, values: &mut Vec<&'a Value>) {
     let schema = resolve(root, schema);
-    values.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten());
+    values.extend(
+        schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten(),
+    );
     values.extend(schema.get("const"));
     if depth < 4 {
         for key in ["anyOf", "oneOf", "allOf"] {
-            for inner in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+            for inner in schema
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 gather(root, inner, depth + 1, values);
             }
         }
     }
 }
 
-/// Visits a schema and everything in it that describes a value: properties, items, alternatives, definitions. What stands below `not` and
-/// `if` only tests a value, and is left out. Paths are JSON pointers from the tool.
+/// Visits a schema and everything in it that describes a value: properties, items, alternatives,
+/// definitions. What stands below `not` and `if` only tests a value, and is left out. Paths are
+/// JSON pointers from the tool.
 pub(super) fn walk<'a>(schema: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)) {
     step("/inputSchema", schema, 0, visit);
 }
@@ -104,7 +126,9 @@ fn step<'a>(path: &str, schema: &'a Value, depth: usize, visit: &mut dyn FnMut(&
                     step(&pointer_join(&at, name), inner, depth + 1, visit);
                 }
             }
-            "additionalProperties" | "items" if value.is_object() => step(&at, value, depth + 1, visit),
+            "additionalProperties" | "items" if value.is_object() => {
+                step(&at, value, depth + 1, visit)
+            }
             "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" => {
                 for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
                     step(&format!("{at}/{index}"), inner, depth + 1, visit);
@@ -120,14 +144,19 @@ pub(super) fn has_properties(schema: &Value) -> bool {
     !properties(schema).is_empty()
 }
 
-/// How messages name a place: `filter.tags[]` for `/inputSchema/properties/filter/properties/tags/items`.
+/// How messages name a place: `filter.tags[]` for
+/// `/inputSchema/properties/filter/properties/tags/items`.
 pub(super) fn place(path: &str) -> String {
     let mut out = String::new();
     let mut steps = path.split('/').skip(2).peekable();
     while let Some(step) = steps.next() {
         match step {
             "properties" | "patternProperties" | "$defs" | "definitions" => {
-                let name = steps.next().unwrap_or_default().replace("~1", "/").replace("~0", "~");
+                let name = steps
+                    .next()
+                    .unwrap_or_default()
+                    .replace("~1", "/")
+                    .replace("~0", "~");
                 if !out.is_empty() {
                     out.push('.');
                 }
@@ -162,7 +191,10 @@ mod tests {
             place("/inputSchema/properties/filter/properties/tags/items"),
             "`filter.tags[]`"
         );
-        assert_eq!(place("/inputSchema/$defs/a~1b/properties/x"), "`$defs.a/b.x`");
+        assert_eq!(
+            place("/inputSchema/$defs/a~1b/properties/x"),
+            "`$defs.a/b.x`"
+        );
     }
 
     #[test]
@@ -178,7 +210,10 @@ mod tests {
         let root = json!({"$defs": {"city": {"description": " A city. "}}});
         assert_eq!(describe(&root, &json!({"$ref": "#/$defs/city"})), "A city.");
         assert_eq!(
-            describe(&root, &json!({"$ref": "#/$defs/city", "description": "Where."})),
+            describe(
+                &root,
+                &json!({"$ref": "#/$defs/city", "description": "Where."})
+            ),
             "Where."
         );
     }

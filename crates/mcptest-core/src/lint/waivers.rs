@@ -41,14 +41,21 @@ impl Waiver {
             .rule
             .as_deref()
             .is_some_and(|rule| rule.eq_ignore_ascii_case(&self.rule));
-        ruled && self.tool.as_deref().is_none_or(|tool| glob(tool, &finding.tool))
+        ruled
+            && self
+                .tool
+                .as_deref()
+                .is_none_or(|tool| glob(tool, &finding.tool))
     }
 }
 
 /// Marks what is accepted, and gives back the waivers that covered nothing.
 pub fn apply<'a>(waivers: &'a [Waiver], findings: &mut [Finding]) -> Vec<&'a Waiver> {
     let mut used = vec![false; waivers.len()];
-    for finding in findings.iter_mut().filter(|finding| finding.severity != Severity::Pass) {
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| finding.severity != Severity::Pass)
+    {
         for (waiver, used) in waivers.iter().zip(&mut used) {
             if waiver.covers(finding) {
                 *used = true;
@@ -114,12 +121,18 @@ mod tests {
             tool: tool.map(Into::into),
             reason: "old".to_owned(),
         };
-        let waivers = [waiver("desc-012", Some("legacy_*")), waiver("DESC-002", None)];
+        let waivers = [
+            waiver("desc-012", Some("legacy_*")),
+            waiver("DESC-002", None),
+        ];
         let before = findings.len();
         let unused = apply(&waivers, &mut findings);
         assert_eq!(unused, [&waivers[1]]);
         assert_eq!(findings.len(), before);
-        let waived: Vec<_> = findings.iter().filter(|finding| finding.waived.is_some()).collect();
+        let waived: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.waived.is_some())
+            .collect();
         assert_eq!(waived.len(), 1);
         assert_eq!(waived[0].tool, "legacy_a");
         assert!(!waived[0].counts());

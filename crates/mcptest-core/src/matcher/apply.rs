@@ -53,7 +53,11 @@ impl Rule {
             return Err(Mismatch::because("the value is absent"));
         };
         let require = |fits: bool, reason: &dyn Fn() -> String| {
-            if fits { Ok(()) } else { Err(Mismatch::because(reason())) }
+            if fits {
+                Ok(())
+            } else {
+                Err(Mismatch::because(reason()))
+            }
         };
         match self {
             Self::Exact(wanted) | Self::Compare(Comparison::Equal, wanted) => exact(wanted, actual),
@@ -63,14 +67,20 @@ impl Rule {
             } => contained(wanted, actual),
             Self::Contains { wanted, .. } => contained(&lower(wanted), &lower(actual)),
             Self::ContainsAll(all) => all.iter().try_for_each(|wanted| contained(wanted, actual)),
-            Self::ContainsAny(any) => require(any.iter().any(|wanted| contains(actual, wanted)), &|| {
-                "contains none of these".to_owned()
+            Self::ContainsAny(any) => {
+                require(any.iter().any(|wanted| contains(actual, wanted)), &|| {
+                    "contains none of these".to_owned()
+                })
+            }
+            Self::Not(matcher) => require(!matcher.holds(actual), &|| {
+                format!("must not match: {matcher}")
             }),
-            Self::Not(matcher) => require(!matcher.holds(actual), &|| format!("must not match: {matcher}")),
             Self::AnyOf(any) => require(any.iter().any(|matcher| matcher.holds(actual)), &|| {
                 "matches none of the alternatives".to_owned()
             }),
-            Self::AllOf(all) => all.iter().try_for_each(|matcher| matcher.check(Some(actual))),
+            Self::AllOf(all) => all
+                .iter()
+                .try_for_each(|matcher| matcher.check(Some(actual))),
             Self::Any(matcher) => {
                 let items = items(actual)?;
                 require(items.iter().any(|item| matcher.holds(item)), &|| {
@@ -93,7 +103,9 @@ impl Rule {
             },
             Self::Schema(wanted) => schema(wanted, actual),
             Self::Length(matcher) => length(matcher, actual),
-            Self::Type(wanted) => require(wanted.fits(actual), &|| format!("this is {}", with_article(actual))),
+            Self::Type(wanted) => require(wanted.fits(actual), &|| {
+                format!("this is {}", with_article(actual))
+            }),
             Self::Compare(Comparison::NotEqual, wanted) => {
                 require(!json::equal(wanted, actual), &|| format!("equals {wanted}"))
             }
@@ -111,7 +123,9 @@ impl TypeName {
         match self {
             Self::String => value.is_string(),
             Self::Number => value.is_number(),
-            Self::Integer => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
+            Self::Integer => {
+                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
+            }
             Self::Boolean => value.is_boolean(),
             Self::Array => value.is_array(),
             Self::Object => value.is_object(),
@@ -151,7 +165,11 @@ fn contained(wanted: &Value, actual: &Value) -> Result<(), Mismatch> {
             format!("does not contain {}", shorten(&wanted.to_string(), 200))
         }
         Value::Object(_) if wanted.is_object() => "lacks some of these keys or values".to_owned(),
-        other => format!("{} does not contain {}", with_article(other), with_article(wanted)),
+        other => format!(
+            "{} does not contain {}",
+            with_article(other),
+            with_article(wanted)
+        ),
     });
     if actual.is_object() && wanted.is_object() {
         mismatch.differences = differences(wanted, actual, true);
@@ -215,7 +233,10 @@ fn length(matcher: &Matcher, actual: &Value) -> Result<(), Mismatch> {
         Value::Array(items) => items.len(),
         Value::Object(map) => map.len(),
         other => {
-            return Err(Mismatch::because(format!("{} has no length", with_article(other))));
+            return Err(Mismatch::because(format!(
+                "{} has no length",
+                with_article(other)
+            )));
         }
     };
     matcher
@@ -225,7 +246,10 @@ fn length(matcher: &Matcher, actual: &Value) -> Result<(), Mismatch> {
 
 fn compare(comparison: Comparison, wanted: &Value, actual: &Value) -> Result<(), Mismatch> {
     let (Value::Number(wanted), Value::Number(actual)) = (wanted, actual) else {
-        let hint = if matches!(actual, Value::Array(_) | Value::String(_) | Value::Object(_)) {
+        let hint = if matches!(
+            actual,
+            Value::Array(_) | Value::String(_) | Value::Object(_)
+        ) {
             "; did you mean `length`?"
         } else {
             ""
@@ -261,14 +285,21 @@ mod tests {
     use super::*;
 
     fn matches(written: Value, actual: Value) -> bool {
-        Matcher::compile(&written, "").unwrap().check(Some(&actual)).is_ok()
+        Matcher::compile(&written, "")
+            .unwrap()
+            .check(Some(&actual))
+            .is_ok()
     }
 
     /// (matcher, values that match, values that do not)
     #[test]
     fn the_table() {
         for (written, good, bad) in [
-            (json!({"exact": "a"}), vec![json!("a")], vec![json!("ab"), json!(null)]),
+            (
+                json!({"exact": "a"}),
+                vec![json!("a")],
+                vec![json!("ab"), json!(null)],
+            ),
             (
                 json!({"exact": {"a": 1}}),
                 vec![json!({"a": 1.0})],
@@ -286,7 +317,10 @@ mod tests {
             ),
             (
                 json!({"contains": {"a": {"b": 1}}}),
-                vec![json!({"a": {"b": 1, "c": 2}, "d": 3}), json!([{"a": {"b": 1}}])],
+                vec![
+                    json!({"a": {"b": 1, "c": 2}, "d": 3}),
+                    json!([{"a": {"b": 1}}]),
+                ],
                 vec![json!({"a": {"c": 1}}), json!([{"a": {"b": 1, "c": 2}}])],
             ),
             (
@@ -385,11 +419,22 @@ mod tests {
             (json!({"<=": 80}), vec![json!(80)], vec![json!(81)]),
             (json!({"<": 80}), vec![json!(79)], vec![json!(80)]),
             (json!({"==": 1}), vec![json!(1.0)], vec![json!(2)]),
-            (json!({"!=": "x"}), vec![json!("y"), json!(1)], vec![json!("x")]),
-            (json!({">=": 1, "<=": 3}), vec![json!(2)], vec![json!(0), json!(4)]),
+            (
+                json!({"!=": "x"}),
+                vec![json!("y"), json!(1)],
+                vec![json!("x")],
+            ),
+            (
+                json!({">=": 1, "<=": 3}),
+                vec![json!(2)],
+                vec![json!(0), json!(4)],
+            ),
         ] {
             for value in good {
-                assert!(matches(written.clone(), value.clone()), "{written} must match {value}");
+                assert!(
+                    matches(written.clone(), value.clone()),
+                    "{written} must match {value}"
+                );
             }
             for value in bad {
                 assert!(
@@ -409,7 +454,10 @@ mod tests {
             json!({"exact": null}),
             json!({"exists": true}),
         ] {
-            let mismatch = Matcher::compile(&written, "").unwrap().check(None).unwrap_err();
+            let mismatch = Matcher::compile(&written, "")
+                .unwrap()
+                .check(None)
+                .unwrap_err();
             assert!(mismatch.reason.contains("absent"), "{written}");
         }
         assert!(
@@ -424,11 +472,15 @@ mod tests {
     #[test]
     fn structures_show_where_they_differ() {
         let matcher = Matcher::compile(&json!({"exact": {"a": {"b": 1}, "c": 2}}), "").unwrap();
-        let mismatch = matcher.check(Some(&json!({"a": {"b": 3}, "c": 2}))).unwrap_err();
+        let mismatch = matcher
+            .check(Some(&json!({"a": {"b": 3}, "c": 2})))
+            .unwrap_err();
         assert_eq!(mismatch.differences.len(), 1);
         assert_eq!(mismatch.differences[0].pointer, "/a/b");
         let matcher = Matcher::compile(&json!({"every": {"contains": {"x": 1}}}), "").unwrap();
-        let mismatch = matcher.check(Some(&json!([{"x": 1}, {"x": 2}]))).unwrap_err();
+        let mismatch = matcher
+            .check(Some(&json!([{"x": 1}, {"x": 2}])))
+            .unwrap_err();
         assert_eq!(mismatch.differences[0].pointer, "/1/x");
     }
 

@@ -1,4 +1,5 @@
-//! Written matcher to ready matcher; everything that can be wrong is found here, before anything runs.
+//! Written matcher to ready matcher; everything that can be wrong is found here, before anything
+//! runs.
 
 use serde_json::Value;
 
@@ -15,10 +16,16 @@ impl Matcher {
     /// All problems, each with its pointer from `at`.
     pub fn compile(written: &Value, at: &str) -> Result<Self, Vec<Problem>> {
         let Value::Object(map) = written else {
-            return Err(vec![Problem::new(at, "a matcher is a mapping, such as `exact: value`")]);
+            return Err(vec![Problem::new(
+                at,
+                "a matcher is a mapping, such as `exact: value`",
+            )]);
         };
         if map.is_empty() {
-            return Err(vec![Problem::new(at, "an empty matcher would match anything")]);
+            return Err(vec![Problem::new(
+                at,
+                "an empty matcher would match anything",
+            )]);
         }
         let mut rules = Vec::new();
         let mut problems = Vec::new();
@@ -40,7 +47,8 @@ impl Matcher {
 }
 
 impl Matcher {
-    /// Compiles the matcher of an expectation, which may ask a judge. A judged matcher stands alone: parts of it could not be skipped.
+    /// Compiles the matcher of an expectation, which may ask a judge. A judged matcher stands
+    /// alone: parts of it could not be skipped.
     ///
     /// # Errors
     /// As [`Matcher::compile`].
@@ -95,7 +103,10 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
         "length" => Rule::Length(Box::new(length(value, at)?)),
         "type" => Rule::Type(value.as_str().and_then(TypeName::parse).ok_or_else(|| {
             let known: Vec<_> = TypeName::ALL.iter().map(|(name, _)| *name).collect();
-            one(Problem::new(at, format!("`type` takes one of {}", known.join(", "))))
+            one(Problem::new(
+                at,
+                format!("`type` takes one of {}", known.join(", ")),
+            ))
         })?),
         "exists" => Rule::Exists(
             value
@@ -111,10 +122,15 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
             .help("write it as an entry of its own in the test's `expect:` list")));
         }
         sign => match Comparison::parse(sign) {
-            Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => Rule::Compare(comparison, value.clone()),
+            Some(comparison @ (Comparison::Equal | Comparison::NotEqual)) => {
+                Rule::Compare(comparison, value.clone())
+            }
             Some(comparison) if value.is_number() => Rule::Compare(comparison, value.clone()),
             Some(_) => {
-                return Err(one(Problem::new(at, format!("`{sign}` compares with a number"))));
+                return Err(one(Problem::new(
+                    at,
+                    format!("`{sign}` compares with a number"),
+                )));
             }
             None => return Err(one(Problem::new(at, format!("unknown matcher `{key}`")))),
         },
@@ -149,7 +165,9 @@ fn matchers(value: &Value, at: &str) -> Result<Vec<Matcher>, Vec<Problem>> {
 fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
     match value {
         Value::Number(number) if number.is_u64() => Ok(Matcher::exact(value.clone())),
-        Value::Object(map) if map.keys().all(|key| Comparison::parse(key).is_some()) => Matcher::compile(value, at),
+        Value::Object(map) if map.keys().all(|key| Comparison::parse(key).is_some()) => {
+            Matcher::compile(value, at)
+        }
         _ => Err(vec![Problem::new(
             at,
             "`length` takes a count or comparisons, such as `{\">=\": 1}`",
@@ -158,7 +176,10 @@ fn length(value: &Value, at: &str) -> Result<Matcher, Vec<Problem>> {
 }
 
 fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+    text.lines()
+        .last()
+        .unwrap_or(text)
+        .trim_start_matches("error: ")
 }
 
 #[cfg(test)]
@@ -182,9 +203,17 @@ mod tests {
             (json!(5), "/m", "a matcher is a mapping"),
             (json!({"regex": "(["}), "/m/regex", "regular expression"),
             (json!({"regex": 3}), "/m/regex", "takes a text"),
-            (json!({"schema": {"type": "strin"}}), "/m/schema/type", "JSON Schema"),
+            (
+                json!({"schema": {"type": "strin"}}),
+                "/m/schema/type",
+                "JSON Schema",
+            ),
             (json!({"schema": 3}), "/m/schema", "mapping"),
-            (json!({"not": {"regex": "*"}}), "/m/not/regex", "regular expression"),
+            (
+                json!({"not": {"regex": "*"}}),
+                "/m/not/regex",
+                "regular expression",
+            ),
             (json!({"any-of": []}), "/m/any-of", "empty list"),
             (
                 json!({"any-of": [{"exact": 1}, {"nope": 1}]}),

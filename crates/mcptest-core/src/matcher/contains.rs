@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::json;
 
-/// Text: substring. List: an element equal to `wanted`; for a wanted list, all its elements, each found once more than the
-/// last (a multiset). Object: the wanted keys, their values equal, or contained where both are objects or both lists.
+/// Text: substring. List: an element equal to `wanted`; for a wanted list, all its elements, each
+/// found once more than the last (a multiset). Object: the wanted keys, their values equal, or
+/// contained where both are objects or both lists.
 pub(super) fn contains(actual: &Value, wanted: &Value) -> bool {
     match (actual, wanted) {
         (Value::String(actual), Value::String(wanted)) => actual.contains(wanted.as_str()),
@@ -16,7 +17,8 @@ pub(super) fn contains(actual: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Object subset at any depth: inside it, leaves are equal or not (a substring is no part of an object).
+/// Object subset at any depth: inside it, leaves are equal or not (a substring is no part of an
+/// object).
 pub(crate) fn is_subset(wanted: &Value, actual: &Value) -> bool {
     match (wanted, actual) {
         (Value::Object(wanted), Value::Object(actual)) => wanted
@@ -27,7 +29,8 @@ pub(crate) fn is_subset(wanted: &Value, actual: &Value) -> bool {
     }
 }
 
-/// Every wanted element has its own equal in the list. Equality is transitive, so taking the first free one is enough.
+/// Every wanted element has its own equal in the list. Equality is transitive, so taking the first
+/// free one is enough.
 fn has_all(actual: &[Value], wanted: &[Value]) -> bool {
     let mut free: Vec<&Value> = actual.iter().collect();
     wanted.iter().all(|value| {

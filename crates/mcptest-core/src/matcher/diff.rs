@@ -22,7 +22,8 @@ pub struct Difference {
 /// More than this says nothing to a reader.
 const MOST: usize = 50;
 
-/// The differences between two values; with `subset`, keys that only the actual object has are no difference.
+/// The differences between two values; with `subset`, keys that only the actual object has are no
+/// difference.
 #[must_use]
 pub fn differences(expected: &Value, actual: &Value, subset: bool) -> Vec<Difference> {
     let mut found = Vec::new();

@@ -1,8 +1,9 @@
 //! A JSON Schema that is checked when it is read and compiled when it is first applied.
 //!
-//! Compiling one costs milliseconds, since the meta-schemas come with it; most suites hold a few bounds such as `{ minimum: 80 }`, and most
-//! invocations never apply them all. So a schema that is made of well-known keywords is checked here, and only what is not goes
-//! through the compiler at once.
+//! Compiling one costs milliseconds, since the meta-schemas come with it; most suites hold a few
+//! bounds such as `{ minimum: 80 }`, and most invocations never apply them all. So a schema that is
+//! made of well-known keywords is checked here, and only what is not goes through the compiler at
+//! once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +32,10 @@ impl JsonSchema {
             let validator = jsonschema::validator_for(written).map_err(|error| {
                 // The error stands at the place in the schema that is wrong.
                 let place = format!("{at}{}", error.instance_path());
-                vec![Problem::new(place, format!("not a valid JSON Schema: {error}"))]
+                vec![Problem::new(
+                    place,
+                    format!("not a valid JSON Schema: {error}"),
+                )]
             })?;
             // The lock is new, so nothing is in it.
             let _ = compiled.set(Ok(Arc::new(validator)));
@@ -50,7 +54,8 @@ impl JsonSchema {
     /// The compiled schema.
     ///
     /// # Errors
-    /// Only if the quick check took something for valid that is not: then nothing matches, and this says so.
+    /// Only if the quick check took something for valid that is not: then nothing matches, and this
+    /// says so.
     pub(crate) fn validator(&self) -> Result<&jsonschema::Validator, &str> {
         self.compiled
             .get_or_init(|| {
@@ -76,7 +81,9 @@ fn is_plainly_valid(schema: &Value, depth: usize) -> bool {
     let plain = |schema: &Value| is_plainly_valid(schema, depth + 1);
     map.iter().all(|(keyword, value)| match keyword.as_str() {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => value.is_u64(),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+            value.is_u64()
+        }
         "type" => value
             .as_str()
             .is_some_and(|name| super::TypeName::parse(name).is_some()),

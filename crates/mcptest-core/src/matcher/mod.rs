@@ -20,8 +20,8 @@
 //! | `"=="`, `"!="` | equals, or differs, as `exact` compares |
 //! | `llm-judge: {..}`, `llm-jury: {..}` | is good enough in the eyes of a model, or of enough models: see [`crate::judged`] |
 //!
-//! A value that is not there matches nothing but `exists: false`, not even `not`: an assertion about something that was never
-//! observed must not pass by accident.
+//! A value that is not there matches nothing but `exists: false`, not even `not`: an assertion
+//! about something that was never observed must not pass by accident.
 
 mod apply;
 mod compile;
@@ -179,7 +179,10 @@ impl Matcher {
     #[must_use]
     pub fn exact(value: Value) -> Self {
         Self {
-            written: Value::Object(serde_json::Map::from_iter([("exact".to_owned(), value.clone())])),
+            written: Value::Object(serde_json::Map::from_iter([(
+                "exact".to_owned(),
+                value.clone(),
+            )])),
             rules: vec![Rule::Exact(value)],
         }
     }

@@ -1,6 +1,7 @@
 //! Regular expressions: checked when a suite is loaded, built when they are first applied.
 //!
-//! Building one that has a Unicode class such as `\w` costs as much as reading a whole suite, and `validate` never applies it.
+//! Building one that has a Unicode class such as `\w` costs as much as reading a whole suite, and
+//! `validate` never applies it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Up to this weight (see [`weight`]) an expression stays far below the size at which building it is refused.
+/// Up to this weight (see [`weight`]) an expression stays far below the size at which building it
+/// is refused.
 const LIGHT: usize = 5_000;
 
 /// A regular expression that can be built.
@@ -49,7 +51,8 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// How much there is to build: bytes of literals and ranges of classes, as often as they are repeated.
+/// How much there is to build: bytes of literals and ranges of classes, as often as they are
+/// repeated.
 fn weight(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
@@ -59,7 +62,9 @@ fn weight(hir: &Hir) -> usize {
         HirKind::Repetition(repetition) => {
             let most = repetition.max.unwrap_or(repetition.min).max(1);
             let times = usize::try_from(most).unwrap_or(usize::MAX);
-            weight(&repetition.sub).saturating_mul(times).saturating_add(1)
+            weight(&repetition.sub)
+                .saturating_mul(times)
+                .saturating_add(1)
         }
         HirKind::Capture(capture) => weight(&capture.sub).saturating_add(1),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
@@ -95,7 +100,11 @@ mod tests {
             assert_eq!(pattern.is_ok(), built.is_ok(), "{written}");
             if let (Ok(pattern), Ok(built)) = (pattern, built) {
                 for text in ["", "a", "get_x", "No alerts.", "wörds 2026", "xyz"] {
-                    assert_eq!(pattern.is_match(text), built.is_match(text), "{written} in {text}");
+                    assert_eq!(
+                        pattern.is_match(text),
+                        built.is_match(text),
+                        "{written} in {text}"
+                    );
                 }
             }
         }
@@ -113,7 +122,9 @@ mod tests {
             "(?:a{1000}){1000}",
             "\\xFF(?-u:\\xFF)",
         ] {
-            let built = Regex::new(written).map(drop).map_err(|error| error.to_string());
+            let built = Regex::new(written)
+                .map(drop)
+                .map_err(|error| error.to_string());
             let ours = Pattern::new(written).map(drop);
             assert!(ours.is_err(), "{written}");
             assert_eq!(ours, built, "{written}");
@@ -123,7 +134,15 @@ mod tests {
     #[test]
     fn the_heaviest_that_is_left_for_later_can_be_built() {
         // Unicode classes have the most states for their weight.
-        for class in ["\\w", "\\p{L}", "\\P{Greek}", "\\d", ".", "(?i:ſ)", "\\p{Emoji}"] {
+        for class in [
+            "\\w",
+            "\\p{L}",
+            "\\P{Greek}",
+            "\\d",
+            ".",
+            "(?i:ſ)",
+            "\\p{Emoji}",
+        ] {
             let one = weight(&regex_syntax::parse(class).unwrap());
             let written = format!("(?:{class}){{{}}}", (LIGHT / one).min(1000));
             assert!(Regex::new(&written).is_ok(), "{written}");

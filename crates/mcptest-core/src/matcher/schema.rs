@@ -9,10 +9,11 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
     if !generator.definitions().contains_key(NAME) {
         let this = serde_json::json!({ "$ref": "#/$defs/Matcher" });
         let list = |description: &str| serde_json::json!({"type": "array", "items": this, "minItems": 1, "description": description});
-        let values =
-            |description: &str| serde_json::json!({"type": "array", "minItems": 1, "description": description});
-        let nested = |description: &str| serde_json::json!({"allOf": [this], "description": description});
-        let number = |description: &str| serde_json::json!({"type": "number", "description": description});
+        let values = |description: &str| serde_json::json!({"type": "array", "minItems": 1, "description": description});
+        let nested =
+            |description: &str| serde_json::json!({"allOf": [this], "description": description});
+        let number =
+            |description: &str| serde_json::json!({"type": "number", "description": description});
         let mut schema = serde_json::json!({
             "type": "object",
             "description": "What a value must look like; several keys must all hold.",

@@ -8,14 +8,15 @@ use super::{Comparison, Matcher, Rule, TypeName};
 use crate::json::compare_numbers;
 
 impl Matcher {
-    /// Whether every number from `low` to `high` (both included; without `high` there is no upper end) matches, or none does. Nothing if
-    /// that is open.
+    /// Whether every number from `low` to `high` (both included; without `high` there is no upper
+    /// end) matches, or none does. Nothing if that is open.
     #[must_use]
     pub fn settle(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
         all(self.rules.iter().map(|rule| rule.settle(low, high)))
     }
 
-    /// Whether it is one comparison with a bound, so that a larger number is only ever better, or only ever worse.
+    /// Whether it is one comparison with a bound, so that a larger number is only ever better, or
+    /// only ever worse.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         matches!(
@@ -32,8 +33,12 @@ impl Rule {
     fn settle(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
         let fixed = high.is_some_and(|high| compare_numbers(low, high) == Ordering::Equal);
         match self {
-            Self::Compare(Comparison::Equal, wanted) | Self::Exact(wanted) => equals(wanted, low, high),
-            Self::Compare(Comparison::NotEqual, wanted) => equals(wanted, low, high).map(|equal| !equal),
+            Self::Compare(Comparison::Equal, wanted) | Self::Exact(wanted) => {
+                equals(wanted, low, high)
+            }
+            Self::Compare(Comparison::NotEqual, wanted) => {
+                equals(wanted, low, high).map(|equal| !equal)
+            }
             Self::Compare(comparison, wanted) => compares(*comparison, wanted, low, high),
             Self::Not(matcher) => matcher.settle(low, high).map(|held| !held),
             Self::AllOf(matchers) => all(matchers.iter().map(|matcher| matcher.settle(low, high))),
@@ -78,13 +83,20 @@ fn equals(wanted: &Value, low: &Number, high: Option<&Number>) -> Option<bool> {
     }
 }
 
-fn compares(comparison: Comparison, wanted: &Value, low: &Number, high: Option<&Number>) -> Option<bool> {
+fn compares(
+    comparison: Comparison,
+    wanted: &Value,
+    low: &Number,
+    high: Option<&Number>,
+) -> Option<bool> {
     let Value::Number(wanted) = wanted else {
         return Some(false);
     };
-    // A bound is kept by all numbers between two that keep it; beyond `high`, only ever larger ones come.
+    // A bound is kept by all numbers between two that keep it; beyond `high`, only ever larger ones
+    // come.
     let at_low = comparison.holds(compare_numbers(low, wanted));
-    let at_high = comparison.holds(high.map_or(Ordering::Greater, |high| compare_numbers(high, wanted)));
+    let at_high =
+        comparison.holds(high.map_or(Ordering::Greater, |high| compare_numbers(high, wanted)));
     (at_low == at_high).then_some(at_low)
 }
 
@@ -121,8 +133,18 @@ mod tests {
             (json!({">=": 1, "<=": 3}), 2, Some(3), Some(true)),
             (json!({">=": 1, "<=": 3}), 4, Some(9), Some(false)),
             (json!({"not": {">=": 80}}), 0, Some(79), Some(true)),
-            (json!({"any-of": [{"<": 10}, {">": 90}]}), 20, Some(80), Some(false)),
-            (json!({"any-of": [{"<": 10}, {">": 15}]}), 20, Some(80), Some(true)),
+            (
+                json!({"any-of": [{"<": 10}, {">": 90}]}),
+                20,
+                Some(80),
+                Some(false),
+            ),
+            (
+                json!({"any-of": [{"<": 10}, {">": 15}]}),
+                20,
+                Some(80),
+                Some(true),
+            ),
             (json!({"any-of": [{"<": 10}, {">": 50}]}), 0, Some(80), None),
             (json!({"schema": {"multipleOf": 2}}), 4, Some(4), Some(true)),
             (json!({"schema": {"multipleOf": 2}}), 4, Some(5), None),

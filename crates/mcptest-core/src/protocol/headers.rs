@@ -1,7 +1,9 @@
-//! The headers of revision 2026-07-28: they repeat what a message says, so that a gateway need not read bodies.
+//! The headers of revision 2026-07-28: they repeat what a message says, so that a gateway need not
+//! read bodies.
 //!
-//! `Mcp-Method` is the method, `Mcp-Name` the tool, prompt, resource or task that it is about. A tool may name further arguments that headers
-//! repeat: a property of its input schema with `"x-mcp-header": "Region"` goes as `Mcp-Param-Region`.
+//! `Mcp-Method` is the method, `Mcp-Name` the tool, prompt, resource or task that it is about. A
+//! tool may name further arguments that headers repeat: a property of its input schema with
+//! `"x-mcp-header": "Region"` goes as `Mcp-Param-Region`.
 
 use serde_json::Value;
 
@@ -43,7 +45,10 @@ pub fn encode(value: &str) -> String {
 /// Whether a header has this value, as it is or encoded.
 #[must_use]
 pub fn says(header: &str, value: &str) -> bool {
-    match header.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE)) {
+    match header
+        .strip_prefix(OPEN)
+        .and_then(|rest| rest.strip_suffix(CLOSE))
+    {
         Some(body) => base64::decode(body).is_some_and(|decoded| decoded == value.as_bytes()),
         None => header == value,
     }
@@ -65,10 +70,14 @@ impl ParamHeader {
         &self.name
     }
 
-    /// What it must say for these arguments; nothing where the argument is absent, null, or no plain value.
+    /// What it must say for these arguments; nothing where the argument is absent, null, or no
+    /// plain value.
     #[must_use]
     pub fn value(&self, arguments: &Value) -> Option<String> {
-        let value = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;
+        let value = self
+            .path
+            .iter()
+            .try_fold(arguments, |value, key| value.get(key))?;
         match value {
             Value::String(text) => Some(text.clone()),
             Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
@@ -108,7 +117,9 @@ fn collect(
         return Ok(());
     };
     if level > MOST_LEVELS {
-        return Err(format!("the input schema has more than {MOST_LEVELS} levels"));
+        return Err(format!(
+            "the input schema has more than {MOST_LEVELS} levels"
+        ));
     }
     if let Some(written) = object.get("x-mcp-header") {
         found.push(annotation(written, schema, path, place, found)?);
@@ -134,7 +145,9 @@ fn collect(
             // Values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => {
-                let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                let items = value
+                    .as_array()
+                    .map_or(std::slice::from_ref(value), Vec::as_slice);
                 for below in items {
                     collect(below, path, Place::Elsewhere, level + 1, found)?;
                 }
@@ -152,7 +165,11 @@ fn annotation(
     others: &[ParamHeader],
 ) -> Result<ParamHeader, String> {
     let at = match place {
-        Place::Root => return Err("`x-mcp-header` stands on the whole input schema, not on a property".to_owned()),
+        Place::Root => {
+            return Err(
+                "`x-mcp-header` stands on the whole input schema, not on a property".to_owned(),
+            );
+        }
         _ => format!("`x-mcp-header` of property `{}`", path.join(".")),
     };
     if place == Place::Elsewhere {
@@ -167,15 +184,22 @@ fn annotation(
     // RFC 9110, section 5.6.2: what a header's name is made of.
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !suffix.chars().all(token) {
-        return Err(format!("{at} has characters that no header's name can have"));
+        return Err(format!(
+            "{at} has characters that no header's name can have"
+        ));
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("string" | "integer" | "boolean") => {}
         _ => return Err(format!("{at} needs the type string, integer or boolean")),
     }
     let name = format!("Mcp-Param-{suffix}");
-    if others.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
-        return Err(format!("{at} names a header that another property has already"));
+    if others
+        .iter()
+        .any(|other| other.name.eq_ignore_ascii_case(&name))
+    {
+        return Err(format!(
+            "{at} names a header that another property has already"
+        ));
     }
     Ok(ParamHeader {
         path: path.to_vec(),
@@ -223,13 +247,23 @@ mod tests {
         }});
         let headers = param_headers(&schema).expect("good annotations");
         let names: Vec<&str> = headers.iter().map(ParamHeader::name).collect();
-        assert_eq!(names, ["Mcp-Param-Region", "Mcp-Param-Row", "Mcp-Param-Dry"]);
+        assert_eq!(
+            names,
+            ["Mcp-Param-Region", "Mcp-Param-Row", "Mcp-Param-Dry"]
+        );
         let values = |arguments: Value| -> Vec<Option<String>> {
-            headers.iter().map(|header| header.value(&arguments)).collect()
+            headers
+                .iter()
+                .map(|header| header.value(&arguments))
+                .collect()
         };
         assert_eq!(
             values(json!({"region": "", "where": {"row": 7}, "dry": false})),
-            [Some(String::new()), Some("7".to_owned()), Some("false".to_owned())]
+            [
+                Some(String::new()),
+                Some("7".to_owned()),
+                Some("false".to_owned())
+            ]
         );
         assert_eq!(
             values(json!({"region": null, "where": [], "dry": {}})),
@@ -248,7 +282,10 @@ mod tests {
             (text("Region:1"), "characters"),
             (text("Région"), "characters"),
             (text("Region\t1"), "characters"),
-            (property(json!({"type": "string", "x-mcp-header": 1})), "not a string"),
+            (
+                property(json!({"type": "string", "x-mcp-header": 1})),
+                "not a string",
+            ),
             (
                 property(json!({"type": "object", "x-mcp-header": "A"})),
                 "needs the type",
@@ -259,14 +296,19 @@ mod tests {
             ),
             (property(json!({"x-mcp-header": "A"})), "needs the type"),
             (
-                property(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
+                property(
+                    json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}),
+                ),
                 "cannot be reached",
             ),
             (
                 json!({"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}}),
                 "cannot be reached",
             ),
-            (json!({"type": "string", "x-mcp-header": "A"}), "whole input schema"),
+            (
+                json!({"type": "string", "x-mcp-header": "A"}),
+                "whole input schema",
+            ),
             (
                 json!({"properties": {
                     "a": {"type": "string", "x-mcp-header": "Same"},

@@ -67,7 +67,8 @@ impl Revision {
         matches!(self, Self::V2025_03_26)
     }
 
-    /// Whether arguments that break the input schema are a tool result with `isError` (SEP-1303) and not a protocol error.
+    /// Whether arguments that break the input schema are a tool result with `isError` (SEP-1303)
+    /// and not a protocol error.
     #[must_use]
     pub fn reports_bad_arguments_as_result(self) -> bool {
         self >= Self::V2025_11_25

@@ -13,7 +13,8 @@ const MOST_TOOLS: usize = 10_000;
 pub struct ToolHeaders(BTreeMap<String, Result<Vec<ParamHeader>, String>>);
 
 impl ToolHeaders {
-    /// Takes in a listing in place of what was known. Gives the tools whose annotations break the rules, with the reason.
+    /// Takes in a listing in place of what was known. Gives the tools whose annotations break the
+    /// rules, with the reason.
     pub fn learn(&mut self, tools: &[Value]) -> Vec<(String, String)> {
         self.0.clear();
         self.learn_more(tools)
@@ -24,7 +25,10 @@ impl ToolHeaders {
         let mut broken = Vec::new();
         let room = MOST_TOOLS.saturating_sub(self.0.len());
         for tool in tools.iter().take(room) {
-            let (Some(name), Some(schema)) = (tool.get("name").and_then(Value::as_str), tool.get("inputSchema")) else {
+            let (Some(name), Some(schema)) = (
+                tool.get("name").and_then(Value::as_str),
+                tool.get("inputSchema"),
+            ) else {
                 continue;
             };
             let found = param_headers(schema);
@@ -62,9 +66,9 @@ impl ToolHeaders {
         ) else {
             return Vec::new();
         };
-        let said = headers
-            .iter()
-            .filter_map(|header| Some((header.name().to_owned(), encode(&header.value(arguments)?))));
+        let said = headers.iter().filter_map(|header| {
+            Some((header.name().to_owned(), encode(&header.value(arguments)?)))
+        });
         said.collect()
     }
 }

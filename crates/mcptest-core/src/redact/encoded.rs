@@ -11,7 +11,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 #[derive(Debug, Clone)]
 pub(super) struct Secret {
     pub(super) plain: String,
-    /// The characters of base64 that do not depend on what stands before and after, for each of the three ways to be aligned.
+    /// The characters of base64 that do not depend on what stands before and after, for each of the
+    /// three ways to be aligned.
     cores: Vec<String>,
 }
 
@@ -23,7 +24,8 @@ impl Secret {
             bytes.extend(plain.as_bytes());
             let bits = bytes.len() * 8;
             let text = encode_base64(&bytes);
-            // Six bits a character: those that hold a bit of the padding in front, or of whatever follows, are not ours.
+            // Six bits a character: those that hold a bit of the padding in front, or of whatever
+            // follows, are not ours.
             let first = (shift * 8).div_ceil(6);
             let core = &text[first..bits / 6];
             if core.len() >= SHORTEST_CORE {
@@ -41,7 +43,8 @@ impl Secret {
     pub(super) fn is_in(&self, text: &str) -> bool {
         text.contains(self.plain.as_str())
             || self.cores.iter().any(|core| text.contains(core.as_str()))
-            || (may_be_escaped(text) && (0..text.len()).any(|at| self.escaped_at(text.as_bytes(), at).is_some()))
+            || (may_be_escaped(text)
+                && (0..text.len()).any(|at| self.escaped_at(text.as_bytes(), at).is_some()))
     }
 
     /// The text without it.
@@ -49,11 +52,21 @@ impl Secret {
         let mut text = text.replace(self.plain.as_str(), MASK);
         for core in &self.cores {
             while let Some(found) = text.find(core.as_str()) {
-                // The neighbours belong to the same word: `Basic` credentials are one with the user's name in front.
+                // The neighbours belong to the same word: `Basic` credentials are one with the
+                // user's name in front.
                 let is_base64 = |byte: &u8| ALPHABET.contains(byte) || b"-_=".contains(byte);
                 let bytes = text.as_bytes();
-                let start = found - bytes[..found].iter().rev().take_while(|byte| is_base64(byte)).count();
-                let end = found + bytes[found..].iter().take_while(|byte| is_base64(byte)).count();
+                let start = found
+                    - bytes[..found]
+                        .iter()
+                        .rev()
+                        .take_while(|byte| is_base64(byte))
+                        .count();
+                let end = found
+                    + bytes[found..]
+                        .iter()
+                        .take_while(|byte| is_base64(byte))
+                        .count();
                 text.replace_range(start..end, MASK);
             }
         }
@@ -97,7 +110,9 @@ impl Secret {
                 .or_else(|| percent(text, at, wanted))
                 .or_else(|| backslash(text, at, wanted))
                 // The last of a run of backslashes may begin the escape of the next character.
-                .or_else(|| after_backslashes.then(|| backslash(text, at.checked_sub(1)?, wanted))?)?;
+                .or_else(|| {
+                    after_backslashes.then(|| backslash(text, at.checked_sub(1)?, wanted))?
+                })?;
             after_backslashes = false;
         }
         Some(at)
@@ -157,7 +172,10 @@ fn backslash(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     let mut here = end;
     for (index, unit) in character.encode_utf16(&mut units).iter().enumerate() {
         if index > 0 {
-            here += text[here..].iter().take_while(|byte| **byte == b'\\').count();
+            here += text[here..]
+                .iter()
+                .take_while(|byte| **byte == b'\\')
+                .count();
         }
         let hex = text[here..].strip_prefix(b"u")?.get(..4)?;
         let value = u16::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?;
@@ -171,9 +189,14 @@ fn backslash(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
 fn encode_base64(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let bits = chunk
+            .iter()
+            .fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for place in 0..=chunk.len() {
-            out.push(char::from(ALPHABET[(bits >> (18 - 6 * place) & 63) as usize]));
+            out.push(char::from(
+                ALPHABET[(bits >> (18 - 6 * place) & 63) as usize],
+            ));
         }
     }
     out

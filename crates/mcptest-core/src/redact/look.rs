@@ -62,7 +62,11 @@ impl Serializer for Look<'_> {
     );
 
     fn serialize_str(self, text: &str) -> Looked {
-        if self.0.is_clean(text) { Ok(()) } else { Err(Found) }
+        if self.0.is_clean(text) {
+            Ok(())
+        } else {
+            Err(Found)
+        }
     }
 
     fn serialize_unit(self) -> Looked {
@@ -107,7 +111,13 @@ impl Serializer for Look<'_> {
         Ok(self)
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Found> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Found> {
         Ok(self)
     }
 
@@ -119,7 +129,13 @@ impl Serializer for Look<'_> {
         Ok(self)
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Found> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Found> {
         Ok(self)
     }
 }
@@ -205,11 +221,17 @@ mod tests {
             whole(Kind::Named { text: Some(text()) }, json!(null)),
             whole(Kind::Plain, json!([1, {"a": ["s3cret"]}])),
             whole(Kind::Plain, json!({"s3cret": 1})),
-            whole(Kind::Plain, json!("ghp_abcdefghijklmnopqrstuvwxyz0123456789")),
+            whole(
+                Kind::Plain,
+                json!("ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+            ),
         ] {
             assert!(!redactor.is_clean_in(&dirty), "{}", json!(dirty));
         }
-        assert!(redactor.is_clean_in(&whole(Kind::Named { text: None }, json!({"a": [true, 2, "x"]}))));
+        assert!(redactor.is_clean_in(&whole(
+            Kind::Named { text: None },
+            json!({"a": [true, 2, "x"]})
+        )));
         assert!(redactor.is_clean_in(&(Kind::Plain, 'c', ())));
     }
 }

@@ -19,12 +19,21 @@ const MASK: &str = "[redacted]";
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_uppercase();
-    let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"];
+    let words = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASS",
+        "CREDENTIAL",
+        "AUTH",
+        "COOKIE",
+    ];
     value.len() >= 6 && words.iter().any(|word| upper.contains(word))
 }
 
-/// Whether a variable of the process's environment holds a credential. Nobody declared it, so its value must look like one too: a path
-/// (`SSH_AUTH_SOCK`), a plain word or a number would be hidden in texts that have nothing to do with it.
+/// Whether a variable of the process's environment holds a credential. Nobody declared it, so its
+/// value must look like one too: a path (`SSH_AUTH_SOCK`), a plain word or a number would be hidden
+/// in texts that have nothing to do with it.
 #[must_use]
 pub fn is_secret_variable(name: &str, value: &str) -> bool {
     let is_plain = value.len() < 12 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -39,15 +48,18 @@ pub fn is_masked(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(MASK),
         Value::Array(items) => items.iter().any(is_masked),
-        Value::Object(map) => map.iter().any(|(key, value)| key.contains(MASK) || is_masked(value)),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| key.contains(MASK) || is_masked(value)),
         _ => false,
     }
 }
 
-/// Replaces known secret values wherever they appear, and everything that looks like a credential (see [`SHAPES`]).
+/// Replaces known secret values wherever they appear, and everything that looks like a credential
+/// (see [`SHAPES`]).
 ///
-/// A known value is also found when it is written with JSON escapes or percent signs, and in base64. What was cleaned once stays as it
-/// is when it is cleaned again.
+/// A known value is also found when it is written with JSON escapes or percent signs, and in
+/// base64. What was cleaned once stays as it is when it is cleaned again.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another is replaced whole.
@@ -58,7 +70,10 @@ impl Redactor {
     /// For these values.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+        let mut secrets: Vec<String> = secrets
+            .into_iter()
+            .filter(|secret| !secret.is_empty())
+            .collect();
         secrets.sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
         secrets.dedup();
         Self {
@@ -101,7 +116,13 @@ impl Redactor {
             for secret in &self.secrets {
                 parts = parts
                     .iter()
-                    .flat_map(|part| secret.mask(part).split(MASK).map(str::to_owned).collect::<Vec<_>>())
+                    .flat_map(|part| {
+                        secret
+                            .mask(part)
+                            .split(MASK)
+                            .map(str::to_owned)
+                            .collect::<Vec<_>>()
+                    })
                     .collect();
             }
             parts.join(MASK)
@@ -176,7 +197,8 @@ mod tests {
 
     #[test]
     fn secrets_are_replaced_everywhere_the_longest_first() {
-        let redactor = Redactor::new(["s3cret".to_owned(), "s3cret-long".to_owned(), String::new()]);
+        let redactor =
+            Redactor::new(["s3cret".to_owned(), "s3cret-long".to_owned(), String::new()]);
         let mut value = json!({"a": ["x s3cret-long y"], "s3cret": {"b": "s3crets3cret"}, "n": 1});
         redactor.value(&mut value);
         assert_eq!(
@@ -190,7 +212,10 @@ mod tests {
         let redactor = Redactor::new(["p@ss/w\"ord ü1".to_owned()]);
         for (text, clean) in [
             (r#"say \"p@ss/w\"ord ü1\" now"#, r#"say \"[redacted]\" now"#),
-            (r#"say \"p@ss\/w\\\"ord \u00fc1\" now"#, r#"say \"[redacted]\" now"#),
+            (
+                r#"say \"p@ss\/w\\\"ord \u00fc1\" now"#,
+                r#"say \"[redacted]\" now"#,
+            ),
             (r"\u0070@ss/w\u0022ord\u0020\u00FC1", "[redacted]"),
             ("a=p%40ss%2Fw%22ord%20%c3%bc1&b=2", "a=[redacted]&b=2"),
         ] {
@@ -226,7 +251,10 @@ mod tests {
         for (text, clean) in [
             ("key sk-proj-abcDEF0123456789xyz.", "key [redacted]."),
             ("sk-ant-api03-AbCdEf0123456789_-xyz", "[redacted]"),
-            ("x=ghp_abcdefghijklmnopqrstuvwxyz0123456789&", "x=[redacted]&"),
+            (
+                "x=ghp_abcdefghijklmnopqrstuvwxyz0123456789&",
+                "x=[redacted]&",
+            ),
             ("github_pat_11ABCDEFG0123456789_abcdef", "[redacted]"),
             ("xoxb-123456789012-abcdef", "[redacted]"),
             ("id AKIAIOSFODNN7EXAMPLE,", "id [redacted],"),
@@ -235,8 +263,14 @@ mod tests {
                 "t eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl t",
                 "t [redacted] t",
             ),
-            ("Authorization: Bearer abc123def456", "Authorization: Bearer [redacted]"),
-            ("authorization: basic dXNlcjpwYXNz", "authorization: basic [redacted]"),
+            (
+                "Authorization: Bearer abc123def456",
+                "Authorization: Bearer [redacted]",
+            ),
+            (
+                "authorization: basic dXNlcjpwYXNz",
+                "authorization: basic [redacted]",
+            ),
             ("postgres://bob:hunter2@db/x", "postgres://[redacted]@db/x"),
             (
                 "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b",

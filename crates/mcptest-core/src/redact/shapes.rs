@@ -90,19 +90,37 @@ const PREFIXED: [Prefixed; 22] = [
 
 /// The shapes with what they belong to, for the documentation.
 pub const SHAPES: [(&str, &str); 13] = [
-    ("`sk-…`, `sk-ant-…`", "OpenAI, Anthropic and many others that copied it"),
+    (
+        "`sk-…`, `sk-ant-…`",
+        "OpenAI, Anthropic and many others that copied it",
+    ),
     ("`sk_live_…`, `sk_test_…`, `rk_live_…`", "Stripe"),
-    ("`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`", "GitHub"),
+    (
+        "`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`",
+        "GitHub",
+    ),
     ("`glpat-…`", "GitLab"),
-    ("`xoxa-…`, `xoxb-…`, `xoxo-…`, `xoxp-…`, `xoxr-…`, `xoxs-…`", "Slack"),
+    (
+        "`xoxa-…`, `xoxb-…`, `xoxo-…`, `xoxp-…`, `xoxr-…`, `xoxs-…`",
+        "Slack",
+    ),
     ("`npm_…`", "npm"),
     ("`hf_…`", "Hugging Face"),
     ("`AKIA…`, `ASIA…`", "AWS access key ids"),
     ("`AIza…`", "Google API keys"),
     ("`eyJ….eyJ….…`", "JSON Web Tokens"),
-    ("`Bearer …`, `Basic …`", "what stands in an `Authorization` header"),
-    ("`-----BEGIN … PRIVATE KEY-----`", "private keys, to their end"),
-    ("`scheme://user:password@`", "addresses with a password in them"),
+    (
+        "`Bearer …`, `Basic …`",
+        "what stands in an `Authorization` header",
+    ),
+    (
+        "`-----BEGIN … PRIVATE KEY-----`",
+        "private keys, to their end",
+    ),
+    (
+        "`scheme://user:password@`",
+        "addresses with a password in them",
+    ),
 ];
 
 /// A text without anything that has one of the shapes.
@@ -128,7 +146,8 @@ pub(super) fn mask(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// For each byte, one bit for every shape that has it first, and for every shape that has it second.
+/// For each byte, one bit for every shape that has it first, and for every shape that has it
+/// second.
 struct Starts {
     first: [u32; 256],
     second: [u32; 256],
@@ -162,11 +181,12 @@ const fn starts() -> Starts {
     starts
 }
 
-/// How far it is to the next place where a secret may show itself. Whole reports come through here, and hardly any place in them is one.
+/// How far it is to the next place where a secret may show itself. Whole reports come through here,
+/// and hardly any place in them is one.
 fn next_that_may_show(bytes: &[u8]) -> Option<usize> {
-    bytes
-        .windows(2)
-        .position(|pair| STARTS.first[usize::from(pair[0])] & STARTS.second[usize::from(pair[1])] != 0)
+    bytes.windows(2).position(|pair| {
+        STARTS.first[usize::from(pair[0])] & STARTS.second[usize::from(pair[1])] != 0
+    })
 }
 
 /// Where the secret is that shows itself at this place.
@@ -178,14 +198,17 @@ fn found_at(text: &str, at: usize) -> Option<(usize, usize)> {
         b'b' | b'B' if begins(bytes, at) => credentials(bytes, at),
         b'e' if begins(bytes, at) => web_token(bytes, at).map(|end| (at, end)),
         b's' | b'r' | b'g' | b'x' | b'n' | b'h' | b'A' if begins(bytes, at) => {
-            let end = PREFIXED.iter().find_map(|shape| prefixed_at(bytes, at, shape));
+            let end = PREFIXED
+                .iter()
+                .find_map(|shape| prefixed_at(bytes, at, shape));
             end.map(|end| (at, end))
         }
         _ => None,
     }
 }
 
-/// Whether a word begins here. What stands before may be an escape that was written out: `\n`, `%20`.
+/// Whether a word begins here. What stands before may be an escape that was written out: `\n`,
+/// `%20`.
 fn begins(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     let Some(last) = before(1) else { return true };
@@ -266,7 +289,8 @@ fn credentials(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 
 /// Words of a sentence have no digits, and capitals at most in front.
 fn looks_random(token: &[u8]) -> bool {
-    let capitals_inside = token[1..].iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
+    let capitals_inside =
+        token[1..].iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
     token.iter().any(u8::is_ascii_digit) || capitals_inside
 }
 

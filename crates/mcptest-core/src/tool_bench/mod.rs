@@ -1,11 +1,13 @@
 //! Whether descriptions carry the choice of a tool: a benchmark without a model.
 //!
-//! A spec ([`BenchSpec`]) has a catalog, requests ("intents") with the tools that would be right, and edits of descriptions. The
-//! [word-overlap selector](crate::lexical) picks a tool for every request: that is the baseline. Then each edit is applied alone, and the
-//! picks are made again. What the edit costs is the drop in accuracy. A description whose loss changes no pick carries nothing.
+//! A spec ([`BenchSpec`]) has a catalog, requests ("intents") with the tools that would be right,
+//! and edits of descriptions. The [word-overlap selector](crate::lexical) picks a tool for every
+//! request: that is the baseline. Then each edit is applied alone, and the picks are made again.
+//! What the edit costs is the drop in accuracy. A description whose loss changes no pick carries
+//! nothing.
 //!
-//! The selector is a stand-in, chosen because it is reproducible: it reacts to the words that a retriever or a model's router reacts to as
-//! well, but it is no particular model.
+//! The selector is a stand-in, chosen because it is reproducible: it reacts to the words that a
+//! retriever or a model's router reacts to as well, but it is no particular model.
 //!
 //! | figure | meaning |
 //! |---|---|
@@ -18,8 +20,8 @@
 //! | confusion | how often which tool was picked where which was intended, with the words that decided |
 //!
 //! # Intended tool
-//! An intent may accept several tools. Intended is the picked one if it is among them, else the one of them that the selector would have picked
-//! had it only seen those, else the first.
+//! An intent may accept several tools. Intended is the picked one if it is among them, else the one
+//! of them that the selector would have picked had it only seen those, else the first.
 
 mod mutation;
 mod quality;
@@ -31,7 +33,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use mutation::{GENERIC, Mutation, MutationKind};
 pub use quality::{CatalogQuality, NotMeasured, Quality, Tdqs, ToolQuality, smells_introduced};
 pub use report::{BenchReport, Bounds, Confusion, Moved, MutationReport, Picked, Score};
-pub use spec::{BenchSpec, InlineCatalog, IntentSpec, KindSpec, MutationSpec, Problem, spec_schema};
+pub use spec::{
+    BenchSpec, InlineCatalog, IntentSpec, KindSpec, MutationSpec, Problem, spec_schema,
+};
 
 use crate::catalog::Tool;
 use crate::lexical::{Rank, content_words, rank, tool_words};
@@ -101,7 +105,10 @@ type Edited = BTreeMap<usize, Tool>;
 impl<'a> Bench<'a> {
     fn new(tools: &'a [Tool], intents: &'a [IntentSpec], quality: &dyn CatalogQuality) -> Self {
         let words: Vec<_> = tools.iter().map(words_of).collect();
-        let wanted: Vec<_> = intents.iter().map(|intent| content_words(&intent.query)).collect();
+        let wanted: Vec<_> = intents
+            .iter()
+            .map(|intent| content_words(&intent.query))
+            .collect();
         let ranks = wanted
             .iter()
             .map(|wanted| words.iter().map(|own| rank(own, wanted)).collect())
@@ -117,10 +124,13 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The place of the picked tool for every intent, as [`select`](crate::lexical::select) would pick.
+    /// The place of the picked tool for every intent, as [`select`](crate::lexical::select) would
+    /// pick.
     fn picks(&self, edited: &Edited) -> Vec<Option<usize>> {
-        let words: BTreeMap<usize, BTreeSet<String>> =
-            edited.iter().map(|(place, tool)| (*place, words_of(tool))).collect();
+        let words: BTreeMap<usize, BTreeSet<String>> = edited
+            .iter()
+            .map(|(place, tool)| (*place, words_of(tool)))
+            .collect();
         (self.ranks.iter().zip(&self.wanted))
             .map(|(ranks, wanted)| {
                 let now = |place: usize| match words.get(&place) {
@@ -139,7 +149,12 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn score(&self, picks: &[Option<usize>], edited: &Edited, quality: &dyn CatalogQuality) -> Score {
+    fn score(
+        &self,
+        picks: &[Option<usize>],
+        edited: &Edited,
+        quality: &dyn CatalogQuality,
+    ) -> Score {
         let correct = (picks.iter().enumerate())
             .filter(|(intent, pick)| self.is_correct(*intent, **pick))
             .count() as u64;
@@ -148,7 +163,8 @@ impl<'a> Bench<'a> {
         let mut whitespace = self.whitespace_tokens;
         let mut assessed = Vec::new();
         for (place, tool) in edited {
-            whitespace = whitespace + whitespace_tokens(tool) - whitespace_tokens(&self.tools[*place]);
+            whitespace =
+                whitespace + whitespace_tokens(tool) - whitespace_tokens(&self.tools[*place]);
             assessed.push((*place, quality.assess(tool)));
         }
         let mut all = self.quality.clone();
@@ -195,7 +211,11 @@ impl<'a> Bench<'a> {
         MutationReport {
             mutation: mutation.clone(),
             changed: !edited.is_empty(),
-            drop: if score.correct > baseline.correct { -lost } else { lost },
+            drop: if score.correct > baseline.correct {
+                -lost
+            } else {
+                lost
+            },
             tokens_removed: signed(baseline.whitespace_tokens) - signed(score.whitespace_tokens),
             smells_introduced: (baseline.quality.as_ref().zip(score.quality.as_ref()))
                 .map(|(before, after)| smells_introduced(before, after)),
@@ -209,7 +229,10 @@ impl<'a> Bench<'a> {
     }
 
     fn shared(&self, intent: usize, place: usize) -> BTreeSet<String> {
-        self.words[place].intersection(&self.wanted[intent]).cloned().collect()
+        self.words[place]
+            .intersection(&self.wanted[intent])
+            .cloned()
+            .collect()
     }
 
     fn picked(&self, picks: &[Option<usize>]) -> Vec<Picked> {
@@ -219,7 +242,9 @@ impl<'a> Bench<'a> {
                 gold: intent.gold.clone(),
                 picked: self.name(*pick),
                 correct: self.is_correct(index, *pick),
-                shared: pick.map(|place| self.shared(index, place)).unwrap_or_default(),
+                shared: pick
+                    .map(|place| self.shared(index, place))
+                    .unwrap_or_default(),
             })
             .collect()
     }
@@ -233,18 +258,24 @@ impl<'a> Bench<'a> {
             let name = name.unwrap_or_default();
             let row = intended.unwrap_or(usize::MAX);
             let column = pick.unwrap_or(usize::MAX);
-            let cell = cells.entry((row, column, name.clone())).or_insert_with(|| Confusion {
-                intended: name,
-                picked: self.name(*pick),
-                correct: self.is_correct(index, *pick),
-                count: 0,
-                picked_words: BTreeSet::new(),
-                intended_words: BTreeSet::new(),
-                queries: Vec::new(),
-            });
+            let cell = cells
+                .entry((row, column, name.clone()))
+                .or_insert_with(|| Confusion {
+                    intended: name,
+                    picked: self.name(*pick),
+                    correct: self.is_correct(index, *pick),
+                    count: 0,
+                    picked_words: BTreeSet::new(),
+                    intended_words: BTreeSet::new(),
+                    queries: Vec::new(),
+                });
             cell.count += 1;
             cell.queries.push(intent.query.clone());
-            let words = |place: Option<usize>| place.map(|place| self.shared(index, place)).unwrap_or_default();
+            let words = |place: Option<usize>| {
+                place
+                    .map(|place| self.shared(index, place))
+                    .unwrap_or_default()
+            };
             cell.picked_words.extend(words(*pick));
             cell.intended_words.extend(words(intended));
         }
@@ -257,7 +288,10 @@ impl<'a> Bench<'a> {
             return pick;
         }
         let gold = &self.intents[index].gold;
-        let places = || (0..self.tools.len()).filter(|place| gold.iter().any(|name| name == self.tools[*place].name()));
+        let places = || {
+            (0..self.tools.len())
+                .filter(|place| gold.iter().any(|name| name == self.tools[*place].name()))
+        };
         best(places().map(|place| (place, self.ranks[index][place]))).or_else(|| {
             gold.iter()
                 .find_map(|name| self.tools.iter().position(|tool| tool.name() == name))

@@ -84,8 +84,8 @@ impl Mutation {
         Tool::from_listing(None, &Value::Object(listed)).unwrap_or_else(|| tool.clone())
     }
 
-    /// All that can be done to one tool: its description blanked, made generic, cut in half, and without each of its content words in
-    /// turn (in alphabetical order).
+    /// All that can be done to one tool: its description blanked, made generic, cut in half, and
+    /// without each of its content words in turn (in alphabetical order).
     #[must_use]
     pub fn all_of(tool: &Tool) -> Vec<Self> {
         let Some(description) = tool.description().filter(|text| !text.is_empty()) else {
@@ -141,7 +141,8 @@ impl Serialize for Mutation {
     }
 }
 
-/// The text without a word. What stood beside it in the same token stays if it says anything; a bare mark goes with it.
+/// The text without a word. What stood beside it in the same token stays if it says anything; a
+/// bare mark goes with it.
 fn without_word(text: &str, word: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in text.split_inclusive(char::is_whitespace) {
@@ -187,7 +188,10 @@ mod tests {
         let text = Some("Weather forecast, or getWeather (weather).");
         let drop = |word: &str| MutationKind::DropKeyword { word: word.into() }.edit(text);
         assert_eq!(MutationKind::Blank.edit(text), None);
-        assert_eq!(MutationKind::Genericize.edit(None).as_deref(), Some(GENERIC));
+        assert_eq!(
+            MutationKind::Genericize.edit(None).as_deref(),
+            Some(GENERIC)
+        );
         assert_eq!(
             MutationKind::Truncate { chars: 7 }
                 .edit(Some("Größe über alles"))
@@ -195,12 +199,17 @@ mod tests {
             Some("Größe ü")
         );
         assert_eq!(
-            MutationKind::Truncate { chars: 70 }.edit(Some("short")).as_deref(),
+            MutationKind::Truncate { chars: 70 }
+                .edit(Some("short"))
+                .as_deref(),
             Some("short")
         );
         assert_eq!(MutationKind::Truncate { chars: 70 }.edit(None), None);
         assert_eq!(drop("weather").as_deref(), Some("forecast, or get"));
-        assert_eq!(drop("forecast").as_deref(), Some("Weather or getWeather (weather)."));
+        assert_eq!(
+            drop("forecast").as_deref(),
+            Some("Weather or getWeather (weather).")
+        );
         assert_eq!(drop("cast").as_deref(), text);
     }
 
@@ -223,8 +232,15 @@ mod tests {
 
     #[test]
     fn all_mutations_of_a_tool() {
-        let tool = Tool::from_listing(None, &json!({"name": "a", "description": "Send mail to a person"})).unwrap();
-        let all: Vec<String> = Mutation::all_of(&tool).iter().map(ToString::to_string).collect();
+        let tool = Tool::from_listing(
+            None,
+            &json!({"name": "a", "description": "Send mail to a person"}),
+        )
+        .unwrap();
+        let all: Vec<String> = Mutation::all_of(&tool)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             all,
             [
@@ -236,7 +252,9 @@ mod tests {
                 "drop_keyword a `send`"
             ]
         );
-        assert!(Mutation::all_of(&Tool::from_listing(None, &json!({"name": "a"})).unwrap()).is_empty());
+        assert!(
+            Mutation::all_of(&Tool::from_listing(None, &json!({"name": "a"})).unwrap()).is_empty()
+        );
     }
 
     proptest! {

@@ -1,5 +1,6 @@
-//! What a tool's texts are worth: the [quality score](crate::quality) and the smells of the [lint](crate::lint), one tool at a time, so that an
-//! edit of one tool is measured by that tool alone.
+//! What a tool's texts are worth: the [quality score](crate::quality) and the smells of the
+//! [lint](crate::lint), one tool at a time, so that an edit of one tool is measured by that tool
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use serde_json::Value;
 use crate::catalog::Tool;
 use crate::ratio::{Ratio, mean};
 
-/// Measures the descriptions of tools. The benchmark and the catalog diff take any measure; without one they leave its figures out.
+/// Measures the descriptions of tools. The benchmark and the catalog diff take any measure; without
+/// one they leave its figures out.
 pub trait CatalogQuality {
     /// What one tool's texts are worth; nothing if that is not measured.
     fn assess(&self, tool: &Tool) -> Option<ToolQuality>;
@@ -34,7 +36,9 @@ impl CatalogQuality for Tdqs {
         let found = quality.smells.into_iter().filter(|(_, count)| *count > 0);
         Some(ToolQuality {
             score: quality.mean_score?,
-            smells: found.map(|(smell, count)| (smell.to_owned(), count)).collect(),
+            smells: found
+                .map(|(smell, count)| (smell.to_owned(), count))
+                .collect(),
         })
     }
 }
@@ -69,7 +73,10 @@ impl Quality {
         let mut least = f64::INFINITY;
         for tool in tools {
             let tool = tool.as_ref()?;
-            scores.push(Ratio::new((tool.score * BINARY_PLACES as f64) as u64, BINARY_PLACES));
+            scores.push(Ratio::new(
+                (tool.score * BINARY_PLACES as f64) as u64,
+                BINARY_PLACES,
+            ));
             least = least.min(tool.score);
             for (smell, count) in &tool.smells {
                 *smells.entry(smell.clone()).or_insert(0) += count;
@@ -83,7 +90,8 @@ impl Quality {
     }
 }
 
-/// Scores are doubles from 0 to 1, in which this many parts of one are exact: so their mean is rounded once.
+/// Scores are doubles from 0 to 1, in which this many parts of one are exact: so their mean is
+/// rounded once.
 const BINARY_PLACES: u64 = 1 << 60;
 
 /// The smells that there are more of than before.

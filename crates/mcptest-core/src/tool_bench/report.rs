@@ -121,7 +121,8 @@ pub struct Moved {
 }
 
 impl BenchReport {
-    /// Whether the largest drop reaches a threshold, decided in whole numbers; nothing without edits.
+    /// Whether the largest drop reaches a threshold, decided in whole numbers; nothing without
+    /// edits.
     #[must_use]
     pub fn reaches(&self, least: Rate) -> Option<bool> {
         let lowest = self.mutations.iter().map(|one| one.score.correct).min()?;

@@ -12,14 +12,16 @@ use crate::catalog::Tool;
 use crate::lexical::words;
 use crate::text::one_line;
 
-/// A tool-description benchmark: a catalog, requests with the tools that would be right, and edits of descriptions to try.
+/// A tool-description benchmark: a catalog, requests with the tools that would be right, and edits
+/// of descriptions to try.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "mcptest tool-bench spec")]
 pub struct BenchSpec {
     /// The tools, as `tools/list` gives them: the result with its `tools`, or the list alone.
     pub catalog: Option<InlineCatalog>,
-    /// A file with the tools instead: a captured `tools/list` answer or a mock manifest. A relative path starts at the spec's folder.
+    /// A file with the tools instead: a captured `tools/list` answer or a mock manifest. A relative
+    /// path starts at the spec's folder.
     pub catalog_path: Option<String>,
     /// The requests.
     #[schemars(length(min = 1))]
@@ -96,7 +98,10 @@ impl<'de> Deserialize<'de> for InlineCatalog {
             ));
         };
         list.iter()
-            .map(|tool| Tool::from_listing(None, tool).ok_or_else(|| serde::de::Error::custom("a tool is a mapping")))
+            .map(|tool| {
+                Tool::from_listing(None, tool)
+                    .ok_or_else(|| serde::de::Error::custom("a tool is a mapping"))
+            })
             .collect::<Result<_, _>>()
             .map(Self)
     }
@@ -134,7 +139,9 @@ impl JsonSchema for InlineCatalog {
 /// The JSON Schema of the spec file.
 #[must_use]
 pub fn spec_schema() -> Value {
-    SchemaGenerator::default().into_root_schema_for::<BenchSpec>().into()
+    SchemaGenerator::default()
+        .into_root_schema_for::<BenchSpec>()
+        .into()
 }
 
 /// Something in a spec that has the right shape but makes no sense.
@@ -167,7 +174,8 @@ impl Problem {
 }
 
 impl BenchSpec {
-    /// What is wrong with where the catalog comes from: it stands in the spec, or in a file, and not in both.
+    /// What is wrong with where the catalog comes from: it stands in the spec, or in a file, and
+    /// not in both.
     #[must_use]
     pub fn source_problem(&self) -> Option<Problem> {
         match (&self.catalog, &self.catalog_path) {
@@ -186,7 +194,8 @@ impl BenchSpec {
     /// The mutations, ready to be applied to these tools.
     ///
     /// # Errors
-    /// Every mutation of a tool that is not there, and every parameter that is missing, superfluous or unusable.
+    /// Every mutation of a tool that is not there, and every parameter that is missing, superfluous
+    /// or unusable.
     pub fn mutations(&self, tools: &[Tool]) -> Result<Vec<Mutation>, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut mutations = Vec::new();
@@ -213,14 +222,18 @@ impl BenchSpec {
         }
     }
 
-    /// What works, but probably not as meant: gold tools that are not in the catalog can never be picked.
+    /// What works, but probably not as meant: gold tools that are not in the catalog can never be
+    /// picked.
     #[must_use]
     pub fn doubts(&self, tools: &[Tool]) -> Vec<Problem> {
         let mut doubts = Vec::new();
         for (index, intent) in self.intents.iter().enumerate() {
             for (place, name) in intent.gold.iter().enumerate() {
                 if !tools.iter().any(|tool| tool.name() == name) {
-                    doubts.push(Problem::unknown(format!("/intents/{index}/gold/{place}"), name));
+                    doubts.push(Problem::unknown(
+                        format!("/intents/{index}/gold/{place}"),
+                        name,
+                    ));
                 }
             }
         }
@@ -245,7 +258,11 @@ fn kind_of(spec: &MutationSpec, at: &str, problems: &mut Vec<Problem>) -> Option
         (KindSpec::DropKeyword, _, Some(word)) => match words(word).as_slice() {
             [word] => Some(MutationKind::DropKeyword { word: word.clone() }),
             found => {
-                let count = if found.is_empty() { "no word" } else { "several words" };
+                let count = if found.is_empty() {
+                    "no word"
+                } else {
+                    "several words"
+                };
                 let message = format!("`word` must be one word; `{}` is {count}", one_line(word));
                 problems.push(Problem::new(format!("{at}/word"), message));
                 None
@@ -292,11 +309,19 @@ mod tests {
     fn a_catalog_is_a_result_or_a_list() {
         let intents = json!([{"query": "x", "gold": ["a"]}]);
         let list = spec(json!({"catalog": [{"name": "a"}], "intents": intents}));
-        let result = spec(json!({"catalog": {"tools": [{"name": "a"}], "nextCursor": "n"}, "intents": intents}));
+        let result = spec(
+            json!({"catalog": {"tools": [{"name": "a"}], "nextCursor": "n"}, "intents": intents}),
+        );
         assert_eq!(list.catalog, result.catalog);
-        for bad in [json!({"tool": []}), json!(3), json!(["a"]), json!({"tools": {}})] {
+        for bad in [
+            json!({"tool": []}),
+            json!(3),
+            json!(["a"]),
+            json!({"tools": {}}),
+        ] {
             assert!(
-                serde_json::from_value::<BenchSpec>(json!({"catalog": bad, "intents": intents})).is_err(),
+                serde_json::from_value::<BenchSpec>(json!({"catalog": bad, "intents": intents}))
+                    .is_err(),
                 "{bad}"
             );
         }
@@ -307,7 +332,10 @@ mod tests {
         let intents = json!([{"query": "x", "gold": ["a"]}]);
         let problem = |value| spec(value).source_problem().map(|problem| problem.pointer);
         assert_eq!(problem(json!({"catalog": [], "intents": intents})), None);
-        assert_eq!(problem(json!({"catalog_path": "x", "intents": intents})), None);
+        assert_eq!(
+            problem(json!({"catalog_path": "x", "intents": intents})),
+            None
+        );
         assert_eq!(problem(json!({"intents": intents})).as_deref(), Some(""));
         assert_eq!(
             problem(json!({"catalog": [], "catalog_path": "x", "intents": intents})).as_deref(),
@@ -327,7 +355,10 @@ mod tests {
             {"tool": "a", "kind": "blank", "chars": 3},
         ]));
         let problems = spec.mutations(&tools).unwrap_err();
-        let places: Vec<&str> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+        let places: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
         assert_eq!(
             places,
             [
@@ -352,7 +383,10 @@ mod tests {
             json!({"catalog": [], "intents": intents, "mutations": [{"tool": "a", "kind": "blank", "more": 1}]}),
             json!({"catalog": [], "intents": intents, "mutations": [{"tool": "a", "kind": "shout"}]}),
         ] {
-            assert!(serde_json::from_value::<BenchSpec>(bad.clone()).is_err(), "{bad}");
+            assert!(
+                serde_json::from_value::<BenchSpec>(bad.clone()).is_err(),
+                "{bad}"
+            );
         }
     }
 

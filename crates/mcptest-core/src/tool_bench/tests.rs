@@ -36,7 +36,10 @@ fn weather() -> Value {
 #[test]
 fn a_mutation_costs_what_it_takes_away() {
     let report = bench(weather(), &NotMeasured);
-    assert_eq!((report.baseline.correct, report.baseline.accuracy), (2, 1.0));
+    assert_eq!(
+        (report.baseline.correct, report.baseline.accuracy),
+        (2, 1.0)
+    );
     // Wilson for 2 of 2 with z = 1.96: n / (n + z²) = 2 / 5.8416.
     assert!((report.baseline.wilson.lower - 2.0 / 5.8416).abs() < 1e-12);
     assert_eq!(report.baseline.wilson.upper, 1.0);
@@ -81,7 +84,10 @@ fn thresholds_are_compared_exactly() {
     );
     let mut none = weather();
     none["mutations"] = json!([]);
-    assert_eq!(bench(none, &NotMeasured).reaches(Rate::from_f64(0.0).unwrap()), None);
+    assert_eq!(
+        bench(none, &NotMeasured).reaches(Rate::from_f64(0.0).unwrap()),
+        None
+    );
     // 7 of 10 lost meets 0.7, which doubles would deny.
     let intents: Vec<Value> = (0..10)
         .map(|n| json!({"query": if n < 7 { "alpha" } else { "beta" }, "gold": ["t"]}))
@@ -104,7 +110,10 @@ fn an_edit_that_helps_has_a_drop_below_zero() {
         "mutations": [{"tool": "noise", "kind": "blank"}],
     });
     let report = bench(spec, &NotMeasured);
-    assert_eq!((report.baseline.accuracy, report.max_drop), (0.0, Some(-1.0)));
+    assert_eq!(
+        (report.baseline.accuracy, report.max_drop),
+        (0.0, Some(-1.0))
+    );
     assert_eq!(report.reaches(Rate::from_f64(0.0).unwrap()), Some(false));
 }
 
@@ -165,7 +174,13 @@ fn the_measure_is_that_of_the_lint() {
     let introduced = report.mutations[0].smells_introduced.as_ref().unwrap();
     assert_eq!(introduced.get("underspecified"), Some(&1));
     assert!(report.mutations[0].score.quality.as_ref().unwrap().tdqs_min < quality.tdqs_min);
-    assert!(report.mutations[3].smells_introduced.as_ref().unwrap().is_empty());
+    assert!(
+        report.mutations[3]
+            .smells_introduced
+            .as_ref()
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -174,7 +189,9 @@ fn a_measure_fills_in_quality() {
     struct Words;
     impl CatalogQuality for Words {
         fn assess(&self, tool: &Tool) -> Option<ToolQuality> {
-            let words = tool.description().map_or(0, |text| text.split_whitespace().count());
+            let words = tool
+                .description()
+                .map_or(0, |text| text.split_whitespace().count());
             let smells = (words < 2)
                 .then(|| ("underspecified".to_owned(), 1))
                 .into_iter()
@@ -199,8 +216,14 @@ fn a_measure_fills_in_quality() {
         .iter()
         .map(|one| one.smells_introduced.clone().unwrap())
         .collect();
-    assert_eq!(introduced, [[("underspecified".to_owned(), 1)].into(), BTreeMap::new()]);
-    assert_eq!(report.mutations[0].score.quality.as_ref().unwrap().tdqs_min, 0.0);
+    assert_eq!(
+        introduced,
+        [[("underspecified".to_owned(), 1)].into(), BTreeMap::new()]
+    );
+    assert_eq!(
+        report.mutations[0].score.quality.as_ref().unwrap().tdqs_min,
+        0.0
+    );
     assert_eq!(bench(spec, &NotMeasured).baseline.quality, None);
 }
 

@@ -9,7 +9,9 @@ const B: &str = "11111111-2222-3333-4444-555555555555";
 fn rules() -> Arc<Rules> {
     // Compiling takes longer than everything that is tried with them.
     static COMPILED: std::sync::OnceLock<Arc<Rules>> = std::sync::OnceLock::new();
-    COMPILED.get_or_init(|| Arc::new(Rules::new(&[]).unwrap())).clone()
+    COMPILED
+        .get_or_init(|| Arc::new(Rules::new(&[]).unwrap()))
+        .clone()
 }
 
 #[test]
@@ -55,7 +57,10 @@ fn rules_find_what_they_are_for_and_no_more() {
         let found: Vec<&str> = rules.find(text).into_iter().map(|(_, name)| name).collect();
         assert_eq!(found.join(" "), names, "{text}");
     }
-    assert_eq!(&"order 17 of 12"[rules.find("order 17 of 12")[0].0.clone()], "17");
+    assert_eq!(
+        &"order 17 of 12"[rules.find("order 17 of 12")[0].0.clone()],
+        "17"
+    );
 }
 
 #[test]
@@ -72,13 +77,22 @@ fn rules_that_cannot_work_are_refused() {
             pattern: pattern.into(),
         };
         let error = Rules::new(&[rule]).unwrap_err();
-        assert_eq!((error.index, error.in_name), (0, in_name), "{name} {pattern}");
+        assert_eq!(
+            (error.index, error.in_name),
+            (0, in_name),
+            "{name} {pattern}"
+        );
     }
     let uuid = Rule {
         name: "uuid".into(),
         pattern: "U[0-9]".into(),
     };
-    assert!(Rules::new(std::slice::from_ref(&uuid)).unwrap().find(A).is_empty());
+    assert!(
+        Rules::new(std::slice::from_ref(&uuid))
+            .unwrap()
+            .find(A)
+            .is_empty()
+    );
     let many: Vec<Rule> = (0..200)
         .map(|number| Rule {
             name: format!("r{number}"),
@@ -148,9 +162,18 @@ fn seconds_since_1970_are_volatile_where_their_key_says_so() {
     assert!(bindings.align(&recorded, &later));
     let mut asked = json!({"created_at": "<epoch:2>", "text": "after <epoch:1>"});
     bindings.restore(&mut asked);
-    assert_eq!(asked, json!({"created_at": 1763262000, "text": "after 1763262000"}));
-    assert!(!bindings.align(&json!({"created_at": "<epoch:2>"}), &json!({"created_at": 7})));
-    assert!(!bindings.align(&json!({"created_at": "<uuid:1>"}), &json!({"created_at": 1763262000})));
+    assert_eq!(
+        asked,
+        json!({"created_at": 1763262000, "text": "after 1763262000"})
+    );
+    assert!(!bindings.align(
+        &json!({"created_at": "<epoch:2>"}),
+        &json!({"created_at": 7})
+    ));
+    assert!(!bindings.align(
+        &json!({"created_at": "<uuid:1>"}),
+        &json!({"created_at": 1763262000})
+    ));
 }
 
 fn text() -> impl Strategy<Value = String> {

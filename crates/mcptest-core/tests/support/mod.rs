@@ -6,7 +6,13 @@ use serde_json::{Value, json};
 
 /// A short run over five tools, some of them failing or struck by a fault, with or without tokens.
 pub fn trace() -> impl Strategy<Value = Trace> {
-    let tool = prop::sample::select(vec!["search", "find", "create_note", "delete_note", "weather_now"]);
+    let tool = prop::sample::select(vec![
+        "search",
+        "find",
+        "create_note",
+        "delete_note",
+        "weather_now",
+    ]);
     let args = prop::collection::btree_map("[p-s]", 0_i64..3, 0..4);
     let call = (tool, args, prop::option::of(any::<bool>()), any::<bool>());
     let text = prop::sample::select(vec![

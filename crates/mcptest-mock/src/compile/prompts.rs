@@ -30,7 +30,11 @@ impl Compiler {
         }
         builder.raw(br#""messages":["#);
         for (index, message) in spec.messages.iter().enumerate() {
-            builder.raw(if index == 0 { b"{\"role\":\"" } else { b",{\"role\":\"" });
+            builder.raw(if index == 0 {
+                b"{\"role\":\""
+            } else {
+                b",{\"role\":\""
+            });
             builder.raw(message.role.as_str().as_bytes());
             builder.raw(br#"","content":"#);
             self.block(

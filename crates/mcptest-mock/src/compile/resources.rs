@@ -8,7 +8,8 @@ use super::{Compiler, put};
 use crate::manifest::{ResourceSpec, ResourceTemplateSpec};
 use crate::template::{Builder, Mode};
 
-/// An entry of a list: the address, then the name (the address if there is none), title, description and media type.
+/// An entry of a list: the address, then the name (the address if there is none), title,
+/// description and media type.
 fn entry(key: &str, address: &str, described: [&Option<String>; 4]) -> Value {
     let [name, title, description, mime_type] = described;
     let mut wire = Map::new();
@@ -30,11 +31,15 @@ impl Compiler {
         match (&spec.text, &spec.blob) {
             (Some(_), None) => {}
             (None, Some(blob)) if is_base64(blob) => {}
-            (None, Some(_)) => self.problem(format!("{at}/blob"), "not base64: for plain text use `text`"),
+            (None, Some(_)) => self.problem(
+                format!("{at}/blob"),
+                "not base64: for plain text use `text`",
+            ),
             (None, None) => self.problem(at, "a resource needs `text`, or `blob` in base64"),
-            (Some(_), Some(_)) => {
-                self.problem(format!("{at}/blob"), "a resource has either `text` or `blob`, not both")
-            }
+            (Some(_), Some(_)) => self.problem(
+                format!("{at}/blob"),
+                "a resource has either `text` or `blob`, not both",
+            ),
         }
         Resource {
             uri: spec.uri.clone(),
@@ -47,10 +52,17 @@ impl Compiler {
         }
     }
 
-    pub(super) fn resource_template(&mut self, spec: &ResourceTemplateSpec, at: &str) -> ResourceTemplate {
+    pub(super) fn resource_template(
+        &mut self,
+        spec: &ResourceTemplateSpec,
+        at: &str,
+    ) -> ResourceTemplate {
         let (texts, names) = self.pattern(&spec.uri_template, &format!("{at}/uri_template"));
         for name in spec.complete.keys().filter(|name| !names.contains(name)) {
-            self.problem(format!("{at}/complete"), format!("the pattern has no `{{{name}}}`"));
+            self.problem(
+                format!("{at}/complete"),
+                format!("the pattern has no `{{{name}}}`"),
+            );
         }
         let mut builder = Builder::default();
         if let Some(kind) = &spec.mime_type {
@@ -64,12 +76,18 @@ impl Compiler {
             }
             (None, Some(blob)) => {
                 if !is_base64(blob) {
-                    self.problem(format!("{at}/blob"), "not base64: for plain text use `text`");
+                    self.problem(
+                        format!("{at}/blob"),
+                        "not base64: for plain text use `text`",
+                    );
                 }
                 builder.raw(br#","blob":"#);
                 builder.plain(&blob.clone().into());
             }
-            _ => self.problem(at, "a resource template needs either `text`, or `blob` in base64"),
+            _ => self.problem(
+                at,
+                "a resource template needs either `text`, or `blob` in base64",
+            ),
         }
         ResourceTemplate {
             texts,
@@ -97,7 +115,10 @@ impl Compiler {
             };
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(plain) {
-                self.problem(place, "between `{` and `}` stands a name of letters, digits and `_`");
+                self.problem(
+                    place,
+                    "between `{` and `}` stands a name of letters, digits and `_`",
+                );
             }
             if !names.is_empty() && text.is_empty() {
                 self.problem(place, "two parts that vary need a text between them");

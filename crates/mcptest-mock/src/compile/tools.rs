@@ -64,7 +64,10 @@ impl Compiler {
             let compiled = self.response(response, &format!("{at}/responses/{index}"));
             match &response.when {
                 None => otherwise.push(compiled),
-                Some(when) => match cases.iter_mut().find(|case| case.when.as_ref() == Some(when)) {
+                Some(when) => match cases
+                    .iter_mut()
+                    .find(|case| case.when.as_ref() == Some(when))
+                {
                     Some(case) => case.responses.push(compiled),
                     None => cases.push(Case {
                         when: Some(when.clone()),
@@ -76,7 +79,10 @@ impl Compiler {
         if let Some(response) = &spec.response {
             let place = format!("{at}/response");
             if response.when.is_some() {
-                self.problem(format!("{place}/when"), "`when` belongs into the list `responses`");
+                self.problem(
+                    format!("{place}/when"),
+                    "`when` belongs into the list `responses`",
+                );
             }
             if !otherwise.is_empty() {
                 self.problem(
@@ -126,13 +132,24 @@ impl Compiler {
 
     fn before(&mut self, spec: &BeforeSpec, at: &str) -> Option<Before> {
         let stray = [
-            (spec.progress.is_none() && spec.total.is_some(), "total", "progress"),
-            (spec.progress.is_none() && spec.message.is_some(), "message", "progress"),
+            (
+                spec.progress.is_none() && spec.total.is_some(),
+                "total",
+                "progress",
+            ),
+            (
+                spec.progress.is_none() && spec.message.is_some(),
+                "message",
+                "progress",
+            ),
             (spec.log.is_none() && spec.level.is_some(), "level", "log"),
             (spec.log.is_none() && spec.logger.is_some(), "logger", "log"),
         ];
         for (_, key, owner) in stray.into_iter().filter(|(stray, ..)| *stray) {
-            self.problem(format!("{at}/{key}"), format!("`{key}` needs `{owner}` beside it"));
+            self.problem(
+                format!("{at}/{key}"),
+                format!("`{key}` needs `{owner}` beside it"),
+            );
         }
         let mut builder = Builder::default();
         match (&spec.progress, &spec.log, spec.wait_ms) {
@@ -146,7 +163,11 @@ impl Compiler {
                 }
                 if let Some(message) = &spec.message {
                     builder.raw(br#","message":"#);
-                    builder.value(&message.clone().into(), Mode::Text, &format!("{at}/message"));
+                    builder.value(
+                        &message.clone().into(),
+                        Mode::Text,
+                        &format!("{at}/message"),
+                    );
                 }
                 Some(Before::Progress(self.finish(builder)))
             }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{INITIALIZE, answer};
 
-/// Odd on purpose: unknown keys, a number that needs care, a schema that is none, no schema, no name, no object, a name twice.
+/// Odd on purpose: unknown keys, a number that needs care, a schema that is none, no schema, no
+/// name, no object, a name twice.
 fn tools() -> Value {
     json!([
         {"x-first": 1, "name": "a", "inputSchema": {"type": "object", "required": ["q"]}, "_meta": {"k": [1.0, 1e300]}, "icons": []},
@@ -32,21 +33,28 @@ fn every_form_of_capture_is_served_as_it_was() {
             let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
             let replies = answer(&server, &[INITIALIZE, list]);
             assert_eq!(replies[0]["result"]["serverInfo"]["name"], "real");
-            assert_eq!(replies[1]["result"].to_string(), json!({"tools": tools}).to_string());
+            assert_eq!(
+                replies[1]["result"].to_string(),
+                json!({"tools": tools}).to_string()
+            );
         }
     }
 }
 
 #[test]
 fn captured_tools_answer_with_their_name_and_arguments() {
-    let server = MockServer::new(load("x.json", tools().to_string().as_bytes()).expect("a capture"));
+    let server =
+        MockServer::new(load("x.json", tools().to_string().as_bytes()).expect("a capture"));
     let call = |name: &str, arguments: Value| {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                           "params": {"name": name, "arguments": arguments}});
         answer(&server, &[INITIALIZE, &line.to_string()])[1].clone()
     };
     let text = |reply: &Value| reply["result"]["content"][0]["text"].clone();
-    assert_eq!(text(&call("a", json!({"q": "\"x\""}))), r#"a {"q":"\"x\""}"#);
+    assert_eq!(
+        text(&call("a", json!({"q": "\"x\""}))),
+        r#"a {"q":"\"x\""}"#
+    );
     // The first of two tools with one name is called; its schema is checked.
     assert_eq!(call("a", json!({}))["result"]["isError"], true);
     assert_eq!(text(&call("broken", json!({"n": 1}))), r#"broken {"n":1}"#);

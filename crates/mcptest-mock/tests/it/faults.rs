@@ -19,7 +19,9 @@ fn call(id: u64) -> String {
 }
 
 fn cancel(id: u64) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+    )
 }
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
@@ -62,7 +64,10 @@ fn hanging_calls_are_never_answered_and_all_else_is() {
 #[test]
 fn the_first_calls_hang_and_then_the_server_recovers() {
     let server = faulty("recover-after:2");
-    assert_eq!(ids(&server, &[&call(1), &call(2), &call(3), &call(4)]), [3, 4]);
+    assert_eq!(
+        ids(&server, &[&call(1), &call(2), &call(3), &call(4)]),
+        [3, 4]
+    );
 }
 
 #[test]
@@ -89,7 +94,10 @@ fn a_cancelled_slow_call_is_not_answered() {
 #[test]
 fn reply_after_cancel_replies_all_the_same() {
     assert_eq!(
-        ids(&faulty("reply-after-cancel:20"), &[&call(1), &cancel(1), PING]),
+        ids(
+            &faulty("reply-after-cancel:20"),
+            &[&call(1), &cancel(1), PING]
+        ),
         [99, 1]
     );
 }
@@ -136,8 +144,15 @@ fn late_answers_come_while_the_input_is_still_open() {
     let (told, output) = mpsc::channel();
     let server = faulty("slow:10");
     std::thread::scope(|scope| {
-        scope.spawn(|| serve_stdio(&server, BufReader::new(Pipe(input, Vec::new())), Tell(told)).expect("served"));
-        let next = || output.recv_timeout(Duration::from_secs(30)).expect("an answer");
+        scope.spawn(|| {
+            serve_stdio(&server, BufReader::new(Pipe(input, Vec::new())), Tell(told))
+                .expect("served")
+        });
+        let next = || {
+            output
+                .recv_timeout(Duration::from_secs(30))
+                .expect("an answer")
+        };
         let line = |text: &str| send.send(format!("{text}\n").into_bytes()).expect("sent");
         line(INITIALIZE);
         assert!(next().contains("\"id\":0"));
@@ -146,7 +161,10 @@ fn late_answers_come_while_the_input_is_still_open() {
         line(&call(2));
         line(PING);
         let both = [next(), next()];
-        assert!(both.iter().any(|text| text.contains("\"id\":2")), "{both:?}");
+        assert!(
+            both.iter().any(|text| text.contains("\"id\":2")),
+            "{both:?}"
+        );
         drop(send);
     });
 }
@@ -163,7 +181,9 @@ fn the_manifest_has_faults_too() {
 ";
     let load = || load("x.yml", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     let call = |id: u64, name: &str| {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#
+        )
     };
     let lines = [call(1, "a"), call(2, "b"), call(3, "c"), call(4, "c")];
     let lines: Vec<_> = lines.iter().map(String::as_str).collect();
@@ -181,7 +201,10 @@ fn the_manifest_has_faults_too() {
     let error = mcptest_mock::load("x.yml", wrong.as_bytes())
         .expect_err("no number")
         .to_string();
-    assert!(error.contains("x.yml:3") && error.contains("slow:<ms>"), "{error}");
+    assert!(
+        error.contains("x.yml:3") && error.contains("slow:<ms>"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -198,7 +221,10 @@ fn everything_that_was_sent_is_recorded() {
         .collect();
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["message"]["method"], "initialize");
-    assert_eq!(lines[1]["message"], serde_json::from_str::<Value>(PING).expect("JSON"));
+    assert_eq!(
+        lines[1]["message"],
+        serde_json::from_str::<Value>(PING).expect("JSON")
+    );
     assert_eq!(lines[2]["unreadable"], "{");
     assert_eq!(
         (&lines[3]["seq"], &lines[3]["message"]["method"]),
@@ -212,8 +238,15 @@ fn questions_are_asked_one_by_one_over_stdio() {
     let (told, output) = mpsc::channel();
     let server = MockServer::new(load_data("behaviour.yml"));
     std::thread::scope(|scope| {
-        scope.spawn(|| serve_stdio(&server, BufReader::new(Pipe(input, Vec::new())), Tell(told)).expect("served"));
-        let next = || output.recv_timeout(Duration::from_secs(30)).expect("a line");
+        scope.spawn(|| {
+            serve_stdio(&server, BufReader::new(Pipe(input, Vec::new())), Tell(told))
+                .expect("served")
+        });
+        let next = || {
+            output
+                .recv_timeout(Duration::from_secs(30))
+                .expect("a line")
+        };
         let line = |text: &str| send.send(format!("{text}\n").into_bytes()).expect("sent");
         let answer = |id: &str| line(&format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{}}}}"#));
         line(&INITIALIZE.replace(
@@ -234,7 +267,10 @@ fn questions_are_asked_one_by_one_over_stdio() {
             answer(id);
         }
         let last = next();
-        assert!(last.contains("\"id\":1") && last.contains("thanks"), "{last}");
+        assert!(
+            last.contains("\"id\":1") && last.contains("thanks"),
+            "{last}"
+        );
         drop(send);
     });
 }

@@ -1,4 +1,5 @@
-//! `tests/golden/*.frames`: lines with `> ` go in, the lines with `< ` below must come out. `UPDATE_GOLDEN=1` rewrites them.
+//! `tests/golden/*.frames`: lines with `> ` go in, the lines with `< ` below must come out.
+//! `UPDATE_GOLDEN=1` rewrites them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +9,9 @@ fn check(name: &str) {
 }
 
 fn check_with(manifest: &str, name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
     let expected = std::fs::read_to_string(&path).expect("a golden file");
     let server = crate::server(manifest);
     let mut session = server.session();

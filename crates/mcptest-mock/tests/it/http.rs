@@ -37,12 +37,19 @@ impl Answer {
     /// The messages of an event stream.
     fn events(&self) -> Vec<Value> {
         assert!(self.head.contains("text/event-stream"), "{self:?}");
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        data.map(|data| serde_json::from_str(data).expect("JSON")).collect()
+        let data = self
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "));
+        data.map(|data| serde_json::from_str(data).expect("JSON"))
+            .collect()
     }
 
     fn header(&self, name: &str) -> Option<&str> {
-        let line = self.head.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+        let line = self
+            .head
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}:")))?;
         Some(line[name.len() + 1..].trim())
     }
 
@@ -56,16 +63,24 @@ async fn serve(manifest: &str, fault: Fault) -> Served {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let task = tokio::spawn(async move {
-        serve_http(Arc::new(server), listener).await.expect("served");
+        serve_http(Arc::new(server), listener)
+            .await
+            .expect("served");
     });
     Served { port, task }
 }
 
 impl Served {
     async fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("connected");
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))
+            .await
+            .expect("connected");
         let mut text = format!("{method} HTTP/1.1\r\nConnection: close\r\n");
-        let has = |name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let has = |name: &str| {
+            headers
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
         if !has("host") {
             text.push_str(&format!("Host: 127.0.0.1:{}\r\n", self.port));
         }
@@ -97,7 +112,10 @@ impl Served {
         } else {
             body.to_owned()
         };
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         Answer {
             status: status.expect("a status"),
             head: head.to_lowercase(),
@@ -113,7 +131,10 @@ impl Served {
         let answer = self.send("POST /mcp", &[], INITIALIZE).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.json()["result"]["protocolVersion"], "2025-11-25");
-        answer.header("mcp-session-id").expect("a session").to_owned()
+        answer
+            .header("mcp-session-id")
+            .expect("a session")
+            .to_owned()
     }
 }
 
@@ -151,14 +172,20 @@ async fn a_session_from_initialize_to_delete() {
     let answer = mock.post(&in_session, &list).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    assert_eq!(answer.json()["result"]["tools"].as_array().map(Vec::len), Some(5));
+    assert_eq!(
+        answer.json()["result"]["tools"].as_array().map(Vec::len),
+        Some(5)
+    );
     // Who takes only events gets events.
     let events = [in_session[0], ("Accept", "text/event-stream")];
     let answer = mock.post(&events, &list).await;
     assert_eq!(answer.events()[0]["id"], 1);
 
     assert_eq!(mock.post(&[], &list).await.status, 400);
-    assert_eq!(mock.post(&[("Mcp-Session-Id", "nope")], &list).await.status, 404);
+    assert_eq!(
+        mock.post(&[("Mcp-Session-Id", "nope")], &list).await.status,
+        404
+    );
     let odd = [in_session[0], ("MCP-Protocol-Version", "1999-01-01")];
     assert_eq!(mock.post(&odd, &list).await.status, 400);
 
@@ -192,7 +219,10 @@ async fn strangers_and_odd_requests_are_refused() {
         (vec![("Origin", "null")], 403),
         (vec![("Origin", "http://localhost:3000")], 200),
         (vec![("Content-Type", "text/plain")], 415),
-        (vec![("Content-Type", "application/json; charset=utf-8")], 200),
+        (
+            vec![("Content-Type", "application/json; charset=utf-8")],
+            200,
+        ),
         (vec![("Accept", "text/html")], 406),
         (vec![("Accept", "*/*")], 200),
     ] {
@@ -203,7 +233,9 @@ async fn strangers_and_odd_requests_are_refused() {
     assert_eq!(mock.send("PUT /mcp", &[], "").await.status, 405);
     let answer = mock.send("POST /mcp", &[], "{").await;
     assert_eq!((answer.status, answer.code()), (400, json!(-32700)));
-    let answer = mock.send("POST /mcp", &[], &"x".repeat((16 << 20) + 1)).await;
+    let answer = mock
+        .send("POST /mcp", &[], &"x".repeat((16 << 20) + 1))
+        .await;
     assert_eq!(answer.status, 413);
 }
 
@@ -222,7 +254,10 @@ async fn notifications_come_as_events_before_the_answer() {
     assert_eq!(events[4]["id"], 3);
     // A client without streams gets the answer alone.
     let json_only = [headers[0], ("Accept", "application/json")];
-    assert_eq!(mock.post(&json_only, &call(4, "talkative")).await.json()["id"], 4);
+    assert_eq!(
+        mock.post(&json_only, &call(4, "talkative")).await.json()["id"],
+        4
+    );
 }
 
 #[tokio::test]
@@ -234,7 +269,9 @@ async fn slow_calls_honour_cancellation_and_others_do_not() {
         let mock = serve("full.yml", fault).await;
         let session = mock.session().await;
         let headers = [("Mcp-Session-Id", session.as_str())];
-        let mut stream = mock.open("POST /mcp", &headers, &call(7, "echo").to_string()).await;
+        let mut stream = mock
+            .open("POST /mcp", &headers, &call(7, "echo").to_string())
+            .await;
         let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
         let mut text = String::new();
         let read = stream.read_to_string(&mut text);
@@ -259,7 +296,9 @@ async fn hanging_calls_hold_their_connection_and_no_other() {
     let mock = serve("full.yml", Fault::Hang).await;
     let session = mock.session().await;
     let headers = [("Mcp-Session-Id", session.as_str())];
-    let mut hanging = mock.open("POST /mcp", &headers, &call(7, "echo").to_string()).await;
+    let mut hanging = mock
+        .open("POST /mcp", &headers, &call(7, "echo").to_string())
+        .await;
     let ping = json!({"jsonrpc": "2.0", "id": 8, "method": "ping"});
     assert_eq!(mock.post(&headers, &ping).await.status, 200);
     let mut byte = [0];
@@ -269,9 +308,9 @@ async fn hanging_calls_hold_their_connection_and_no_other() {
 
 #[tokio::test]
 async fn a_tool_asks_the_client_and_waits_for_the_answer() {
-    let text =
-        "mock_server: { name: x, tools: [{ name: asks, ask: [{ a: { method: roots/list } }], response: thanks }] }";
-    let manifest = mcptest_mock::load("x.yml", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let text = "mock_server: { name: x, tools: [{ name: asks, ask: [{ a: { method: roots/list } }], response: thanks }] }";
+    let manifest =
+        mcptest_mock::load("x.yml", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let task = tokio::spawn(async move {
@@ -281,9 +320,14 @@ async fn a_tool_asks_the_client_and_waits_for_the_answer() {
     let mock = Served { port, task };
     let with_roots = INITIALIZE.replace("\"capabilities\":{}", "\"capabilities\":{\"roots\":{}}");
     let answer = mock.send("POST /mcp", &[], &with_roots).await;
-    let session = answer.header("mcp-session-id").expect("a session").to_owned();
+    let session = answer
+        .header("mcp-session-id")
+        .expect("a session")
+        .to_owned();
     let headers = [("Mcp-Session-Id", session.as_str())];
-    let mut stream = mock.open("POST /mcp", &headers, &call(5, "asks").to_string()).await;
+    let mut stream = mock
+        .open("POST /mcp", &headers, &call(5, "asks").to_string())
+        .await;
     let mut seen = String::new();
     let mut buffer = [0; 4096];
     while !seen.contains("roots/list") {
@@ -331,7 +375,11 @@ async fn the_stateless_revision_checks_its_headers() {
         vec![("MCP-Protocol-Version", "2025-11-25"), good[1], good[2]],
     ] {
         let answer = mock.post(&bad, &echo).await;
-        assert_eq!((answer.status, answer.code()), (400, json!(-32020)), "{bad:?}");
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, json!(-32020)),
+            "{bad:?}"
+        );
         assert_eq!(answer.json()["id"], 1);
     }
     let answer = mock
@@ -339,7 +387,9 @@ async fn the_stateless_revision_checks_its_headers() {
         .await;
     assert_eq!((answer.status, answer.code()), (404, json!(-32601)));
     let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    let answer = mock.post(&[version, ("Mcp-Method", "tools/list")], &bare).await;
+    let answer = mock
+        .post(&[version, ("Mcp-Method", "tools/list")], &bare)
+        .await;
     assert_eq!((answer.status, answer.code()), (400, json!(-32602)));
     // What is wrong with the request itself is an ordinary answer.
     let nope = [version, good[1], ("Mcp-Name", "nope")];

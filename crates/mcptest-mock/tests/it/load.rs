@@ -71,7 +71,10 @@ fn unknown_keys_and_wrong_shapes_are_told_with_their_place() {
     let found = problems(
         "mock_server:\n  name: x\n  tols: []\n  tools:\n    - name: a\n      respons: hi\n    - response: 7\n  version: 1.0\n",
     );
-    let places: Vec<_> = found.iter().map(|(line, column, _)| (*line, *column)).collect();
+    let places: Vec<_> = found
+        .iter()
+        .map(|(line, column, _)| (*line, *column))
+        .collect();
     for place in [(3, 3), (6, 7), (7, 17), (8, 12)] {
         assert!(places.contains(&place), "{place:?} in {found:#?}");
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientConfig, ErrorCode, GetPromptRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    CallToolRequestParams, ClientConfig, ErrorCode, GetPromptRequestParams, ProtocolVersion,
+    ReadResourceRequestParams,
 };
 use rmcp::service::RunningService;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient, ServiceError};
@@ -37,7 +38,10 @@ fn mock_program() -> PathBuf {
     program
 }
 
-async fn connect(file: &str, revision: ProtocolVersion) -> (RunningService<RoleClient, Client>, Child) {
+async fn connect(
+    file: &str,
+    revision: ProtocolVersion,
+) -> (RunningService<RoleClient, Client>, Child) {
     let mut child = Command::new(mock_program())
         .arg(data(file))
         .stdin(Stdio::piped())
@@ -87,7 +91,10 @@ async fn talk(revision: ProtocolVersion) {
 
     let server = client.peer_info().expect("the server introduced itself");
     assert_eq!(server.protocol_version, revision);
-    assert_eq!(server.instructions.as_deref(), Some("Search before you buy."));
+    assert_eq!(
+        server.instructions.as_deref(),
+        Some("Search before you buy.")
+    );
     let info = server.server_info.clone().expect("a name and a version");
     assert_eq!((info.name.as_str(), info.version.as_str()), ("full", "1.0"));
 
@@ -100,8 +107,15 @@ async fn talk(revision: ProtocolVersion) {
         let params = CallToolRequestParams::new(name).with_arguments(object(arguments));
         client.call_tool(params).await
     };
-    let greeting = to_json(call("greet", json!({"name": "Ann"})).await.expect("a greeting"));
-    assert_eq!(greeting["content"][0]["text"], "Hello Ann, ${args.name} is literal.");
+    let greeting = to_json(
+        call("greet", json!({"name": "Ann"}))
+            .await
+            .expect("a greeting"),
+    );
+    assert_eq!(
+        greeting["content"][0]["text"],
+        "Hello Ann, ${args.name} is literal."
+    );
     let order = call("order", json!({"sku": "s", "count": 2})).await;
     let order = to_json(order.expect("an order"));
     let expected = json!({"sku": "s", "count": 2, "gift": null, "label": "2 x s"});
@@ -122,13 +136,20 @@ async fn talk(revision: ProtocolVersion) {
     } else {
         assert_eq!(code(wrong), ErrorCode::INVALID_PARAMS);
     }
-    assert_eq!(code(call("nope", json!({})).await), ErrorCode::INVALID_PARAMS);
+    assert_eq!(
+        code(call("nope", json!({})).await),
+        ErrorCode::INVALID_PARAMS
+    );
 
     let resources = client.list_all_resources().await.expect("resources");
     assert_eq!(resources.len(), 2);
     let templates = client.list_all_resource_templates().await;
     assert!(templates.expect("templates").is_empty());
-    let read = async |uri: &str| client.read_resource(ReadResourceRequestParams::new(uri)).await;
+    let read = async |uri: &str| {
+        client
+            .read_resource(ReadResourceRequestParams::new(uri))
+            .await
+    };
     let text = to_json(read("test://static").await.expect("a text"));
     assert_eq!(text["contents"][0]["text"], "Hello ${args.name}");
     let missing = if revision.has_initialize() {
@@ -141,7 +162,10 @@ async fn talk(revision: ProtocolVersion) {
     let prompts = client.list_all_prompts().await.expect("prompts");
     assert_eq!(prompts[0].name, "review");
     let mut params = GetPromptRequestParams::new("review");
-    assert_eq!(code(client.get_prompt(params.clone()).await), ErrorCode::INVALID_PARAMS);
+    assert_eq!(
+        code(client.get_prompt(params.clone()).await),
+        ErrorCode::INVALID_PARAMS
+    );
     params.arguments = Some(object(json!({"topic": "this"})));
     let prompt = to_json(client.get_prompt(params).await.expect("a prompt"));
     assert_eq!(prompt["messages"][0]["content"]["text"], "Review this. ");
@@ -157,8 +181,14 @@ async fn behave(revision: ProtocolVersion) {
     let (client, mut child) = connect("behaviour.yml", revision).await;
     let tools = client.list_all_tools().await.expect("all pages");
     assert_eq!(tools.len(), 5);
-    let templates = client.list_all_resource_templates().await.expect("templates");
-    assert_eq!(to_json(&templates[0])["uriTemplate"], "test://item/{id}/data");
+    let templates = client
+        .list_all_resource_templates()
+        .await
+        .expect("templates");
+    assert_eq!(
+        to_json(&templates[0])["uriTemplate"],
+        "test://item/{id}/data"
+    );
     let item = ReadResourceRequestParams::new("test://item/7/data");
     let item = to_json(client.read_resource(item).await.expect("an item"));
     assert_eq!(item["contents"][0]["text"], "Item 7");
@@ -172,7 +202,11 @@ async fn behave(revision: ProtocolVersion) {
     }
     let refused = call("refused", json!({"what": "it"})).await;
     assert_eq!(code(refused), ErrorCode(-32001));
-    let talk = to_json(call("talkative", json!({"x": "keys"})).await.expect("an answer"));
+    let talk = to_json(
+        call("talkative", json!({"x": "keys"}))
+            .await
+            .expect("an answer"),
+    );
     assert_eq!(talk["content"][0]["text"], "done");
     client.cancel().await.expect("the client closes");
     assert!(child.wait().await.expect("the mock ends").success());
@@ -217,7 +251,8 @@ async fn discover_2026_07_28() {
 async fn the_documented_manifest() {
     let (client, _child) = connect("catalog.yml", ProtocolVersion::LATEST_WITH_INITIALIZE).await;
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 2);
-    let params = CallToolRequestParams::new("get_product").with_arguments(object(json!({"sku": "sku-7"})));
+    let params =
+        CallToolRequestParams::new("get_product").with_arguments(object(json!({"sku": "sku-7"})));
     let result = to_json(client.call_tool(params).await.expect("a product"));
     assert_eq!(result["content"][0]["text"], "Product sku-7: in stock.");
 }

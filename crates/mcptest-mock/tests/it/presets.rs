@@ -9,10 +9,17 @@ fn every_preset_loads_and_lists() {
     for (preset, least) in Preset::ALL.into_iter().zip([4, 10, 300, 9]) {
         let manifest = preset.manifest().unwrap_or_else(|error| panic!("{error}"));
         let server = MockServer::new(manifest);
-        assert!(server.tool_count() >= least, "{preset:?}: {}", server.tool_count());
+        assert!(
+            server.tool_count() >= least,
+            "{preset:?}: {}",
+            server.tool_count()
+        );
         let replies = answer(
             &server,
-            &[INITIALIZE, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#],
+            &[
+                INITIALIZE,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+            ],
         );
         let tools = replies[1]["result"]["tools"].as_array().expect("tools");
         assert_eq!(tools.len(), server.tool_count());
@@ -21,7 +28,11 @@ fn every_preset_loads_and_lists() {
 
 #[test]
 fn the_hostile_one_is_hostile() {
-    let server = MockServer::new(Preset::Hostile.manifest().unwrap_or_else(|error| panic!("{error}")));
+    let server = MockServer::new(
+        Preset::Hostile
+            .manifest()
+            .unwrap_or_else(|error| panic!("{error}")),
+    );
     let replies = answer(
         &server,
         &[
@@ -31,7 +42,15 @@ fn the_hostile_one_is_hostile() {
         ],
     );
     let shown = format!("{}", replies[1]);
-    assert!(shown.contains("\\u001b[2K") && shown.contains("<script>"), "{shown}");
-    let text = replies[2]["result"]["content"][0]["text"].as_str().expect("a text");
-    assert!(text.contains('\u{1b}') && text.contains("sunny in Rome"), "{text:?}");
+    assert!(
+        shown.contains("\\u001b[2K") && shown.contains("<script>"),
+        "{shown}"
+    );
+    let text = replies[2]["result"]["content"][0]["text"]
+        .as_str()
+        .expect("a text");
+    assert!(
+        text.contains('\u{1b}') && text.contains("sunny in Rome"),
+        "{text:?}"
+    );
 }

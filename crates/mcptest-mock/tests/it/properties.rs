@@ -72,8 +72,10 @@ fn any_params() -> impl Strategy<Value = Value> {
     ]);
     let meta = prop_oneof![
         any_json(),
-        Just(json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {}})),
+        Just(
+            json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {}})
+        ),
     ];
     let params = (known, any_json(), meta).prop_map(|(known, arguments, meta)| {
         json!({"name": known, "uri": known, "protocolVersion": known, "arguments": arguments, "_meta": meta})

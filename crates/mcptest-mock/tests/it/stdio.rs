@@ -113,7 +113,11 @@ fn a_client_that_is_gone_is_no_error() {
     let server = server("full.yml");
     let result = serve_stdio(&server, PING.as_bytes(), Failing(io::ErrorKind::BrokenPipe));
     assert!(result.is_ok());
-    let result = serve_stdio(&server, PING.as_bytes(), Failing(io::ErrorKind::StorageFull));
+    let result = serve_stdio(
+        &server,
+        PING.as_bytes(),
+        Failing(io::ErrorKind::StorageFull),
+    );
     assert!(result.is_err());
     assert!(serve_stdio(&server, io::empty(), io::sink()).is_ok());
 }

@@ -60,7 +60,10 @@ impl Adapter for Anthropic {
         }
         body["messages"] = messages.into();
         if !request.tools.is_empty() {
-            body["tools"] = names.tools().map(|(name, tool)| offered(name, tool)).collect();
+            body["tools"] = names
+                .tools()
+                .map(|(name, tool)| offered(name, tool))
+                .collect();
         }
         if let Some(container) = container(request.messages) {
             body["container"] = container.into();
@@ -73,14 +76,21 @@ impl Adapter for Anthropic {
             return Err(failure);
         }
         let Some(blocks) = answer.get("content").and_then(Value::as_array) else {
-            return Err(Failure::malformed(format!("an answer without `content`: {answer}")));
+            return Err(Failure::malformed(format!(
+                "an answer without `content`: {answer}"
+            )));
         };
         let names = Names::new(NAMES, ask.request.tools);
         let mut said = Said::default();
         let mut calls = Vec::new();
         for block in blocks {
             match block.get("type").and_then(Value::as_str) {
-                Some("text") => said.say(block.get("text").and_then(Value::as_str).unwrap_or_default()),
+                Some("text") => said.say(
+                    block
+                        .get("text")
+                        .and_then(Value::as_str)
+                        .unwrap_or_default(),
+                ),
                 Some("tool_use") => {
                     said.interrupt();
                     calls.push(called(block, &names)?);
@@ -89,7 +99,10 @@ impl Adapter for Anthropic {
             }
         }
         let mut native = Map::from_iter([("content".to_owned(), answer["content"].clone())]);
-        if let Some(container) = answer.get("container").filter(|container| !container.is_null()) {
+        if let Some(container) = answer
+            .get("container")
+            .filter(|container| !container.is_null())
+        {
             native.insert("container".to_owned(), container.clone());
         }
         Ok(AssistantTurn {
@@ -122,7 +135,11 @@ fn end(answer: &Value) -> TurnEnd {
 
 fn offered(name: &str, tool: &mcptest_agent::OfferedTool) -> Value {
     let mut offered = json!({"name": name});
-    if let Some(description) = tool.tool.description().filter(|text| !text.trim().is_empty()) {
+    if let Some(description) = tool
+        .tool
+        .description()
+        .filter(|text| !text.trim().is_empty())
+    {
         offered["description"] = description.into();
     }
     offered["input_schema"] = conversation::schema(tool);
@@ -131,7 +148,9 @@ fn offered(name: &str, tool: &mcptest_agent::OfferedTool) -> Value {
 
 fn called(block: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
     let Some(name) = block.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!("a `tool_use` without a name: {block}")));
+        return Err(Failure::malformed(format!(
+            "a `tool_use` without a name: {block}"
+        )));
     };
     Ok(ModelCall {
         id: conversation::own_id(block, "id"),
@@ -171,19 +190,31 @@ fn written(message: &Message, place: usize, names: &Names<'_>) -> Option<Value> 
             };
             (!blocks.is_empty()).then(|| json!({"role": "assistant", "content": blocks}))
         }
-        // The results of one turn go in one message, or the model learns not to make several calls at once.
+        // The results of one turn go in one message, or the model learns not to make several calls
+        // at once.
         Message::Results(results) => {
             let blocks = results.iter().enumerate();
             let blocks: Vec<Value> = blocks
-                .map(|(at, (call, reply))| result(&conversation::call_id(call, place.saturating_sub(1), at), reply))
+                .map(|(at, (call, reply))| {
+                    result(
+                        &conversation::call_id(call, place.saturating_sub(1), at),
+                        reply,
+                    )
+                })
                 .collect();
             (!blocks.is_empty()).then(|| json!({"role": "user", "content": blocks}))
         }
     }
 }
 
-/// The provider's own blocks, unchanged but for what it would not take back: empty texts, input that is no object, names out of its alphabet.
-fn sent_back(blocks: &[Value], turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {
+/// The provider's own blocks, unchanged but for what it would not take back: empty texts, input
+/// that is no object, names out of its alphabet.
+fn sent_back(
+    blocks: &[Value],
+    turn: &AssistantTurn,
+    place: usize,
+    names: &Names<'_>,
+) -> Vec<Value> {
     let mut calls = turn.calls.iter().enumerate();
     let mut kept = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -237,7 +268,11 @@ fn result(id: &str, reply: &ToolReply) -> Value {
     let mut result = json!({"type": "tool_result", "tool_use_id": id});
     if reply.is_error {
         let text = results::text(reply);
-        result["content"] = if text.is_empty() { "Error".into() } else { text.into() };
+        result["content"] = if text.is_empty() {
+            "Error".into()
+        } else {
+            text.into()
+        };
         result["is_error"] = true.into();
         return result;
     }
@@ -258,10 +293,13 @@ fn block(piece: &Piece<'_>) -> Value {
     }
 }
 
-/// The container in which the model's code runs: the next request must name it, or the code that waits for a result is gone.
+/// The container in which the model's code runs: the next request must name it, or the code that
+/// waits for a result is gone.
 fn container(messages: &[Message]) -> Option<String> {
     messages.iter().rev().find_map(|message| match message {
-        Message::Assistant(turn) => conversation::own_id(turn.native.as_ref()?.get("container")?, "id"),
+        Message::Assistant(turn) => {
+            conversation::own_id(turn.native.as_ref()?.get("container")?, "id")
+        }
         _ => None,
     })
 }

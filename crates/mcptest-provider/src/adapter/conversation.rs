@@ -10,10 +10,12 @@ use super::Ask;
 /// Under this key, arguments that are no JSON object go back to a provider that takes nothing else.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";
 
-/// Lays `ask.body` over our fields: objects key by key, anything else in place of ours. Tools of theirs (those that the provider runs itself) stand before
-/// ours. Which model is asked and whether it streams is not theirs to say: the answer could not be read.
+/// Lays `ask.body` over our fields: objects key by key, anything else in place of ours. Tools of
+/// theirs (those that the provider runs itself) stand before ours. Which model is asked and whether
+/// it streams is not theirs to say: the answer could not be read.
 pub(super) fn body(ask: &Ask<'_>, ours: Value) -> Value {
-    let (Some(model), Some(stream)) = (ours.get("model").cloned(), ours.get("stream").cloned()) else {
+    let (Some(model), Some(stream)) = (ours.get("model").cloned(), ours.get("stream").cloned())
+    else {
         // A dialect that has them in its path.
         return with_tools_of_both(ask.body, ours);
     };
@@ -44,8 +46,9 @@ fn overlay(ours: &mut Value, theirs: &Map<String, Value>) {
     }
 }
 
-/// The input schema as providers take it: an object schema, with `properties` even where there are none. What else is wrong with it is for the provider to
-/// refuse: rewriting a server's schema would test another server.
+/// The input schema as providers take it: an object schema, with `properties` even where there are
+/// none. What else is wrong with it is for the provider to refuse: rewriting a server's schema
+/// would test another server.
 pub(super) fn schema(tool: &OfferedTool) -> Value {
     let mut schema = match tool.tool.input_schema() {
         Some(Value::Object(schema)) => schema.clone(),
@@ -56,7 +59,8 @@ pub(super) fn schema(tool: &OfferedTool) -> Value {
     schema.into()
 }
 
-/// The arguments in a text that a model wrote: as JSON, or as the text where it is none. No text at all means no arguments.
+/// The arguments in a text that a model wrote: as JSON, or as the text where it is none. No text at
+/// all means no arguments.
 pub(super) fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
@@ -73,16 +77,19 @@ pub(super) fn object(args: Option<&Value>) -> Value {
     }
 }
 
-/// The text of arguments that goes back: the model's own where it holds an object, else one that does. Many servers parse it before they show it to
-/// the model, and refuse the whole conversation if they cannot.
+/// The text of arguments that goes back: the model's own where it holds an object, else one that
+/// does. Many servers parse it before they show it to the model, and refuse the whole conversation
+/// if they cannot.
 pub(super) fn arguments_text(written: Option<&str>, args: Option<&Value>) -> String {
-    let is_object = |text: &&str| matches!(arguments(text), Value::Object(_)) && !text.trim().is_empty();
+    let is_object =
+        |text: &&str| matches!(arguments(text), Value::Object(_)) && !text.trim().is_empty();
     written
         .filter(is_object)
         .map_or_else(|| object(args).to_string(), str::to_owned)
 }
 
-/// The id that joins a call and its result. A model that gave none gets one from the places of the turn and of the call in it.
+/// The id that joins a call and its result. A model that gave none gets one from the places of the
+/// turn and of the call in it.
 pub(super) fn call_id(call: &ModelCall, turn: usize, place: usize) -> Cow<'_, str> {
     match call.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Cow::Borrowed(id),
@@ -92,16 +99,22 @@ pub(super) fn call_id(call: &ModelCall, turn: usize, place: usize) -> Cow<'_, st
 
 /// The id in an answer, if it says anything.
 pub(super) fn own_id(block: &Value, key: &str) -> Option<String> {
-    block.get(key)?.as_str().filter(|id| !id.is_empty()).map(str::to_owned)
+    block
+        .get(key)?
+        .as_str()
+        .filter(|id| !id.is_empty())
+        .map(str::to_owned)
 }
 
-/// The tag of a call made from generated code. A call that the model made itself has none, whether or not the provider says so.
+/// The tag of a call made from generated code. A call that the model made itself has none, whether
+/// or not the provider says so.
 pub(super) fn caller(block: &Value) -> Option<Value> {
     let caller = block.get("caller").filter(|caller| !caller.is_null())?;
     (caller.get("type").and_then(Value::as_str) != Some("direct")).then(|| caller.clone())
 }
 
-/// The text of a turn that comes in blocks. Blocks side by side are one text that was cut; with something in between they are two.
+/// The text of a turn that comes in blocks. Blocks side by side are one text that was cut; with
+/// something in between they are two.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     text: String,
@@ -131,10 +144,13 @@ impl Said {
 
 /// A count at a path of keys.
 pub(super) fn count(usage: &Value, path: &[&str]) -> Option<u64> {
-    path.iter().try_fold(usage, |value, key| value.get(key))?.as_u64()
+    path.iter()
+        .try_fold(usage, |value, key| value.get(key))?
+        .as_u64()
 }
 
-/// Usage that says something. No request reads nothing and writes nothing: a server that reports zero for both does not count.
+/// Usage that says something. No request reads nothing and writes nothing: a server that reports
+/// zero for both does not count.
 pub(super) fn counted(usage: Usage) -> Option<Usage> {
     (usage.input > 0 || usage.output > 0).then_some(usage)
 }
@@ -166,8 +182,7 @@ mod tests {
     #[test]
     fn fields_of_the_suite_are_laid_over_ours() {
         let ours = json!({"model": "m", "stream": false, "config": {"a": 1, "b": 2}, "tools": [1]});
-        let theirs =
-            json!({"model": "other", "stream": true, "config": {"b": 3, "c": [4]}, "temperature": 0, "tools": [0]});
+        let theirs = json!({"model": "other", "stream": true, "config": {"b": 3, "c": [4]}, "temperature": 0, "tools": [0]});
         assert_eq!(
             laid_over(theirs, ours.clone()),
             json!({"model": "m", "stream": false, "config": {"a": 1, "b": 3, "c": [4]}, "tools": [0, 1], "temperature": 0})
@@ -201,7 +216,8 @@ mod tests {
             schema_of(json!({"inputSchema": {"$schema": "s"}})),
             json!({"$schema": "s", "type": "object", "properties": {}})
         );
-        let good = json!({"properties": {"a": {"type": "string"}}, "type": "object", "required": ["a"]});
+        let good =
+            json!({"properties": {"a": {"type": "string"}}, "type": "object", "required": ["a"]});
         assert_eq!(
             schema_of(json!({"inputSchema": good.clone()})).to_string(),
             good.to_string()
@@ -224,8 +240,14 @@ mod tests {
     #[test]
     fn arguments_go_back_as_written_where_they_are_an_object() {
         let text = |written: Option<&str>, args: Value| arguments_text(written, Some(&args));
-        assert_eq!(text(Some(r#"{ "a":1.0 }"#), json!({"a": 1.0})), r#"{ "a":1.0 }"#);
-        assert_eq!(text(Some("{broken"), json!("{broken")), r#"{"INVALID_JSON":"{broken"}"#);
+        assert_eq!(
+            text(Some(r#"{ "a":1.0 }"#), json!({"a": 1.0})),
+            r#"{ "a":1.0 }"#
+        );
+        assert_eq!(
+            text(Some("{broken"), json!("{broken")),
+            r#"{"INVALID_JSON":"{broken"}"#
+        );
         assert_eq!(text(Some("[1]"), json!([1])), r#"{"INVALID_JSON":[1]}"#);
         assert_eq!(text(Some(""), json!({})), "{}");
         assert_eq!(text(None, json!({"a": 1})), r#"{"a":1}"#);

@@ -1,4 +1,5 @@
-//! What providers say when they refuse, in whichever of their dialects. Gateways mix them, so there is one reader for all.
+//! What providers say when they refuse, in whichever of their dialects. Gateways mix them, so there
+//! is one reader for all.
 
 use std::time::Duration;
 
@@ -38,7 +39,10 @@ impl Failure {
 
     /// A stream that ended too early: sent again, it may well go through.
     pub(super) fn cut_short(missing: &str) -> Self {
-        Self::new(FailureKind::Transient, format!("the stream ended before {missing}"))
+        Self::new(
+            FailureKind::Transient,
+            format!("the stream ended before {missing}"),
+        )
     }
 }
 
@@ -66,10 +70,14 @@ pub(super) fn inside(answer: &Value) -> Option<Failure> {
     tells.then(|| from_body(None, answer))
 }
 
-/// Reads `{"error": {…}}`, `{"error": "…"}`, `[{"error": …}]`, `{"message": …}` and `{"detail": …}`.
+/// Reads `{"error": {…}}`, `{"error": "…"}`, `[{"error": …}]`, `{"message": …}` and `{"detail":
+/// …}`.
 pub(super) fn from_body(status: Option<u16>, body: &Value) -> Failure {
     let body = body.get(0).unwrap_or(body);
-    let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
+    let error = body
+        .get("error")
+        .filter(|error| !error.is_null())
+        .unwrap_or(body);
     // A number in `code` is a status of HTTP (Gemini, OpenRouter).
     let in_body = error
         .get("code")
@@ -103,12 +111,17 @@ fn words(error: &Value, body: &Value) -> String {
     text.map_or_else(|| error.to_string(), str::to_owned)
 }
 
-/// The words by which a provider names the kind of an error: `type`, `code`, `status`, and Google's `details[].reason`.
+/// The words by which a provider names the kind of an error: `type`, `code`, `status`, and Google's
+/// `details[].reason`.
 fn labels(error: &Value) -> Vec<&str> {
     let own = ["type", "code", "status"]
         .into_iter()
         .filter_map(|key| error.get(key)?.as_str());
-    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    let details = error
+        .get("details")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     own.chain(details.filter_map(|detail| detail.get("reason")?.as_str()))
         .collect()
 }
@@ -135,7 +148,12 @@ fn kind_of_words(labels: &[&str], words: &str) -> Option<FailureKind> {
     if any(&["overloaded_error", "UNAVAILABLE"]) {
         return Some(FailureKind::Overloaded);
     }
-    any(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"]).then_some(FailureKind::RateLimit)
+    any(&[
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "RESOURCE_EXHAUSTED",
+    ])
+    .then_some(FailureKind::RateLimit)
 }
 
 fn kind_of_status(status: u16) -> FailureKind {
@@ -161,7 +179,9 @@ fn kind_without_status(labels: &[&str]) -> FailureKind {
         "NOT_FOUND",
         "FAILED_PRECONDITION",
     ];
-    let refuses = |label: &&str| refused.contains(label) || label.contains("policy") || label.contains("image");
+    let refuses = |label: &&str| {
+        refused.contains(label) || label.contains("policy") || label.contains("image")
+    };
     if labels.iter().any(refuses) {
         FailureKind::Refused
     } else {
@@ -172,7 +192,9 @@ fn kind_without_status(labels: &[&str]) -> FailureKind {
 /// Google's `RetryInfo`: `"retryDelay": "34.07s"`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
-    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let delay = details
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
     (0.0..=LONGEST_PAUSE_SECONDS)
         .contains(&seconds)
@@ -193,7 +215,8 @@ mod tests {
     #[test]
     fn what_providers_send_is_told_apart() {
         use FailureKind::{Auth, Overloaded, RateLimit, Refused, Transient};
-        let anthropic = |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "no"}});
+        let anthropic =
+            |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "no"}});
         assert_eq!(kind(401, anthropic("authentication_error")), Auth);
         assert_eq!(kind(403, anthropic("permission_error")), Auth);
         assert_eq!(kind(404, anthropic("not_found_error")), Refused);
@@ -201,38 +224,58 @@ mod tests {
         assert_eq!(kind(429, anthropic("rate_limit_error")), RateLimit);
         assert_eq!(kind(500, anthropic("api_error")), Transient);
         assert_eq!(kind(529, anthropic("overloaded_error")), Overloaded);
-        let poor =
-            json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to …"}});
+        let poor = json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to …"}});
         assert_eq!(kind(400, poor), Auth);
 
-        let openai =
-            |kind: &str, code: Value| json!({"error": {"message": "no", "type": kind, "param": null, "code": code}});
+        let openai = |kind: &str, code: Value| json!({"error": {"message": "no", "type": kind, "param": null, "code": code}});
         assert_eq!(
-            kind(401, openai("invalid_request_error", json!("invalid_api_key"))),
+            kind(
+                401,
+                openai("invalid_request_error", json!("invalid_api_key"))
+            ),
             Auth
         );
         assert_eq!(
-            kind(429, openai("insufficient_quota", json!("insufficient_quota"))),
+            kind(
+                429,
+                openai("insufficient_quota", json!("insufficient_quota"))
+            ),
             Auth
         );
-        assert_eq!(kind(429, openai("requests", json!("rate_limit_exceeded"))), RateLimit);
         assert_eq!(
-            kind(400, openai("invalid_request_error", json!("context_length_exceeded"))),
+            kind(429, openai("requests", json!("rate_limit_exceeded"))),
+            RateLimit
+        );
+        assert_eq!(
+            kind(
+                400,
+                openai("invalid_request_error", json!("context_length_exceeded"))
+            ),
             Refused
         );
         assert_eq!(
-            kind(404, openai("invalid_request_error", json!("model_not_found"))),
+            kind(
+                404,
+                openai("invalid_request_error", json!("model_not_found"))
+            ),
             Refused
         );
         assert_eq!(kind(503, openai("server_error", Value::Null)), Overloaded);
         assert_eq!(kind(502, json!("bad gateway")), Transient);
 
         let google = |code: u16, status: &str, details: Value| json!({"error": {"code": code, "message": "no", "status": status, "details": details}});
-        assert_eq!(kind(400, google(400, "INVALID_ARGUMENT", json!([]))), Refused);
+        assert_eq!(
+            kind(400, google(400, "INVALID_ARGUMENT", json!([]))),
+            Refused
+        );
         assert_eq!(
             kind(
                 400,
-                google(400, "INVALID_ARGUMENT", json!([{"reason": "API_KEY_INVALID"}]))
+                google(
+                    400,
+                    "INVALID_ARGUMENT",
+                    json!([{"reason": "API_KEY_INVALID"}])
+                )
             ),
             Auth
         );
@@ -282,7 +325,13 @@ mod tests {
             "<html>\\u{1b}[31mBad Gateway"
         );
         assert_eq!(from_status(500, b"").message, "no explanation");
-        assert!(from_status(500, "ä".repeat(100_000).as_bytes()).message.chars().count() <= MOST_WORDS);
+        assert!(
+            from_status(500, "ä".repeat(100_000).as_bytes())
+                .message
+                .chars()
+                .count()
+                <= MOST_WORDS
+        );
     }
 
     #[test]
@@ -295,7 +344,11 @@ mod tests {
             (failure.kind, failure.message.as_str()),
             (FailureKind::RateLimit, "busy")
         );
-        let kind = |label: &str| inside(&json!({"error": {"type": label, "message": "x"}})).unwrap().kind;
+        let kind = |label: &str| {
+            inside(&json!({"error": {"type": label, "message": "x"}}))
+                .unwrap()
+                .kind
+        };
         assert_eq!(kind("overloaded_error"), FailureKind::Overloaded);
         assert_eq!(kind("invalid_request_error"), FailureKind::Refused);
         assert_eq!(kind("api_error"), FailureKind::Transient);

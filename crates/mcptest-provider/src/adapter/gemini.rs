@@ -38,7 +38,9 @@ impl Adapter for Gemini {
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
+        key.map(|key| ("x-goog-api-key", key.to_owned()))
+            .into_iter()
+            .collect()
     }
 
     fn body(&self, ask: &Ask<'_>) -> Value {
@@ -57,7 +59,10 @@ impl Adapter for Gemini {
             body["generationConfig"] = json!({"maxOutputTokens": most});
         }
         if !request.tools.is_empty() {
-            let declarations: Vec<Value> = names.tools().map(|(name, tool)| declared(name, tool)).collect();
+            let declarations: Vec<Value> = names
+                .tools()
+                .map(|(name, tool)| declared(name, tool))
+                .collect();
             body["tools"] = json!([{"functionDeclarations": declarations}]);
         }
         conversation::body(ask, body)
@@ -67,7 +72,10 @@ impl Adapter for Gemini {
         if let Some(failure) = failure::inside(answer) {
             return Err(failure);
         }
-        let Some(candidate) = answer.get("candidates").and_then(|candidates| candidates.get(0)) else {
+        let Some(candidate) = answer
+            .get("candidates")
+            .and_then(|candidates| candidates.get(0))
+        else {
             return Err(no_candidate(answer));
         };
         let reason = conversation::own_id(candidate, "finishReason");
@@ -79,7 +87,10 @@ impl Adapter for Gemini {
         let parts = content.and_then(|content| content.get("parts")?.as_array());
         for part in parts.into_iter().flatten() {
             let thought = part.get("thought").and_then(Value::as_bool) == Some(true);
-            match (part.get("text").and_then(Value::as_str), part.get("functionCall")) {
+            match (
+                part.get("text").and_then(Value::as_str),
+                part.get("functionCall"),
+            ) {
                 (_, Some(call)) => {
                     said.interrupt();
                     calls.push(called(call, &names)?);
@@ -107,18 +118,24 @@ impl Adapter for Gemini {
     }
 }
 
-/// Of what the provider does not explain nobody knows whether it is the model's doing, so it is not taken for an answer.
+/// Of what the provider does not explain nobody knows whether it is the model's doing, so it is not
+/// taken for an answer.
 fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
     match reason {
         Some("MAX_TOKENS") => Ok(TurnEnd::OutOfTokens),
-        Some("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS") => {
-            Ok(TurnEnd::MalformedCall)
-        }
-        Some("SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => {
-            Ok(TurnEnd::Withheld)
-        }
+        Some(
+            "MALFORMED_FUNCTION_CALL"
+            | "MALFORMED_RESPONSE"
+            | "UNEXPECTED_TOOL_CALL"
+            | "TOO_MANY_TOOL_CALLS",
+        ) => Ok(TurnEnd::MalformedCall),
+        Some(
+            "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII",
+        ) => Ok(TurnEnd::Withheld),
         Some(reason) if reason.starts_with("IMAGE_") => Ok(TurnEnd::Withheld),
-        Some(reason @ ("OTHER" | "FINISH_REASON_UNSPECIFIED")) => Err(Failure::broken_off("finishReason", reason)),
+        Some(reason @ ("OTHER" | "FINISH_REASON_UNSPECIFIED")) => {
+            Err(Failure::broken_off("finishReason", reason))
+        }
         Some("MISSING_THOUGHT_SIGNATURE") => Err(Failure::new(
             FailureKind::Refused,
             "the request lacks a signature of hidden reasoning (finishReason `MISSING_THOUGHT_SIGNATURE`)",
@@ -161,14 +178,19 @@ fn no_candidate(answer: &Value) -> Failure {
         .get("promptFeedback")
         .and_then(|feedback| conversation::own_id(feedback, "blockReason"));
     match blocked {
-        Some(reason) => Failure::new(FailureKind::Refused, format!("the prompt was blocked: {reason}")),
+        Some(reason) => Failure::new(
+            FailureKind::Refused,
+            format!("the prompt was blocked: {reason}"),
+        ),
         None => Failure::malformed(format!("an answer without `candidates[0]`: {answer}")),
     }
 }
 
 fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
     let Some(name) = call.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!("a `functionCall` without a name: {call}")));
+        return Err(Failure::malformed(format!(
+            "a `functionCall` without a name: {call}"
+        )));
     };
     Ok(ModelCall {
         id: conversation::own_id(call, "id"),
@@ -214,14 +236,17 @@ fn written(message: &Message, names: &Names<'_>) -> Option<Value> {
             (!empty).then(|| content.into())
         }
         Message::Results(results) => {
-            let parts: Vec<Value> = results.iter().map(|(call, reply)| result(call, reply, names)).collect();
+            let parts: Vec<Value> = results
+                .iter()
+                .map(|(call, reply)| result(call, reply, names))
+                .collect();
             (!parts.is_empty()).then(|| json!({"role": "user", "parts": parts}))
         }
     }
 }
 
-/// The provider's own parts, unchanged but for what it would not take back: empty texts that carry nothing else, arguments that are no object, names out
-/// of its alphabet.
+/// The provider's own parts, unchanged but for what it would not take back: empty texts that carry
+/// nothing else, arguments that are no object, names out of its alphabet.
 fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &Names<'_>) -> Vec<Value> {
     let mut calls = turn.calls.iter();
     let mut kept = Vec::with_capacity(parts.len());
@@ -248,7 +273,9 @@ fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &Names<'_>) -> Vec<Va
 
 /// An empty text may still carry a signature of hidden reasoning.
 fn carries_nothing(part: &Value) -> bool {
-    let Some(part) = part.as_object() else { return true };
+    let Some(part) = part.as_object() else {
+        return true;
+    };
     part.iter().all(|(key, value)| match key.as_str() {
         "text" => value.as_str().is_none_or(str::is_empty),
         "thought" => true,

@@ -29,8 +29,8 @@ pub struct Ask<'a> {
     pub request: Request<'a>,
     /// Whether the answer is wanted as a stream.
     pub stream: bool,
-    /// More fields of the body, from `providers.<name>.body`: they are laid over ours, objects key by key. `tools` are put before ours; `model`
-    /// and `stream` stay ours.
+    /// More fields of the body, from `providers.<name>.body`: they are laid over ours, objects key
+    /// by key. `tools` are put before ours; `model` and `stream` stay ours.
     pub body: &'a Map<String, Value>,
 }
 
@@ -45,22 +45,24 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
     /// The request's body.
     fn body(&self, ask: &Ask<'_>) -> Value;
 
-    /// The turn in a whole (not streamed) answer with a status of success. The question is needed to read it: tools may have gone out under
-    /// another name than their own.
+    /// The turn in a whole (not streamed) answer with a status of success. The question is needed
+    /// to read it: tools may have gone out under another name than their own.
     ///
     /// # Errors
-    /// What is wrong with an answer that holds no turn. Arguments that are not JSON are no error: they stay as text in the turn.
+    /// What is wrong with an answer that holds no turn. Arguments that are not JSON are no error:
+    /// they stay as text in the turn.
     fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure>;
 
     /// Takes in a streamed answer.
     fn assembler(&self) -> Box<dyn Assembler>;
 
-    /// What an answer with a status of failure says. `retry_after` is set by the sender from headers where the body does not tell.
+    /// What an answer with a status of failure says. `retry_after` is set by the sender from
+    /// headers where the body does not tell.
     fn failure(&self, status: u16, body: &[u8]) -> Failure;
 }
 
-/// Puts the events of a stream together to the answer that the provider would have given in one piece, so that both ways end in
-/// [`Adapter::turn`].
+/// Puts the events of a stream together to the answer that the provider would have given in one
+/// piece, so that both ways end in [`Adapter::turn`].
 pub trait Assembler: Send {
     /// One server-sent event.
     ///
@@ -94,7 +96,8 @@ pub enum FailureKind {
     RateLimit,
     /// The provider has too much to do (529, 503, `overloaded_error`, `UNAVAILABLE`).
     Overloaded,
-    /// The provider or something on the way broke: a 5xx, a connection that ended early, a stream cut short.
+    /// The provider or something on the way broke: a 5xx, a connection that ended early, a stream
+    /// cut short.
     Transient,
     /// The key is missing, wrong, or not allowed to do this; or the account has no credit.
     Auth,

@@ -1,7 +1,8 @@
 //! Tool names that a provider does not take.
 //!
-//! Providers take names of few characters and a bounded length; MCP servers name their tools as they like. A name that fits goes out as it is. Any other goes
-//! out under a name made from it, and comes back as its own.
+//! Providers take names of few characters and a bounded length; MCP servers name their tools as
+//! they like. A name that fits goes out as it is. Any other goes out under a name made from it, and
+//! comes back as its own.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -29,12 +30,17 @@ impl NameRule {
     }
 
     pub(super) fn fits(&self, name: &str) -> bool {
-        name.len() <= self.most && name.chars().all(|c| self.takes(c)) && name.starts_with(|c| self.begins(c))
+        name.len() <= self.most
+            && name.chars().all(|c| self.takes(c))
+            && name.starts_with(|c| self.begins(c))
     }
 
     /// A name that fits, made from one that does not: `attempt` makes different ones of it.
     fn made_from(&self, name: &str, attempt: u64) -> String {
-        let mut made: String = name.chars().map(|c| if self.takes(c) { c } else { '_' }).collect();
+        let mut made: String = name
+            .chars()
+            .map(|c| if self.takes(c) { c } else { '_' })
+            .collect();
         if !made.starts_with(|c| self.begins(c)) {
             made.insert(0, '_');
         }
@@ -56,18 +62,23 @@ fn digest(name: &str, attempt: u64) -> u64 {
     })
 }
 
-/// The offered tools under the names that go out. Follows from the offer alone, so that question and answer agree.
+/// The offered tools under the names that go out. Follows from the offer alone, so that question
+/// and answer agree.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
     rule: NameRule,
-    /// A tool that is listed twice is here once: providers refuse the second, and a call by this name reaches the first.
+    /// A tool that is listed twice is here once: providers refuse the second, and a call by this
+    /// name reaches the first.
     sent: Vec<(String, &'a OfferedTool)>,
 }
 
 impl<'a> Names<'a> {
     pub(super) fn new(rule: NameRule, tools: &'a [OfferedTool]) -> Self {
         let fitting = tools.iter().map(|tool| tool.wire_name.as_str());
-        let mut taken: HashSet<String> = fitting.filter(|name| rule.fits(name)).map(str::to_owned).collect();
+        let mut taken: HashSet<String> = fitting
+            .filter(|name| rule.fits(name))
+            .map(str::to_owned)
+            .collect();
         let mut seen = HashSet::new();
         let mut sent = Vec::new();
         for tool in tools {
@@ -79,7 +90,10 @@ impl<'a> Names<'a> {
             } else {
                 let made = (0..).map(|attempt| rule.made_from(&tool.wire_name, attempt));
                 // There are more attempts than tools, so one is free.
-                let free = made.into_iter().find(|made| !taken.contains(made)).unwrap_or_default();
+                let free = made
+                    .into_iter()
+                    .find(|made| !taken.contains(made))
+                    .unwrap_or_default();
                 taken.insert(free.clone());
                 free
             };
@@ -93,14 +107,20 @@ impl<'a> Names<'a> {
         self.sent.iter().map(|(name, tool)| (name.as_str(), *tool))
     }
 
-    /// The name that goes out for a call of the conversation so far. The model may have called what was never offered; then any name that the
-    /// provider takes will do.
+    /// The name that goes out for a call of the conversation so far. The model may have called what
+    /// was never offered; then any name that the provider takes will do.
     pub(super) fn out<'n>(&self, wire_name: &'n str) -> Cow<'n, str> {
         if self.rule.fits(wire_name) {
             return Cow::Borrowed(wire_name);
         }
-        let known = self.sent.iter().find(|(_, tool)| tool.wire_name == wire_name);
-        Cow::Owned(known.map_or_else(|| self.rule.made_from(wire_name, 0), |(name, _)| name.clone()))
+        let known = self
+            .sent
+            .iter()
+            .find(|(_, tool)| tool.wire_name == wire_name);
+        Cow::Owned(known.map_or_else(
+            || self.rule.made_from(wire_name, 0),
+            |(name, _)| name.clone(),
+        ))
     }
 
     /// The tool's own name for one that came back.
@@ -171,7 +191,9 @@ mod tests {
         // A made name never takes the place of a real one, wherever that stands in the list.
         let clash = sent(RULES[0], &["a.b", "a_b", "a:b"]);
         assert_eq!(clash[1], "a_b");
-        assert!(clash[0].starts_with("a_b_") && clash[2].starts_with("a_b_") && clash[0] != clash[2]);
+        assert!(
+            clash[0].starts_with("a_b_") && clash[2].starts_with("a_b_") && clash[0] != clash[2]
+        );
         let long = "x".repeat(80);
         assert_eq!(sent(RULES[0], &[&long])[0].len(), 64);
         assert_eq!(sent(RULES[0], &["", "twice", "twice"]), ["_", "twice"]);

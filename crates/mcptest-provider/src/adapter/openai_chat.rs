@@ -35,7 +35,9 @@ impl OpenAiChat {
     /// As compatible servers take it: many do not know `max_completion_tokens`.
     #[must_use]
     pub fn compatible() -> Self {
-        Self { bound: "max_tokens" }
+        Self {
+            bound: "max_tokens",
+        }
     }
 }
 
@@ -98,7 +100,9 @@ impl Adapter for OpenAiChat {
             .flatten();
         Ok(AssistantTurn {
             text: said(message),
-            calls: calls.map(|call| called(call, &names)).collect::<Result<_, _>>()?,
+            calls: calls
+                .map(|call| called(call, &names))
+                .collect::<Result<_, _>>()?,
             usage: answer.get("usage").and_then(usage),
             end,
             stop_reason: reason,
@@ -150,7 +154,10 @@ pub(super) fn function(name: &str, tool: &OfferedTool) -> Value {
 fn said(message: &Map<String, Value>) -> String {
     let content = match message.get("content") {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.get("text")?.as_str())
+            .collect(),
         _ => String::new(),
     };
     match message.get("refusal").and_then(Value::as_str) {
@@ -162,7 +169,9 @@ fn said(message: &Map<String, Value>) -> String {
 fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
     let function = call.get("function");
     let Some(name) = function.and_then(|function| function.get("name")?.as_str()) else {
-        return Err(Failure::malformed(format!("a tool call without a name: {call}")));
+        return Err(Failure::malformed(format!(
+            "a tool call without a name: {call}"
+        )));
     };
     let args = match function.and_then(|function| function.get("arguments")) {
         Some(Value::String(text)) => conversation::arguments(text),
@@ -199,23 +208,33 @@ fn usage(usage: &Value) -> Option<Usage> {
 fn write(message: &Message, place: usize, names: &Names<'_>, out: &mut Vec<Value>) {
     match message {
         Message::User(text) => out.push(json!({"role": "user", "content": text})),
-        Message::Assistant(turn) => out.push(match turn.native.as_ref().and_then(Value::as_object) {
-            Some(native) => sent_back(native, turn, place, names),
-            None => built(turn, place, names),
-        }),
-        Message::Results(results) => out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
-            json!({
-                "role": "tool",
-                "tool_call_id": conversation::call_id(call, place.saturating_sub(1), at),
-                "content": results::text_that_tells_errors(reply),
+        Message::Assistant(turn) => {
+            out.push(match turn.native.as_ref().and_then(Value::as_object) {
+                Some(native) => sent_back(native, turn, place, names),
+                None => built(turn, place, names),
             })
-        })),
+        }
+        Message::Results(results) => {
+            out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
+                json!({
+                    "role": "tool",
+                    "tool_call_id": conversation::call_id(call, place.saturating_sub(1), at),
+                    "content": results::text_that_tells_errors(reply),
+                })
+            }))
+        }
     }
 }
 
-/// The provider's own message, unchanged but for what it would not take back: fields without a value (strict servers refuse those that only answers have),
-/// arguments that are no object, names out of its alphabet.
-fn sent_back(native: &Map<String, Value>, turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Value {
+/// The provider's own message, unchanged but for what it would not take back: fields without a
+/// value (strict servers refuse those that only answers have), arguments that are no object, names
+/// out of its alphabet.
+fn sent_back(
+    native: &Map<String, Value>,
+    turn: &AssistantTurn,
+    place: usize,
+    names: &Names<'_>,
+) -> Value {
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     let mut message: Map<String, Value> = native.clone();
     message.retain(|key, value| key == "content" || !empty(value));
@@ -234,12 +253,17 @@ fn sent_back(native: &Map<String, Value>, turn: &AssistantTurn, place: usize, na
             .unwrap_or_default();
         let written = |key: &str| function.get(key).and_then(Value::as_str);
         let arguments = conversation::arguments_text(written("arguments"), call.args.as_ref());
-        let name = written("name").filter(|name| names.fits(name)).map(str::to_owned);
+        let name = written("name")
+            .filter(|name| names.fits(name))
+            .map(str::to_owned);
         let name = name.unwrap_or_else(|| names.out(&call.wire_name).into_owned());
         let mut whole = block.as_object().cloned().unwrap_or_default();
         function.insert("name".to_owned(), name.into());
         function.insert("arguments".to_owned(), arguments.into());
-        whole.insert("id".to_owned(), conversation::call_id(call, place, at).into());
+        whole.insert(
+            "id".to_owned(),
+            conversation::call_id(call, place, at).into(),
+        );
         whole.insert("type".to_owned(), "function".into());
         whole.insert("function".to_owned(), function.into());
         *block = whole.into();

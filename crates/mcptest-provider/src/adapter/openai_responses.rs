@@ -14,7 +14,8 @@ use super::{Adapter, Ask, Assembler, Failure, failure, results};
 
 /// The dialect of the Responses API.
 ///
-/// Nothing is stored at the provider: each request carries the whole conversation, so that a run depends on nothing but what it sends.
+/// Nothing is stored at the provider: each request carries the whole conversation, so that a run
+/// depends on nothing but what it sends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenAiResponses;
 
@@ -47,7 +48,10 @@ impl Adapter for OpenAiResponses {
             body["max_output_tokens"] = most.into();
         }
         if !request.tools.is_empty() {
-            body["tools"] = names.tools().map(|(name, tool)| offered(name, tool)).collect();
+            body["tools"] = names
+                .tools()
+                .map(|(name, tool)| offered(name, tool))
+                .collect();
         }
         conversation::body(ask, body)
     }
@@ -57,7 +61,9 @@ impl Adapter for OpenAiResponses {
             return Err(failure);
         }
         let Some(items) = answer.get("output").and_then(Value::as_array) else {
-            return Err(Failure::malformed(format!("an answer without `output`: {answer}")));
+            return Err(Failure::malformed(format!(
+                "an answer without `output`: {answer}"
+            )));
         };
         let end = end(answer)?;
         let names = Names::new(NAMES, ask.request.tools);
@@ -67,8 +73,16 @@ impl Adapter for OpenAiResponses {
             said.interrupt();
             match item.get("type").and_then(Value::as_str) {
                 Some("message") => {
-                    for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
-                        let words = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str);
+                    for part in item
+                        .get("content")
+                        .and_then(Value::as_array)
+                        .into_iter()
+                        .flatten()
+                    {
+                        let words = part
+                            .get("text")
+                            .or_else(|| part.get("refusal"))
+                            .and_then(Value::as_str);
                         said.say(words.unwrap_or_default());
                     }
                 }
@@ -95,7 +109,8 @@ impl Adapter for OpenAiResponses {
     }
 }
 
-/// Whether a model of OpenAI's reasons, by its name: the o-series, and from gpt-5 on all but the chat ones.
+/// Whether a model of OpenAI's reasons, by its name: the o-series, and from gpt-5 on all but the
+/// chat ones.
 fn reasons(model: &str) -> bool {
     // A gateway may put its own prefix in front.
     let name = model.rsplit('/').next().unwrap_or(model);
@@ -106,7 +121,8 @@ fn reasons(model: &str) -> bool {
     };
     let series = number_after("o").is_some();
     // Azure writes 3.5 as 35.
-    let gpt = number_after("gpt-").is_some_and(|number| (5..35).contains(&number)) && !name.contains("-chat");
+    let gpt = number_after("gpt-").is_some_and(|number| (5..35).contains(&number))
+        && !name.contains("-chat");
     series || gpt || name.starts_with("codex-") || name.starts_with("gpt-oss")
 }
 
@@ -120,14 +136,19 @@ fn offered(name: &str, tool: &OfferedTool) -> Value {
 
 fn called(item: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
     let Some(name) = item.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!("a `function_call` without a name: {item}")));
+        return Err(Failure::malformed(format!(
+            "a `function_call` without a name: {item}"
+        )));
     };
     // A namespace is part of the name, unless the plain name is what we offered.
     let wire_name = match conversation::own_id(item, "namespace") {
         Some(namespace) if !names.offers(name) => names.back(&format!("{namespace}__{name}")),
         _ => names.back(name),
     };
-    let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
+    let arguments = item
+        .get("arguments")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Ok(ModelCall {
         id: conversation::own_id(item, "call_id").or_else(|| conversation::own_id(item, "id")),
         wire_name,
@@ -176,22 +197,24 @@ fn write(message: &Message, place: usize, names: &Names<'_>, out: &mut Vec<Value
             Some(items) => out.extend(sent_back(items, turn, place, names)),
             None => out.extend(built(turn, place, names)),
         },
-        Message::Results(results) => out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
-            let mut output = json!({
-                "type": "function_call_output",
-                "call_id": conversation::call_id(call, place.saturating_sub(1), at),
-                "output": results::text_that_tells_errors(reply),
-            });
-            if let Some(caller) = &call.caller {
-                output["caller"] = caller.clone();
-            }
-            output
-        })),
+        Message::Results(results) => {
+            out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
+                let mut output = json!({
+                    "type": "function_call_output",
+                    "call_id": conversation::call_id(call, place.saturating_sub(1), at),
+                    "output": results::text_that_tells_errors(reply),
+                });
+                if let Some(caller) = &call.caller {
+                    output["caller"] = caller.clone();
+                }
+                output
+            }))
+        }
     }
 }
 
-/// The provider's own items, unchanged but for what it would not take back: names out of its alphabet, arguments that are no object, and reasoning that
-/// is neither here nor stored there.
+/// The provider's own items, unchanged but for what it would not take back: names out of its
+/// alphabet, arguments that are no object, and reasoning that is neither here nor stored there.
 fn sent_back(items: &[Value], turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {
     let mut calls = turn.calls.iter().enumerate();
     let lost = items.iter().any(is_lost_reasoning);
@@ -227,7 +250,9 @@ fn is_lost_reasoning(item: &Value) -> bool {
         Some(Value::Array(items)) => items.is_empty(),
         Some(_) => false,
     };
-    item.get("type").and_then(Value::as_str) == Some("reasoning") && absent("encrypted_content") && absent("content")
+    item.get("type").and_then(Value::as_str) == Some("reasoning")
+        && absent("encrypted_content")
+        && absent("content")
 }
 
 fn built(turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {

@@ -26,7 +26,12 @@ impl Piece<'_> {
 pub(super) fn pieces(reply: &ToolReply) -> Vec<Piece<'_>> {
     let mut pieces: Vec<Piece<'_>> = match &reply.content {
         Value::String(text) => vec![Piece::Text(text.into())],
-        content => content.as_array().into_iter().flatten().map(piece).collect(),
+        content => content
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(piece)
+            .collect(),
     };
     pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
     if let (true, Some(structured)) = (pieces.is_empty(), &reply.structured) {
@@ -62,7 +67,13 @@ fn resource(resource: &Value) -> Piece<'_> {
     match (text("text"), text("blob")) {
         (Some(text), _) => Piece::Text(text.into()),
         (None, Some(data)) if mime.starts_with("image/") => Piece::Image { mime, data },
-        _ => Piece::Text(left_out(&format!("resource {}", text("uri").unwrap_or("without address")), mime).into()),
+        _ => Piece::Text(
+            left_out(
+                &format!("resource {}", text("uri").unwrap_or("without address")),
+                mime,
+            )
+            .into(),
+        ),
     }
 }
 
@@ -80,7 +91,9 @@ pub(super) fn text(reply: &ToolReply) -> String {
 /// A result in words alone, for a dialect that has no other way to tell an error than to say so.
 pub(super) fn text_that_tells_errors(reply: &ToolReply) -> String {
     let text = text(reply);
-    let told = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    let told = text
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("error"));
     match (reply.is_error, text.is_empty()) {
         (true, true) => "Error".to_owned(),
         (true, false) if !told => format!("Error: {text}"),

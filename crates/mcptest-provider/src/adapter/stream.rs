@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{Failure, FailureKind, failure};
 
-/// The most that one streamed answer may grow to. The longest answers of today's models are a hundredth of it.
+/// The most that one streamed answer may grow to. The longest answers of today's models are a
+/// hundredth of it.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// The most blocks, calls or items in one streamed answer.
@@ -27,13 +28,17 @@ impl Events {
             )));
         }
         let event = serde_json::from_str(data).map_err(|error| {
-            // After events that were in order, a broken one is an accident on the way; at the start, this is another dialect.
+            // After events that were in order, a broken one is an accident on the way; at the
+            // start, this is another dialect.
             let kind = if self.understood {
                 FailureKind::Transient
             } else {
                 FailureKind::Malformed
             };
-            Failure::new(kind, format!("an event of the stream is not JSON ({error}): {data}"))
+            Failure::new(
+                kind,
+                format!("an event of the stream is not JSON ({error}): {data}"),
+            )
         })?;
         self.understood = true;
         Ok(event)
@@ -47,7 +52,9 @@ impl Events {
         }
         match chunk {
             Value::Object(fields) => Ok(fields),
-            other => Err(Failure::malformed(format!("a chunk that is no object: {other}"))),
+            other => Err(Failure::malformed(format!(
+                "a chunk that is no object: {other}"
+            ))),
         }
     }
 }
@@ -58,9 +65,11 @@ pub(super) fn index(event: &Value, key: &str) -> Result<usize, Failure> {
         .get(key)
         .and_then(Value::as_u64)
         .and_then(|number| usize::try_from(number).ok());
-    number
-        .filter(|number| *number < MOST_ITEMS)
-        .ok_or_else(|| Failure::malformed(format!("an event of the stream has no usable `{key}`: {event}")))
+    number.filter(|number| *number < MOST_ITEMS).ok_or_else(|| {
+        Failure::malformed(format!(
+            "an event of the stream has no usable `{key}`: {event}"
+        ))
+    })
 }
 
 /// Lengthens the text at `key`, which may be absent or `null` so far.
@@ -89,9 +98,15 @@ mod tests {
     #[test]
     fn a_broken_event_is_an_accident_only_after_good_ones() {
         let mut events = Events::default();
-        assert_eq!(events.read("<html>").unwrap_err().kind, FailureKind::Malformed);
+        assert_eq!(
+            events.read("<html>").unwrap_err().kind,
+            FailureKind::Malformed
+        );
         events.read("{}").unwrap();
-        assert_eq!(events.read("{\"a\":").unwrap_err().kind, FailureKind::Transient);
+        assert_eq!(
+            events.read("{\"a\":").unwrap_err().kind,
+            FailureKind::Transient
+        );
     }
 
     #[test]

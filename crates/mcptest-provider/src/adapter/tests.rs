@@ -40,7 +40,11 @@ impl Case {
         adapter.body(&self.ask())
     }
 
-    pub(super) fn turn_of(&self, adapter: &dyn Adapter, answer: &Value) -> Result<AssistantTurn, Failure> {
+    pub(super) fn turn_of(
+        &self,
+        adapter: &dyn Adapter,
+        answer: &Value,
+    ) -> Result<AssistantTurn, Failure> {
         adapter.turn(&self.ask(), answer)
     }
 }

@@ -28,7 +28,9 @@ impl Adapter for Plain {
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let key = key.map(|key| ("authorization", format!("Bearer {key}")));
-        key.into_iter().chain([("x-dialect", "plain".to_owned())]).collect()
+        key.into_iter()
+            .chain([("x-dialect", "plain".to_owned())])
+            .collect()
     }
 
     fn body(&self, ask: &Ask<'_>) -> Value {
@@ -144,7 +146,11 @@ async fn what_is_sent() {
 #[tokio::test]
 async fn refusals_that_pass_are_waited_for() {
     let stand_in = StandIn::start(|seen, number| match number {
-        0 | 1 => Answer::Json(429, vec![("retry-after-ms", "1".to_owned())], json!("slow down")),
+        0 | 1 => Answer::Json(
+            429,
+            vec![("retry-after-ms", "1".to_owned())],
+            json!("slow down"),
+        ),
         2 => Answer::Json(503, vec![("retry-after", "0".to_owned())], json!("busy")),
         3 => Answer::Json(500, vec![("retry-after", "0".to_owned())], json!("oops")),
         _ => hello(seen, number),
@@ -209,7 +215,11 @@ async fn a_connection_that_breaks_is_made_again() {
     let stand_in = StandIn::start(move |_, _| Answer::Raw(cut.into()));
     let error = once(&stand_in, 1).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Transport);
-    assert!(error.message.contains("broke off after"), "{}", error.message);
+    assert!(
+        error.message.contains("broke off after"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test]
@@ -228,16 +238,20 @@ async fn nobody_there_is_told_with_the_address() {
 #[tokio::test]
 async fn answers_that_are_none() {
     let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<hi>";
-    let elsewhere =
-        "HTTP/1.1 307 X\r\nlocation: http://elsewhere.example/v1?key=sk-secret-1\r\ncontent-length: 0\r\n\r\n";
+    let elsewhere = "HTTP/1.1 307 X\r\nlocation: http://elsewhere.example/v1?key=sk-secret-1\r\ncontent-length: 0\r\n\r\n";
     let deep = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{}{}",
         "[".repeat(500),
         "]".repeat(500)
     );
-    let packed = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: br\r\n\r\nxx".to_owned();
+    let packed =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: br\r\n\r\nxx"
+            .to_owned();
     for (raw, words) in [
-        (html.to_owned(), "text/html, where JSON must be; it begins: <hi>"),
+        (
+            html.to_owned(),
+            "text/html, where JSON must be; it begins: <hi>",
+        ),
         (
             elsewhere.to_owned(),
             "a redirect to `http://elsewhere.example/v1?…`, which is not followed",
@@ -253,7 +267,13 @@ async fn answers_that_are_none() {
         assert_eq!(stand_in.seen().len(), 1);
     }
     let stand_in = StandIn::start(|_, _| Answer::ok(json!({"nothing": 1})));
-    assert!(once(&stand_in, 8).await.unwrap_err().message.contains("no text"));
+    assert!(
+        once(&stand_in, 8)
+            .await
+            .unwrap_err()
+            .message
+            .contains("no text")
+    );
 }
 
 #[tokio::test]
@@ -265,7 +285,11 @@ async fn an_endless_answer_is_cut_off() {
     });
     let error = once(&stand_in, 0).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Provider);
-    assert!(error.message.contains("more than 32 MiB"), "{}", error.message);
+    assert!(
+        error.message.contains("more than 32 MiB"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test]
@@ -276,18 +300,31 @@ async fn an_answer_that_never_comes_is_a_timeout() {
     settings.retries = 1;
     let error = ask(&open(settings)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
-    assert!(error.message.contains("providers.acme.timeout"), "{}", error.message);
+    assert!(
+        error.message.contains("providers.acme.timeout"),
+        "{}",
+        error.message
+    );
     assert_eq!(stand_in.seen().len(), 2, "a timeout may pass");
 }
 
 #[tokio::test]
 async fn more_patience_than_there_is_is_not_waited_for() {
-    let stand_in =
-        StandIn::start(|_, _| Answer::Json(429, vec![("retry-after", "3600".to_owned())], json!("tomorrow")));
+    let stand_in = StandIn::start(|_, _| {
+        Answer::Json(
+            429,
+            vec![("retry-after", "3600".to_owned())],
+            json!("tomorrow"),
+        )
+    });
     let provider = open(settings(&stand_in));
     let error = ask(&provider).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::RateLimit);
-    assert!(error.message.contains("It asks to wait 3600s"), "{}", error.message);
+    assert!(
+        error.message.contains("It asks to wait 3600s"),
+        "{}",
+        error.message
+    );
     // The next one knows.
     let error = ask(&provider).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::RateLimit);
@@ -296,7 +333,9 @@ async fn more_patience_than_there_is_is_not_waited_for() {
 
 #[tokio::test]
 async fn whoever_watches_is_told_of_long_pauses() {
-    let stand_in = StandIn::start(|_, _| Answer::Json(429, vec![("retry-after", "30".to_owned())], json!("wait")));
+    let stand_in = StandIn::start(|_, _| {
+        Answer::Json(429, vec![("retry-after", "30".to_owned())], json!("wait"))
+    });
     let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
     let provider = Provider::new(settings(&stand_in), Box::new(Plain)).unwrap();
     let provider = Arc::new(provider.telling(Arc::new(move |words| drop(sender.send(words)))));
@@ -382,7 +421,11 @@ async fn requests_overlap_within_their_bound() {
 async fn one_in_five_fails_and_nobody_notices() {
     // A fifth refused or cut, by a fixed pattern that shifts from round to round.
     let stand_in = StandIn::start(|seen, number| match number % 10 {
-        3 => Answer::Json(429, vec![("retry-after-ms", "1".to_owned())], json!("slow down")),
+        3 => Answer::Json(
+            429,
+            vec![("retry-after-ms", "1".to_owned())],
+            json!("slow down"),
+        ),
         7 => Answer::Raw(Vec::new()),
         _ => hello(seen, number),
     });
@@ -392,6 +435,11 @@ async fn one_in_five_fails_and_nobody_notices() {
         let provider = provider.clone();
         tasks.spawn(async move { ask(&provider).await });
     }
-    let lost: Vec<RunError> = tasks.join_all().await.into_iter().filter_map(Result::err).collect();
+    let lost: Vec<RunError> = tasks
+        .join_all()
+        .await
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
     assert_eq!(lost, Vec::new());
 }

@@ -1,4 +1,5 @@
-//! A provider on a socket that answers what a test tells it to, right or wrong. Also used by the tests of the command line.
+//! A provider on a socket that answers what a test tells it to, right or wrong. Also used by the
+//! tests of the command line.
 
 #![allow(dead_code, reason = "two test programs use different parts of it")]
 
@@ -30,7 +31,8 @@ impl Seen {
 pub enum Answer {
     /// A status, headers, a JSON body.
     Json(u16, Vec<(&'static str, String)>, Value),
-    /// A status of success with an event stream, each part written on its own; one that is cut ends without its last chunk.
+    /// A status of success with an event stream, each part written on its own; one that is cut ends
+    /// without its last chunk.
     Stream { parts: Vec<String>, cut: bool },
     /// These bytes, then the end of the connection.
     Raw(Vec<u8>),
@@ -68,8 +70,12 @@ impl StandIn {
         Self::start_together(1, handler)
     }
 
-    /// Answers nothing before so many requests are under way at once; gives up on that after some seconds.
-    pub fn start_together(together: usize, handler: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+    /// Answers nothing before so many requests are under way at once; gives up on that after some
+    /// seconds.
+    pub fn start_together(
+        together: usize,
+        handler: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(State {
@@ -126,7 +132,12 @@ fn serve(stream: &TcpStream, state: &State, handler: &Handler) {
             // Once they were together, nobody is held back any more.
             let wait = |counts: &mut (usize, usize)| counts.1 < state.together;
             let patience = Duration::from_secs(20);
-            drop(state.more.wait_timeout_while(under_way, patience, wait).unwrap());
+            drop(
+                state
+                    .more
+                    .wait_timeout_while(under_way, patience, wait)
+                    .unwrap(),
+            );
         }
         let answer = handler(&seen, number);
         let goes_on = write_answer(stream, answer);
@@ -140,12 +151,18 @@ fn serve(stream: &TcpStream, state: &State, handler: &Handler) {
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     let mut head = String::new();
-    reader.read_line(&mut head).ok().filter(|count| *count > 0)?;
+    reader
+        .read_line(&mut head)
+        .ok()
+        .filter(|count| *count > 0)?;
     let path = head.split(' ').nth(1)?.to_owned();
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
+        reader
+            .read_line(&mut line)
+            .ok()
+            .filter(|count| *count > 0)?;
         let Some((name, value)) = line.trim_end().split_once(": ") else {
             break;
         };
@@ -173,7 +190,9 @@ fn write_answer(mut stream: &TcpStream, answer: Answer) -> Option<()> {
             for (name, value) in headers {
                 head.push_str(&format!("{name}: {value}\r\n"));
             }
-            stream.write_all(format!("{head}\r\n{body}").as_bytes()).ok()
+            stream
+                .write_all(format!("{head}\r\n{body}").as_bytes())
+                .ok()
         }
         Answer::Stream { parts, cut } => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

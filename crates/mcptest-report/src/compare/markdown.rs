@@ -23,13 +23,21 @@ fn row(case: &CaseChange) -> Vec<String> {
         Some(model) => format!("{} [{model}]", case.id.name),
         None => case.id.name.clone(),
     };
-    let mut what: Vec<String> = case.figures.iter().map(|delta| cell(&figure(delta))).collect();
+    let mut what: Vec<String> = case
+        .figures
+        .iter()
+        .map(|delta| cell(&figure(delta)))
+        .collect();
     for gate in &case.gates {
         let flag = gate
             .flip
             .map(|flip| format!(" **{}**", flip_word(flip)))
             .unwrap_or_default();
-        what.push(format!("{} {}{flag}", cell(&gate.block), verdicts(&gate.verdict)));
+        what.push(format!(
+            "{} {}{flag}",
+            cell(&gate.block),
+            verdicts(&gate.verdict)
+        ));
         what.extend(gate.values.iter().map(|delta| cell(&figure(delta))));
         what.extend(gate.bounds.iter().map(|bound| {
             let text = format!("{} {}", bound.target, bound.matcher);

@@ -1,6 +1,7 @@
 //! What changed from one report to another, test by test.
 //!
-//! Pure: two reports in, a [`Comparison`] out. Only what differs is in it, so a report compared with itself leaves nothing.
+//! Pure: two reports in, a [`Comparison`] out. Only what differs is in it, so a report compared
+//! with itself leaves nothing.
 //!
 //! A *flip* is a verdict, a gate or a single bound that changed sides:
 //!
@@ -11,7 +12,8 @@
 //! | `lost` | pass | no evidence, error, or not run |
 //! | `regained` | no evidence or error | pass |
 //!
-//! Whether a higher figure is better is the bounds' business; a figure that moved within its bounds is told, and is no flip.
+//! Whether a higher figure is better is the bounds' business; a figure that moved within its bounds
+//! is told, and is no flip.
 
 mod markdown;
 mod pretty;
@@ -83,7 +85,8 @@ pub enum Flip {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// At least one flip of this kind; the gravest is told, in the order regressed, lost, fixed, regained.
+    /// At least one flip of this kind; the gravest is told, in the order regressed, lost, fixed,
+    /// regained.
     Regressed,
     /// See `regressed`.
     Lost,
@@ -121,7 +124,8 @@ pub struct CaseChange {
     /// Set if the verdict changed sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
-    /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`, `tokens.max`, `spend.usd`.
+    /// Figures over its runs that differ: `runs.total`, `runs.passed`, `tokens.median`,
+    /// `tokens.max`, `spend.usd`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Delta>,
     /// Its gates that differ.
@@ -186,7 +190,8 @@ pub fn compare(baseline: &Report, current: &Report) -> Comparison {
     let mut counts = Counts::default();
     let mut cases = Vec::new();
     for (old, new) in pairs(baseline, current) {
-        let meant_to_run = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
+        let meant_to_run =
+            old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
         match change_of(old, new, meant_to_run) {
             Some(change) => cases.push(change),
             None => counts.unchanged += 1,
@@ -224,8 +229,8 @@ impl Counts {
 
 type Sides<'a> = (Option<&'a TestReport>, Option<&'a TestReport>);
 
-/// Each test with its counterpart: of the same suite, name and model; else of the same name and model, for a suite that was renamed. Of
-/// several with one name, the first meets the first.
+/// Each test with its counterpart: of the same suite, name and model; else of the same name and
+/// model, for a suite that was renamed. Of several with one name, the first meets the first.
 fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
     let mut partner: Vec<Option<&TestReport>> = vec![None; current.tests.len()];
     let mut left: Vec<&TestReport> = baseline.tests.iter().collect();
@@ -243,20 +248,33 @@ fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
                 waiting.entry(key(test)).or_default().push_back(at);
             }
         }
-        left.retain(|old| match waiting.get_mut(&key(old)).and_then(VecDeque::pop_front) {
-            Some(at) => {
-                partner[at] = Some(old);
-                false
-            }
-            None => true,
-        });
+        left.retain(
+            |old| match waiting.get_mut(&key(old)).and_then(VecDeque::pop_front) {
+                Some(at) => {
+                    partner[at] = Some(old);
+                    false
+                }
+                None => true,
+            },
+        );
     }
-    let there = current.tests.iter().zip(partner).map(|(new, old)| (old, Some(new)));
-    there.chain(left.into_iter().map(|old| (Some(old), None))).collect()
+    let there = current
+        .tests
+        .iter()
+        .zip(partner)
+        .map(|(new, old)| (old, Some(new)));
+    there
+        .chain(left.into_iter().map(|old| (Some(old), None)))
+        .collect()
 }
 
-/// Nothing if nothing differs. `meant_to_run`: the current report says that it was to be run and was not.
-fn change_of(old: Option<&TestReport>, new: Option<&TestReport>, meant_to_run: bool) -> Option<CaseChange> {
+/// Nothing if nothing differs. `meant_to_run`: the current report says that it was to be run and
+/// was not.
+fn change_of(
+    old: Option<&TestReport>,
+    new: Option<&TestReport>,
+    meant_to_run: bool,
+) -> Option<CaseChange> {
     let id = new.or(old)?.id();
     let verdict = Pair {
         old: old.map(|test| test.verdict),
@@ -317,10 +335,18 @@ fn figures(test: &TestReport) -> Map<String, Value> {
     if test.runs.is_empty() {
         return figures;
     }
-    let passed = test.runs.iter().filter(|run| run.verdict == Verdict::Pass).count();
+    let passed = test
+        .runs
+        .iter()
+        .filter(|run| run.verdict == Verdict::Pass)
+        .count();
     figures.insert("runs.total".to_owned(), test.runs.len().into());
     figures.insert("runs.passed".to_owned(), passed.into());
-    let mut tokens: Vec<u64> = test.runs.iter().filter_map(|run| run.trace.total_tokens()).collect();
+    let mut tokens: Vec<u64> = test
+        .runs
+        .iter()
+        .filter_map(|run| run.trace.total_tokens())
+        .collect();
     tokens.sort_unstable();
     if let Some(most) = tokens.last() {
         let (low, high) = (tokens[(tokens.len() - 1) / 2], tokens[tokens.len() / 2]);
@@ -336,7 +362,9 @@ fn figures(test: &TestReport) -> Map<String, Value> {
 
 /// The figures that differ, in the order of the new side, then those that only the old one has.
 fn deltas(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Delta> {
-    let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
+    let names = new
+        .keys()
+        .chain(old.keys().filter(|name| !new.contains_key(*name)));
     names
         .filter_map(|name| {
             let side = |side: &Map<String, Value>| side.get(name).cloned().unwrap_or(Value::Null);
@@ -373,12 +401,22 @@ fn gate_changes(old: Option<&TestReport>, new: Option<&TestReport>) -> Vec<GateC
     let (Some(old), Some(new)) = (old, new) else {
         return Vec::new();
     };
-    let find = |test: &TestReport, block: &str| test.gates.iter().find(|gate| gate.block == block).cloned();
-    let only_old = old.gates.iter().filter(|gate| find(new, &gate.block).is_none());
+    let find = |test: &TestReport, block: &str| {
+        test.gates.iter().find(|gate| gate.block == block).cloned()
+    };
+    let only_old = old
+        .gates
+        .iter()
+        .filter(|gate| find(new, &gate.block).is_none());
     new.gates
         .iter()
         .chain(only_old)
-        .filter_map(|gate| gate_change(find(old, &gate.block).as_ref(), find(new, &gate.block).as_ref()))
+        .filter_map(|gate| {
+            gate_change(
+                find(old, &gate.block).as_ref(),
+                find(new, &gate.block).as_ref(),
+            )
+        })
         .collect()
 }
 
@@ -389,7 +427,8 @@ fn gate_change(old: Option<&GateOutcome>, new: Option<&GateOutcome>) -> Option<G
     };
     let nothing = Map::new();
     let values = |side: Option<&GateOutcome>| side.map_or(&nothing, |gate| &gate.values).clone();
-    let bounds = |side: Option<&GateOutcome>| side.map(|gate| gate.assertions.clone()).unwrap_or_default();
+    let bounds =
+        |side: Option<&GateOutcome>| side.map(|gate| gate.assertions.clone()).unwrap_or_default();
     let change = GateChange {
         block: new.or(old)?.block.clone(),
         flip: flip(&verdict),
@@ -397,7 +436,9 @@ fn gate_change(old: Option<&GateOutcome>, new: Option<&GateOutcome>) -> Option<G
         bounds: bound_flips(&bounds(old), &bounds(new)),
         verdict,
     };
-    let same = change.verdict.old == change.verdict.new && change.values.is_empty() && change.bounds.is_empty();
+    let same = change.verdict.old == change.verdict.new
+        && change.values.is_empty()
+        && change.bounds.is_empty();
     (!same).then_some(change)
 }
 
@@ -429,7 +470,9 @@ type Render = fn(&Comparison, Style) -> String;
 /// The reporters that can show a comparison.
 const RENDERERS: [(&str, Render); 3] = [
     ("pretty", pretty::render),
-    ("json", |comparison, _| crate::reporter::json::pretty_json(comparison)),
+    ("json", |comparison, _| {
+        crate::reporter::json::pretty_json(comparison)
+    }),
     ("markdown", markdown::render),
 ];
 
@@ -439,13 +482,15 @@ const RENDERERS: [(&str, Render); 3] = [
 /// A reporter that has no form for comparisons, with those that have.
 pub fn render(name: &str, comparison: &Comparison, style: Style) -> Result<String, String> {
     let found = RENDERERS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, render)| render(comparison, style)).ok_or_else(|| {
-        let known: Vec<&str> = RENDERERS.iter().map(|(known, _)| *known).collect();
-        format!(
-            "the reporter `{name}` cannot show a comparison; these can: {}",
-            known.join(", ")
-        )
-    })
+    found
+        .map(|(_, render)| render(comparison, style))
+        .ok_or_else(|| {
+            let known: Vec<&str> = RENDERERS.iter().map(|(known, _)| *known).collect();
+            format!(
+                "the reporter `{name}` cannot show a comparison; these can: {}",
+                known.join(", ")
+            )
+        })
 }
 
 #[cfg(test)]

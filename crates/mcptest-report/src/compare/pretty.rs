@@ -20,7 +20,10 @@ pub(super) fn render(comparison: &Comparison, style: Style) -> String {
             if suite.is_some() {
                 out.push('\n');
             }
-            line(&mut out, &paint(style, Paint::new().bold(), &one_line(&case.id.suite)));
+            line(
+                &mut out,
+                &paint(style, Paint::new().bold(), &one_line(&case.id.suite)),
+            );
             suite = Some(&case.id.suite);
         }
         write_case(&mut out, case, style);
@@ -151,7 +154,11 @@ fn flag(flip: Flip, style: Style) -> String {
         Flip::Fixed | Flip::Regained => AnsiColor::Green,
     };
     let paint_with = Paint::new().fg_color(Some(colour.into())).bold();
-    paint(style, paint_with, &format!("[{}]", flip_word(flip).to_uppercase()))
+    paint(
+        style,
+        paint_with,
+        &format!("[{}]", flip_word(flip).to_uppercase()),
+    )
 }
 
 fn colour(change: Change) -> Paint {

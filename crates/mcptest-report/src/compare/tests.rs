@@ -28,11 +28,17 @@ fn a_floor_that_broke_is_a_regression_with_its_figures() {
         ]),
     );
     assert_eq!(comparison.exit_code, ExitCode::Failed);
-    assert_eq!((comparison.counts.regressed, comparison.counts.unchanged), (1, 1));
+    assert_eq!(
+        (comparison.counts.regressed, comparison.counts.unchanged),
+        (1, 1)
+    );
     let [case] = comparison.cases.as_slice() else {
         panic!("{comparison:#?}")
     };
-    assert_eq!((case.change, case.flip), (Change::Regressed, Some(Flip::Regressed)));
+    assert_eq!(
+        (case.change, case.flip),
+        (Change::Regressed, Some(Flip::Regressed))
+    );
     let gate = &case.gates[0];
     assert_eq!(gate.flip, Some(Flip::Regressed));
     assert_eq!(
@@ -64,9 +70,19 @@ fn a_broken_bound_is_told_even_where_the_gate_failed_before() {
     let comparison = compare(&gate(false, true), &gate(false, false));
     assert_eq!(comparison.counts.regressed, 1);
     assert_eq!(comparison.cases[0].gates[0].bounds.len(), 1);
-    assert_eq!(compare(&gate(false, false), &gate(false, true)).counts.fixed, 1);
+    assert_eq!(
+        compare(&gate(false, false), &gate(false, true))
+            .counts
+            .fixed,
+        1
+    );
     // One the one way, one the other: the gravest is told.
-    assert_eq!(compare(&gate(true, false), &gate(false, true)).counts.regressed, 1);
+    assert_eq!(
+        compare(&gate(true, false), &gate(false, true))
+            .counts
+            .regressed,
+        1
+    );
 }
 
 #[test]
@@ -98,7 +114,9 @@ fn added_removed_and_not_run_are_kept_apart() {
     ]);
     let changes = |comparison: &Comparison| -> Vec<(String, Change)> {
         let changed = comparison.cases.iter();
-        changed.map(|case| (case.id.name.clone(), case.change)).collect()
+        changed
+            .map(|case| (case.id.name.clone(), case.change))
+            .collect()
     };
     let comparison = compare(&baseline, &current);
     assert_eq!(
@@ -117,7 +135,10 @@ fn added_removed_and_not_run_are_kept_apart() {
 
 #[test]
 fn tests_of_the_same_name_meet_in_their_order() {
-    let both = report(vec![test("a", None, Verdict::Pass), test("a", None, Verdict::Fail)]);
+    let both = report(vec![
+        test("a", None, Verdict::Pass),
+        test("a", None, Verdict::Fail),
+    ]);
     assert!(compare(&both, &both).is_empty());
     let fewer = report(vec![test("a", None, Verdict::Pass)]);
     assert_eq!(compare(&both, &fewer).counts.removed, 1);
@@ -125,17 +146,29 @@ fn tests_of_the_same_name_meet_in_their_order() {
 
 #[test]
 fn a_renamed_suite_is_still_the_suite() {
-    let baseline = report(vec![test("a", None, Verdict::Pass), test("b", None, Verdict::Pass)]);
-    let mut current = report(vec![test("a", None, Verdict::Fail), test("b", None, Verdict::Pass)]);
+    let baseline = report(vec![
+        test("a", None, Verdict::Pass),
+        test("b", None, Verdict::Pass),
+    ]);
+    let mut current = report(vec![
+        test("a", None, Verdict::Fail),
+        test("b", None, Verdict::Pass),
+    ]);
     for test in &mut current.tests {
         test.suite = "renamed".to_owned();
     }
     let comparison = compare(&baseline, &current);
-    assert_eq!((comparison.counts.regressed, comparison.counts.unchanged), (1, 1));
+    assert_eq!(
+        (comparison.counts.regressed, comparison.counts.unchanged),
+        (1, 1)
+    );
     // Where the suite has such a test itself, that one is meant.
     current.tests.push(test("a", None, Verdict::Pass));
     let comparison = compare(&baseline, &current);
-    assert_eq!((comparison.counts.added, comparison.counts.unchanged), (1, 2));
+    assert_eq!(
+        (comparison.counts.added, comparison.counts.unchanged),
+        (1, 2)
+    );
 }
 
 #[test]
@@ -143,9 +176,16 @@ fn differences_are_exact() {
     let of = |old: Value, new: Value| difference(&old, &new).map(|number| number.to_string());
     assert_eq!(of(json!(0.5), json!(0.8)).unwrap(), "0.3");
     assert_eq!(of(json!(0), json!(u64::MAX)).unwrap(), u64::MAX.to_string());
-    assert_eq!(of(json!(i64::MIN), json!(0)).unwrap(), "9223372036854775808");
+    assert_eq!(
+        of(json!(i64::MIN), json!(0)).unwrap(),
+        "9223372036854775808"
+    );
     assert_eq!(of(json!(1), json!(0.25)).unwrap(), "-0.75");
-    assert_eq!(of(json!(1e308), json!(-1e308)), None, "there is no such number");
+    assert_eq!(
+        of(json!(1e308), json!(-1e308)),
+        None,
+        "there is no such number"
+    );
     assert_eq!(of(json!(null), json!(1)), None);
     assert_eq!(of(json!([1]), json!([2])), None);
 }
@@ -195,7 +235,11 @@ fn only_some_reporters_compare() {
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");
-        assert!(render(name, &nothing, Style::default()).unwrap().ends_with('\n'));
+        assert!(
+            render(name, &nothing, Style::default())
+                .unwrap()
+                .ends_with('\n')
+        );
     }
 }
 

@@ -24,24 +24,39 @@ pub fn unified_diff(old_name: &str, new_name: &str, old: &str, new: &str) -> Str
     }
     // Writing to a String cannot fail.
     let _ = writeln!(out, "--- {old_name}\n+++ {new_name}");
-    let changes: Vec<usize> = (0..steps.len()).filter(|index| steps[*index] != Step::Keep).collect();
+    let changes: Vec<usize> = (0..steps.len())
+        .filter(|index| steps[*index] != Step::Keep)
+        .collect();
     let mut next = 0;
     while let Some(first) = changes.get(next).copied() {
         // Changes that are near each other share a hunk.
         let mut last = first;
-        while let Some(more) = changes.get(next + 1).filter(|more| **more - last <= 2 * CONTEXT) {
+        while let Some(more) = changes
+            .get(next + 1)
+            .filter(|more| **more - last <= 2 * CONTEXT)
+        {
             last = *more;
             next += 1;
         }
         next += 1;
-        let (from, to) = (first.saturating_sub(CONTEXT), (last + CONTEXT + 1).min(steps.len()));
+        let (from, to) = (
+            first.saturating_sub(CONTEXT),
+            (last + CONTEXT + 1).min(steps.len()),
+        );
         write_hunk(&mut out, &steps, from..to, &old, &new);
     }
     out
 }
 
-fn write_hunk(out: &mut String, steps: &[Step], range: std::ops::Range<usize>, old: &[&str], new: &[&str]) {
-    let count = |steps: &[Step], without: Step| steps.iter().filter(|step| **step != without).count();
+fn write_hunk(
+    out: &mut String,
+    steps: &[Step],
+    range: std::ops::Range<usize>,
+    old: &[&str],
+    new: &[&str],
+) {
+    let count =
+        |steps: &[Step], without: Step| steps.iter().filter(|step| **step != without).count();
     let before = &steps[..range.start];
     let (mut at_old, mut at_new) = (count(before, Step::Add), count(before, Step::Remove));
     let inside = &steps[range];
@@ -65,7 +80,8 @@ fn write_hunk(out: &mut String, steps: &[Step], range: std::ops::Range<usize>, o
     }
 }
 
-/// The shortest way from one text to the other (Myers): cheap where they differ little, which is what a fix does.
+/// The shortest way from one text to the other (Myers): cheap where they differ little, which is
+/// what a fix does.
 fn script(old: &[&str], new: &[&str]) -> Vec<Step> {
     let same_start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (a, b) = (&old[same_start..], &new[same_start..]);
@@ -76,7 +92,8 @@ fn script(old: &[&str], new: &[&str]) -> Vec<Step> {
     'search: for distance in 0..=most {
         trace.push(reach[offset - distance..=offset + distance].to_vec());
         for k in (offset - distance..=offset + distance).step_by(2) {
-            let down = k == offset - distance || (k != offset + distance && reach[k - 1] < reach[k + 1]);
+            let down =
+                k == offset - distance || (k != offset + distance && reach[k - 1] < reach[k + 1]);
             let mut x = if down { reach[k + 1] } else { reach[k - 1] + 1 };
             // Diagonal k is x - y + offset.
             let mut y = x + offset - k;
@@ -133,7 +150,8 @@ fn walk_back(trace: &[Vec<usize>], mut x: usize, mut y: usize) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// Applies a script: what is kept or added is the new text, what is kept or removed the old one.
+    /// Applies a script: what is kept or added is the new text, what is kept or removed the old
+    /// one.
     fn check(old: &str, new: &str) {
         let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
         let (mut x, mut y) = (0, 0);

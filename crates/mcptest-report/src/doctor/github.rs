@@ -1,4 +1,5 @@
-//! `github`: findings as workflow commands, which GitHub Actions shows beside the lines of a pull request.
+//! `github`: findings as workflow commands, which GitHub Actions shows beside the lines of a pull
+//! request.
 
 use std::fmt::Write as _;
 
@@ -41,7 +42,8 @@ pub(super) fn render(report: &DoctorReport) -> String {
     out
 }
 
-/// A message. Commands end at the line's end, and a second `::` would begin nothing but confuses readers.
+/// A message. Commands end at the line's end, and a second `::` would begin nothing but confuses
+/// readers.
 fn data(text: &str) -> String {
     one_line(text).replace('%', "%25").replace("::", ":%3A")
 }

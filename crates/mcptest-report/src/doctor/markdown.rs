@@ -40,7 +40,9 @@ pub(super) fn render(report: &DoctorReport) -> String {
             if !server.problems.is_empty() {
                 out.push('\n');
             }
-            out.push_str("| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n");
+            out.push_str(
+                "| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n",
+            );
         }
         for tool in server.tools.iter().take(MOST_ROWS) {
             let price = tool.tokens;
@@ -54,7 +56,11 @@ pub(super) fn render(report: &DoctorReport) -> String {
                 tool.sum
             );
         }
-        if let Some(rest) = server.tools.get(MOST_ROWS..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = server
+            .tools
+            .get(MOST_ROWS..)
+            .filter(|rest| !rest.is_empty())
+        {
             let sum: u64 = rest.iter().map(|tool| tool.sum).sum();
             let _ = writeln!(out, "| and {} more | | | | {sum} |", rest.len());
         }
@@ -66,7 +72,11 @@ pub(super) fn render(report: &DoctorReport) -> String {
             "## Findings\n\n{} critical, {} warnings, {} waived, {} clean tools.\n",
             lint.critical, lint.warnings, lint.waived, lint.clean
         );
-        let mut rows = lint.findings.iter().filter(|finding| finding.counts()).peekable();
+        let mut rows = lint
+            .findings
+            .iter()
+            .filter(|finding| finding.counts())
+            .peekable();
         if rows.peek().is_some() {
             out.push_str("| tool | rule | severity | finding |\n|---|---|---|---|\n");
         }

@@ -210,14 +210,18 @@ fn name_in(line: &str) -> Option<String> {
 }
 
 impl DoctorReport {
-    /// Draws the conclusions from what was found of each server. Without `lint`, the rules are not applied.
+    /// Draws the conclusions from what was found of each server. Without `lint`, the rules are not
+    /// applied.
     #[must_use]
     pub fn conclude(servers: Vec<Checkup>, context_window: u64, lint: bool) -> Self {
         let tokens = servers.iter().map(|server| server.tokens).sum();
         let names: Vec<(String, String)> = servers
             .iter()
             .flat_map(|server| {
-                let names = server.listed.iter().filter_map(|entry| entry.get("name")?.as_str());
+                let names = server
+                    .listed
+                    .iter()
+                    .filter_map(|entry| entry.get("name")?.as_str());
                 names.map(|name| (server.name.clone(), name.to_owned()))
             })
             .collect();
@@ -245,7 +249,11 @@ impl DoctorReport {
     /// 2 for a server that does not start, 1 for what is critical (or denied), 0 otherwise.
     #[must_use]
     pub fn exit_code(&self, deny_warnings: bool) -> ExitCode {
-        if self.servers.iter().any(|server| server.startable == Some(false)) {
+        if self
+            .servers
+            .iter()
+            .any(|server| server.startable == Some(false))
+        {
             return ExitCode::CouldNotRun;
         }
         let least = if deny_warnings {
@@ -300,22 +308,31 @@ impl LintReport {
 
     /// Counts again, after findings were waived.
     pub fn recount(&mut self) {
-        let count = |takes: &dyn Fn(&Finding) -> bool| self.findings.iter().filter(|finding| takes(finding)).count();
-        let counted = |severity: Severity| count(&|finding| finding.counts() && finding.severity == severity);
+        let count = |takes: &dyn Fn(&Finding) -> bool| {
+            self.findings
+                .iter()
+                .filter(|finding| takes(finding))
+                .count()
+        };
+        let counted =
+            |severity: Severity| count(&|finding| finding.counts() && finding.severity == severity);
         (self.critical, self.warnings) = (counted(Severity::Critical), counted(Severity::Warning));
         self.waived = count(&|finding| finding.waived.is_some());
         self.clean = count(&|finding| finding.severity == Severity::Pass);
     }
 }
 
-/// A catalog as indented JSON. Characters that could steer a terminal are written as escapes, which mean the same to a parser.
+/// A catalog as indented JSON. Characters that could steer a terminal are written as escapes, which
+/// mean the same to a parser.
 #[must_use]
 pub fn catalog_json(listed: &[Value]) -> String {
     let text = format!("{:#}\n", serde_json::json!({ "tools": listed }));
     let mut out = String::with_capacity(text.len());
     let mut buffer = [0; 4];
     for character in text.chars() {
-        if character == '\n' || one_line(character.encode_utf8(&mut buffer)) == *character.encode_utf8(&mut [0; 4]) {
+        if character == '\n'
+            || one_line(character.encode_utf8(&mut buffer)) == *character.encode_utf8(&mut [0; 4])
+        {
             out.push(character);
         } else {
             out.push_str(&format!("\\u{:04x}", u32::from(character)));
@@ -400,7 +417,10 @@ mod tests {
         );
         let server = &report.servers[0];
         assert_eq!(server.tools[0].name, "b");
-        assert_eq!(report.tokens, server.tools.iter().map(|tool| tool.sum).sum::<u64>());
+        assert_eq!(
+            report.tokens,
+            server.tools.iter().map(|tool| tool.sum).sum::<u64>()
+        );
         assert!(report.lint.is_none());
         assert_eq!(report.exit_code(true), ExitCode::Passed);
     }
@@ -408,11 +428,20 @@ mod tests {
     #[test]
     fn what_is_critical_fails_and_warnings_do_if_denied() {
         let clean = json!([{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "inputSchema": {"type": "object"}, "annotations": {}}]);
-        assert_eq!(report(clean.clone(), true).exit_code(true), ExitCode::Passed);
+        assert_eq!(
+            report(clean.clone(), true).exit_code(true),
+            ExitCode::Passed
+        );
         let mut warned = clean;
         warned[0]["annotations"] = Value::Null;
-        assert_eq!(report(warned.clone(), true).exit_code(false), ExitCode::Passed);
-        assert_eq!(report(warned.clone(), true).exit_code(true), ExitCode::Failed);
+        assert_eq!(
+            report(warned.clone(), true).exit_code(false),
+            ExitCode::Passed
+        );
+        assert_eq!(
+            report(warned.clone(), true).exit_code(true),
+            ExitCode::Failed
+        );
         warned[0]["description"] = "Time".into();
         assert_eq!(report(warned, true).exit_code(false), ExitCode::Failed);
     }
@@ -435,9 +464,9 @@ mod tests {
         }
         let github = render(Format::Github, &report, Style::default());
         assert!(
-            github
-                .lines()
-                .all(|line| line.starts_with("::error file=") || line.starts_with("::warning file=")),
+            github.lines().all(
+                |line| line.starts_with("::error file=") || line.starts_with("::warning file=")
+            ),
             "{github}"
         );
         assert!(
@@ -450,10 +479,16 @@ mod tests {
 
     #[test]
     fn sarif_has_a_rule_and_a_place_for_every_result() {
-        let sarif: Value =
-            serde_json::from_str(&render(Format::Sarif, &report(hostile(), true), Style::default())).unwrap();
+        let sarif: Value = serde_json::from_str(&render(
+            Format::Sarif,
+            &report(hostile(), true),
+            Style::default(),
+        ))
+        .unwrap();
         assert_eq!(sarif["version"], "2.1.0");
-        let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+        let rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+            .as_array()
+            .unwrap();
         let results = sarif["runs"][0]["results"].as_array().unwrap();
         assert!(!results.is_empty());
         for result in results {
@@ -479,20 +514,33 @@ mod tests {
     #[test]
     fn lines_of_tools_are_found_in_both_kinds_of_file() {
         let mut checkup = Checkup::new("x");
-        checkup.text = Some("{\"tools\": [\n  {\n    \"name\": \"a\"\n  },\n  {\"name\": \"b\"}\n]}".to_owned());
+        checkup.text = Some(
+            "{\"tools\": [\n  {\n    \"name\": \"a\"\n  },\n  {\"name\": \"b\"}\n]}".to_owned(),
+        );
         assert_eq!(
-            (checkup.line_of("a"), checkup.line_of("b"), checkup.line_of("c")),
+            (
+                checkup.line_of("a"),
+                checkup.line_of("b"),
+                checkup.line_of("c")
+            ),
             (3, 5, 1)
         );
         let mut checkup = Checkup::new("x");
-        checkup.text = Some("mock_server:\n  tools:\n    - name: a\n    - name: \"b\"\n".to_owned());
+        checkup.text =
+            Some("mock_server:\n  tools:\n    - name: a\n    - name: \"b\"\n".to_owned());
         assert_eq!((checkup.line_of("a"), checkup.line_of("b")), (3, 4));
         assert_eq!(name_in("  - name: 'it is'").as_deref(), Some("it is"));
         assert_eq!(
             name_in("{\"name\": \"a\\\"b\", \"title\": \"c\"},").as_deref(),
             Some("a\"b")
         );
-        for no_name in ["", "title: name", "names: a", "\"name\": \"broken", "rename: a"] {
+        for no_name in [
+            "",
+            "title: name",
+            "names: a",
+            "\"name\": \"broken",
+            "rename: a",
+        ] {
             assert_eq!(name_in(no_name), None, "{no_name}");
         }
     }

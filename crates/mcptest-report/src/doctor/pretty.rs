@@ -109,7 +109,11 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
         let badge = severity(problem.severity, style);
         let _ = writeln!(out, "  {badge}  {}", indent(&lines(&problem.message)));
     }
-    let plural = if server.tools.len() == 1 { "tool" } else { "tools" };
+    let plural = if server.tools.len() == 1 {
+        "tool"
+    } else {
+        "tools"
+    };
     let _ = writeln!(
         out,
         "  {} {plural}, {} tokens, {} of a context window of {window}",
@@ -125,7 +129,12 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
         .iter()
         .map(|tool| shorten(&one_line(&tool.name), WIDEST))
         .collect();
-    let width = shown.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
+    let width = shown
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(4);
     let _ = writeln!(
         out,
         "    {:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>7}",
@@ -172,7 +181,11 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
         "\n{} critical, {} {}, {} waived; {} of {} tools clean",
         lint.critical,
         lint.warnings,
-        if lint.warnings == 1 { "warning" } else { "warnings" },
+        if lint.warnings == 1 {
+            "warning"
+        } else {
+            "warnings"
+        },
         lint.waived,
         lint.clean,
         tools(lint)
@@ -205,9 +218,17 @@ fn write_group(out: &mut String, group: &[Finding], style: Style) {
     let message = shorten(&one_line(&first.message), 200);
     let _ = writeln!(out, "  {badge}  {rule:<8}  {message}{more}");
     if let Some(reason) = &first.waived {
-        let _ = writeln!(out, "                      because {}", shorten(&one_line(reason), 200));
+        let _ = writeln!(
+            out,
+            "                      because {}",
+            shorten(&one_line(reason), 200)
+        );
     } else if let Some(hint) = &first.suggestion {
-        let _ = writeln!(out, "                      {}", shorten(&one_line(hint), 200));
+        let _ = writeln!(
+            out,
+            "                      {}",
+            shorten(&one_line(hint), 200)
+        );
     }
 }
 
@@ -217,7 +238,11 @@ fn severity(severity: Severity, style: Style) -> String {
         Severity::Warning => ("warning ", AnsiColor::Yellow),
         Severity::Pass => ("pass    ", AnsiColor::Green),
     };
-    paint(style, Paint::new().fg_color(Some(colour.into())).bold(), word)
+    paint(
+        style,
+        Paint::new().fg_color(Some(colour.into())).bold(),
+        word,
+    )
 }
 
 fn paint(style: Style, paint: Paint, text: &str) -> String {

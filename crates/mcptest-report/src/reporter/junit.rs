@@ -1,7 +1,8 @@
 //! `junit`: XML for CI systems, in the form that Surefire and Jenkins publish.
 //!
-//! A test with one model is one `testcase`, and every run of it an attempt, because the verdict is the test's: a CI that counts tests counts
-//! what the suite declares, and one that knows about retries shows them.
+//! A test with one model is one `testcase`, and every run of it an attempt, because the verdict is
+//! the test's: a CI that counts tests counts what the suite declares, and one that knows about
+//! retries shows them.
 //!
 //! | test | in the `testcase` |
 //! |---|---|
@@ -44,8 +45,17 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
     for id in &report.not_run {
         put(&id.suite, TestCase::not_run(id));
     }
-    let sum = |of: fn(&TestCase) -> usize| suites.iter().flat_map(|(_, cases)| cases).map(of).sum::<usize>();
-    let whole = report.timing.as_ref().map_or(0, |timing| timing.duration_ms);
+    let sum = |of: fn(&TestCase) -> usize| {
+        suites
+            .iter()
+            .flat_map(|(_, cases)| cases)
+            .map(of)
+            .sum::<usize>()
+    };
+    let whole = report
+        .timing
+        .as_ref()
+        .map_or(0, |timing| timing.duration_ms);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -117,10 +127,16 @@ impl TestCase {
         };
         // With one run the attempt is the test, and is not told twice.
         let attempts: &[RunReport] = if test.runs.len() > 1 { &test.runs } else { &[] };
-        let prefix = if outcome == Outcome::Passed { "flaky" } else { "rerun" };
+        let prefix = if outcome == Outcome::Passed {
+            "flaky"
+        } else {
+            "rerun"
+        };
         let of_kind = |verdict: Verdict, kind: &str| -> Vec<String> {
             let broken = attempts.iter().filter(|run| run.verdict == verdict);
-            broken.map(|run| attempt(&format!("{prefix}{kind}"), run)).collect()
+            broken
+                .map(|run| attempt(&format!("{prefix}{kind}"), run))
+                .collect()
         };
         let mut elements = Vec::new();
         if outcome == Outcome::Failure {
@@ -131,7 +147,10 @@ impl TestCase {
             elements.extend(of_kind(Verdict::Fail, "Failure"));
         }
         if outcome == Outcome::Skipped {
-            elements.push(format!("<skipped message=\"{}\"/>", attribute(&reason(test))));
+            elements.push(format!(
+                "<skipped message=\"{}\"/>",
+                attribute(&reason(test))
+            ));
         }
         if outcome == Outcome::Error {
             let kind = test.runs.iter().find_map(|run| run.error.as_ref());
@@ -143,7 +162,10 @@ impl TestCase {
         }
         // Whoever failed has said it all above.
         if matches!(outcome, Outcome::Passed | Outcome::Skipped) {
-            elements.push(format!("<system-out>{}</system-out>", content(&details(test))));
+            elements.push(format!(
+                "<system-out>{}</system-out>",
+                content(&details(test))
+            ));
         }
         Self {
             name: test.label.clone(),
@@ -170,21 +192,35 @@ impl TestCase {
 /// Why a test did not pass, in a line.
 fn reason(test: &TestReport) -> String {
     let of_run = |run: &RunReport| -> Option<String> {
-        match (&run.error, run.assertions.iter().find(|assertion| assertion.failed())) {
+        match (
+            &run.error,
+            run.assertions.iter().find(|assertion| assertion.failed()),
+        ) {
             (Some(error), _) => Some(format!("{}: {}", run.name, error.message)),
             (None, Some(assertion)) => {
                 let judged = if assertion.judged { " (judged)" } else { "" };
-                Some(format!("{}: {}{judged} did not hold", run.name, assertion.target))
+                Some(format!(
+                    "{}: {}{judged} did not hold",
+                    run.name, assertion.target
+                ))
             }
             (None, None) => None,
         }
     };
     let wanted = |verdict: Verdict| verdict == test.verdict;
-    let of_gates = test.gates.iter().filter(|gate| wanted(gate.verdict)).map(|gate| {
-        let why = gate.no_evidence.as_ref().unwrap_or(&gate.summary);
-        format!("{}: {why}", gate.block)
-    });
-    let of_runs = test.runs.iter().filter(|run| wanted(run.verdict)).filter_map(of_run);
+    let of_gates = test
+        .gates
+        .iter()
+        .filter(|gate| wanted(gate.verdict))
+        .map(|gate| {
+            let why = gate.no_evidence.as_ref().unwrap_or(&gate.summary);
+            format!("{}: {why}", gate.block)
+        });
+    let of_runs = test
+        .runs
+        .iter()
+        .filter(|run| wanted(run.verdict))
+        .filter_map(of_run);
     let reasons: Vec<String> = test
         .no_evidence
         .iter()
@@ -209,7 +245,10 @@ fn details(test: &TestReport) -> String {
 fn attempt(name: &str, run: &RunReport) -> String {
     let mut text = String::new();
     pretty::write_run_details(&mut text, run, Style::default());
-    let kind = run.error.as_ref().map_or("fail", |error| error.kind.as_str());
+    let kind = run
+        .error
+        .as_ref()
+        .map_or("fail", |error| error.kind.as_str());
     format!(
         "<{name} message=\"{}\" type=\"{kind}\"><stackTrace>{}</stackTrace></{name}>",
         attribute(&run.name),
@@ -295,14 +334,20 @@ mod tests {
             ["rerunFailure", "error", "rerunError"]
         );
         assert_eq!(elements(several(Fail, &[Fail])), ["failure"]);
-        assert_eq!(elements(several(NoEvidence, &[Pass])), ["skipped", "system-out"]);
+        assert_eq!(
+            elements(several(NoEvidence, &[Pass])),
+            ["skipped", "system-out"]
+        );
     }
 
     #[test]
     fn the_whole_form() {
         let mut broken = several(Verdict::Fail, &[Verdict::Pass, Verdict::Fail]);
         broken.gates.push(floor(Verdict::Fail, 50));
-        let mut report = Report::conclude(vec![broken, several(Verdict::Error, &[Verdict::Error])], true);
+        let mut report = Report::conclude(
+            vec![broken, several(Verdict::Error, &[Verdict::Error])],
+            true,
+        );
         report.not_run = vec![CaseId {
             suite: "sample".to_owned(),
             name: "never".to_owned(),

@@ -1,4 +1,5 @@
-//! `markdown`: for a job's summary or a comment on a pull request. Short: what did not pass, and the figures; the JSON report has the rest.
+//! `markdown`: for a job's summary or a comment on a pull request. Short: what did not pass, and
+//! the figures; the JSON report has the rest.
 
 use mcptest_core::expect::Assertion;
 use mcptest_core::verdict::Verdict;
@@ -41,7 +42,14 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
         page.line("");
         page.line("### Floors");
         page.line("");
-        page.table(&["test", "model", "floor", "selection", "pass^k", "tokens (median / max)"]);
+        page.table(&[
+            "test",
+            "model",
+            "floor",
+            "selection",
+            "pass^k",
+            "tokens (median / max)",
+        ]);
         page.rows(report.tool_selection.iter().map(floor), "floors");
     }
     if !report.tests.is_empty() {
@@ -56,7 +64,10 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
         page.line("### Not run");
         page.line("");
         page.entries(
-            report.not_run.iter().map(|id| format!("- {}", code(&id.to_string()))),
+            report
+                .not_run
+                .iter()
+                .map(|id| format!("- {}", code(&id.to_string()))),
             "tests that were not run",
         );
     }
@@ -76,14 +87,23 @@ fn words(verdict: Verdict) -> &'static str {
 fn reasons(test: &TestReport) -> String {
     let mut reasons: Vec<String> = Vec::new();
     reasons.extend(test.no_evidence.as_deref().map(code));
-    for gate in test.gates.iter().filter(|gate| gate.verdict != Verdict::Pass) {
+    for gate in test
+        .gates
+        .iter()
+        .filter(|gate| gate.verdict != Verdict::Pass)
+    {
         reasons.push(format!(
             "{} {}: {}",
             code(&gate.block),
             words(gate.verdict),
             code(gate.no_evidence.as_ref().unwrap_or(&gate.summary))
         ));
-        reasons.extend(gate.assertions.iter().filter(|one| one.failed()).map(assertion));
+        reasons.extend(
+            gate.assertions
+                .iter()
+                .filter(|one| one.failed())
+                .map(assertion),
+        );
     }
     for run in test.runs.iter().filter(|run| run.verdict != Verdict::Pass) {
         if let Some(error) = &run.error {
@@ -139,7 +159,10 @@ fn floor(floor: &FloorReport) -> Vec<String> {
         Some(serde_json::Value::Number(number)) => number.to_string(),
         _ => "–".to_owned(),
     };
-    let passed = floor.figures.get("passed").and_then(serde_json::Value::as_bool);
+    let passed = floor
+        .figures
+        .get("passed")
+        .and_then(serde_json::Value::as_bool);
     vec![
         cell(&floor.test),
         floor.model.as_deref().map(cell).unwrap_or_default(),
@@ -160,7 +183,11 @@ fn floor(floor: &FloorReport) -> Vec<String> {
 }
 
 fn row(test: &TestReport) -> Vec<String> {
-    let passed = test.runs.iter().filter(|run| run.verdict == Verdict::Pass).count();
+    let passed = test
+        .runs
+        .iter()
+        .filter(|run| run.verdict == Verdict::Pass)
+        .count();
     let gates: Vec<String> = test
         .gates
         .iter()
@@ -253,7 +280,13 @@ mod tests {
     #[test]
     fn a_huge_report_is_a_page_that_can_be_posted() {
         let tests = (0..5_000)
-            .map(|at| samples::test(&format!("{at} {}", "@x `|".repeat(200)), None, Verdict::Fail))
+            .map(|at| {
+                samples::test(
+                    &format!("{at} {}", "@x `|".repeat(200)),
+                    None,
+                    Verdict::Fail,
+                )
+            })
             .collect();
         let page = render(&Report::conclude(tests, false), Style::default());
         assert!(page.chars().count() < 65_536, "{}", page.len());

@@ -43,7 +43,10 @@ pub const REPORTERS: [(&str, &str, Render); 4] = [
 /// Whether there is such a reporter.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static str> {
-    REPORTERS.iter().map(|(known, ..)| *known).find(|known| *known == name)
+    REPORTERS
+        .iter()
+        .map(|(known, ..)| *known)
+        .find(|known| *known == name)
 }
 
 /// Renders with the reporter of this name; nothing if there is none.
@@ -62,10 +65,13 @@ pub fn render(name: &str, report: &Report, redactor: &Redactor, style: Style) ->
         })
 }
 
-/// Cleaned before anything is escaped or cut: a secret that was changed on the way out would no longer be recognised.
+/// Cleaned before anything is escaped or cut: a secret that was changed on the way out would no
+/// longer be recognised.
 fn redacted(report: &Report, redactor: &Redactor) -> Report {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     redactor.value(&mut value);
-    // Only texts were changed, so the shape still fits; were it not so, an empty report beats a leak.
-    serde_json::from_value(value).unwrap_or_else(|_| Report::conclude(Vec::new(), report.interrupted))
+    // Only texts were changed, so the shape still fits; were it not so, an empty report beats a
+    // leak.
+    serde_json::from_value(value)
+        .unwrap_or_else(|_| Report::conclude(Vec::new(), report.interrupted))
 }

@@ -35,7 +35,10 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
             if suite.is_some() {
                 out.push('\n');
             }
-            line(&mut out, &paint(style, Paint::new().bold(), &one_line(&test.suite)));
+            line(
+                &mut out,
+                &paint(style, Paint::new().bold(), &one_line(&test.suite)),
+            );
             suite = Some(&test.suite);
         }
         write_test(&mut out, test, style);
@@ -57,7 +60,8 @@ pub(crate) fn render(report: &Report, style: Style) -> String {
 
 /// What the models cost, in a line.
 pub(super) fn spent(spend: &Spend) -> String {
-    let known = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+    let known =
+        |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
     let money = match spend.usd.and_then(Usd::from_f64) {
         Some(usd) => format!("spent {usd}"),
         None => "spent an unknown amount".to_owned(),
@@ -87,7 +91,10 @@ fn write_not_run(out: &mut String, report: &Report, style: Style) {
         line(out, &format!("  {}", one_line(&id.to_string())));
     }
     if report.not_run.len() > MOST_NOT_RUN {
-        line(out, &format!("  and {} more", report.not_run.len() - MOST_NOT_RUN));
+        line(
+            out,
+            &format!("  and {} more", report.not_run.len() - MOST_NOT_RUN),
+        );
     }
 }
 
@@ -117,7 +124,10 @@ pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
     }
     if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
         let made = test.runs.len() as u64;
-        let text = format!("decided after {made} of {} runs: {saved} saved", made + saved);
+        let text = format!(
+            "decided after {made} of {} runs: {saved} saved",
+            made + saved
+        );
         block(out, &paint(style, Paint::new().dimmed(), &text));
     }
     // A quality bar is one row: its gate's.
@@ -139,7 +149,10 @@ pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
 /// What stands below a run's row.
 pub(super) fn write_run_details(out: &mut String, run: &RunReport, style: Style) {
     if let Some(error) = &run.error {
-        block(out, &format!("{}: {}", error.kind.as_str(), lines(&error.message)));
+        block(
+            out,
+            &format!("{}: {}", error.kind.as_str(), lines(&error.message)),
+        );
     }
     for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
         write_assertion(out, assertion, style);
@@ -152,19 +165,26 @@ fn rows(runs: &[RunReport]) -> impl Iterator<Item = &[RunReport]> {
 }
 
 fn is_never_started(run: &RunReport) -> bool {
-    run.error
-        .as_ref()
-        .is_some_and(|error| error.kind == ErrorKind::Budget && error.message.starts_with("never started: "))
+    run.error.as_ref().is_some_and(|error| {
+        error.kind == ErrorKind::Budget && error.message.starts_with("never started: ")
+    })
 }
 
-/// Assertions that were not applied, each told once, with how many runs it concerns. Where a judge broke, the run's error says so.
+/// Assertions that were not applied, each told once, with how many runs it concerns. Where a judge
+/// broke, the run's error says so.
 fn skipped(runs: &[RunReport]) -> Vec<String> {
     let mut told: Vec<(String, usize)> = Vec::new();
     for run in runs.iter().filter(|run| run.error.is_none()) {
         for assertion in &run.assertions {
-            let Some(why) = &assertion.skipped else { continue };
+            let Some(why) = &assertion.skipped else {
+                continue;
+            };
             let judged = if assertion.judged { " (judged)" } else { "" };
-            let text = format!("skipped: {}{judged}, {}", one_line(&assertion.target), one_line(why));
+            let text = format!(
+                "skipped: {}{judged}, {}",
+                one_line(&assertion.target),
+                one_line(why)
+            );
             match told.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, count)) => *count += 1,
                 None => told.push((text, 1)),
@@ -190,15 +210,23 @@ fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
             let calls = run.trace.tool_calls.len();
             let plural = if calls == 1 { "" } else { "s" };
             let mut facts = vec![format!("{calls} call{plural}")];
-            facts.extend(run.trace.total_tokens().map(|tokens| format!("{tokens} tokens")));
+            facts.extend(
+                run.trace
+                    .total_tokens()
+                    .map(|tokens| format!("{tokens} tokens")),
+            );
             facts.extend(early_end(&run.trace).map(str::to_owned));
             facts.join(", ")
         }
     };
-    format!("  {}", paint(style, Paint::new().dimmed(), &format!("({text})")))
+    format!(
+        "  {}",
+        paint(style, Paint::new().dimmed(), &format!("({text})"))
+    )
 }
 
-/// Why a run ended without an answer, where the agent did not end it by itself. An error is told below its row.
+/// Why a run ended without an answer, where the agent did not end it by itself. An error is told
+/// below its row.
 fn early_end(trace: &Trace) -> Option<&'static str> {
     match trace.extra.get("stop_reason")?.as_str()? {
         "max_turns" => Some("out of turns"),
@@ -224,16 +252,27 @@ fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: St
             block(out, &shorten(&one_line(finding), 2 * WIDEST));
         }
         if gate.findings.len() > MOST_FINDINGS {
-            block(out, &format!("and {} more", gate.findings.len() - MOST_FINDINGS));
+            block(
+                out,
+                &format!("and {} more", gate.findings.len() - MOST_FINDINGS),
+            );
         }
-        for assertion in gate.assertions.iter().filter(|assertion| assertion.failed()) {
+        for assertion in gate
+            .assertions
+            .iter()
+            .filter(|assertion| assertion.failed())
+        {
             write_assertion(out, assertion, style);
         }
     }
 }
 
 fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
-    let default = if assertion.default { "  (the default)" } else { "" };
+    let default = if assertion.default {
+        "  (the default)"
+    } else {
+        ""
+    };
     let judged = if assertion.judged { "  (judged)" } else { "" };
     block(
         out,
@@ -273,9 +312,11 @@ fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
     }
 }
 
-/// Two texts of several lines, held against each other line by line. Very long ones are not: their beginnings have to do.
+/// Two texts of several lines, held against each other line by line. Very long ones are not: their
+/// beginnings have to do.
 fn line_diff(difference: &Difference) -> Option<Vec<String>> {
-    let (Some(Value::String(expected)), Some(Value::String(actual))) = (&difference.expected, &difference.actual)
+    let (Some(Value::String(expected)), Some(Value::String(actual))) =
+        (&difference.expected, &difference.actual)
     else {
         return None;
     };
@@ -357,7 +398,11 @@ pub(super) fn count_words(report: &Report) -> String {
     }
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
-    let broken_off = if report.interrupted { " (interrupted)" } else { "" };
+    let broken_off = if report.interrupted {
+        " (interrupted)"
+    } else {
+        ""
+    };
     format!("{total} {plural}: {}{broken_off}", parts.join(", "))
 }
 

@@ -68,16 +68,26 @@ fn write_list(
     width: usize,
 ) {
     let widest = models.iter().map(|model| model.width()).max().unwrap_or(0);
-    let figures = matrix.rows.iter().flat_map(|(_, cells)| cells.iter().flatten());
+    let figures = matrix
+        .rows
+        .iter()
+        .flat_map(|(_, cells)| cells.iter().flatten());
     let figure = figures.map(cell_width).max().unwrap_or(0);
     let room = widest.min(width.saturating_sub(4 + 2 + figure).max(NARROWEST));
     for ((_, cells), name) in matrix.rows.iter().zip(names) {
-        line(out, &format!("  {}", cut(name, width.saturating_sub(2).max(NARROWEST))));
+        line(
+            out,
+            &format!("  {}", cut(name, width.saturating_sub(2).max(NARROWEST))),
+        );
         for (cell, model) in cells.iter().zip(models) {
             if let Some(cell) = cell {
                 line(
                     out,
-                    &format!("    {}  {}", padded(&cut(model, room), room), shown(cell, style)),
+                    &format!(
+                        "    {}  {}",
+                        padded(&cut(model, room), room),
+                        shown(cell, style)
+                    ),
                 );
             }
         }
@@ -179,7 +189,10 @@ mod tests {
 
     #[test]
     fn a_narrow_display_gets_a_list() {
-        let matrix = matrix(&["weather selection"], &["provider/model-one", "provider/model-two"]);
+        let matrix = matrix(
+            &["weather selection"],
+            &["provider/model-one", "provider/model-two"],
+        );
         assert_eq!(
             written(&matrix, 40),
             "  weather selection

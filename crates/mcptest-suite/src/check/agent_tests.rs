@@ -16,7 +16,8 @@ use crate::suite::{AgentTest, Test};
 const DEFAULT_MAX_TURNS: u32 = 10;
 
 impl Checker<'_> {
-    /// The faults that a test injects. One that is not there is an error whatever the suite is loaded for.
+    /// The faults that a test injects. One that is not there is an error whatever the suite is
+    /// loaded for.
     fn injected(
         &mut self,
         part: &Part,
@@ -28,7 +29,11 @@ impl Checker<'_> {
         let own_names = own.inject.iter().flat_map(|names| &names.0);
         for (index, name) in own_names.enumerate() {
             if !self.faults.iter().any(|fault| fault.name == *name) {
-                let known: Vec<&str> = self.faults.iter().map(|fault| fault.name.as_str()).collect();
+                let known: Vec<&str> = self
+                    .faults
+                    .iter()
+                    .map(|fault| fault.name.as_str())
+                    .collect();
                 let place = item_place(part, at, &["inject"], index);
                 self.problems
                     .push(unknown_name(part, &place, "fault", name, &known, "faults"));
@@ -36,18 +41,26 @@ impl Checker<'_> {
         }
         let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
         if names.is_none() && judged && self.options.purpose == Purpose::Run {
-            let words = "`recovery` without `inject`: no fault will strike, so there will be no evidence".to_owned();
+            let words =
+                "`recovery` without `inject`: no fault will strike, so there will be no evidence"
+                    .to_owned();
             self.problems
                 .push(key_error(part, &format!("{at}/recovery"), words).warning());
         }
         names
             .into_iter()
             .flat_map(|names| &names.0)
-            .filter_map(|name| self.faults.iter().find(|fault| fault.name == *name).cloned())
+            .filter_map(|name| {
+                self.faults
+                    .iter()
+                    .find(|fault| fault.name == *name)
+                    .cloned()
+            })
             .collect()
     }
 
-    /// The tools that the blocks of a test name: what is known of the offer before any server is asked.
+    /// The tools that the blocks of a test name: what is known of the offer before any server is
+    /// asked.
     fn promise(
         &mut self,
         part: &Part,
@@ -59,14 +72,26 @@ impl Checker<'_> {
     ) {
         let mut tools: Vec<String> = Vec::new();
         for (_, block) in gates {
-            let classes = block.get("classes").and_then(Value::as_array).into_iter().flatten();
-            let members = classes.filter_map(|class| class.get("members")?.as_array()).flatten();
-            let correct = block.get("correct").and_then(Value::as_array).into_iter().flatten();
+            let classes = block
+                .get("classes")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            let members = classes
+                .filter_map(|class| class.get("members")?.as_array())
+                .flatten();
+            let correct = block
+                .get("correct")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             let named = members
                 .chain(correct)
                 .chain(block.get("expected_tool"))
                 .filter_map(Value::as_str);
-            tools.extend(named.map(|id| id.rsplit_once('.').map_or(id, |(_, name)| name).to_owned()));
+            tools.extend(
+                named.map(|id| id.rsplit_once('.').map_or(id, |(_, name)| name).to_owned()),
+            );
         }
         let found = discovery.check(
             prompt,
@@ -116,7 +141,13 @@ impl Checker<'_> {
         self.agent_test(part, at, entry, base);
     }
 
-    pub(super) fn agent_test(&mut self, part: &Part, at: &str, entry: &Entry, base: Option<&AgentFields>) {
+    pub(super) fn agent_test(
+        &mut self,
+        part: &Part,
+        at: &str,
+        entry: &Entry,
+        base: Option<&AgentFields>,
+    ) {
         let own = &entry.fields;
         let name = own.name.clone().unwrap_or_default();
         self.name(part, at, &name);
@@ -159,7 +190,12 @@ impl Checker<'_> {
                 self.problems.push(no_script(part, &format!("{at}/agent")));
             }
         }
-        let expect = self.expectations(part, &format!("{at}/expect"), &own.expect, &OBSERVABLE_ROOTS);
+        let expect = self.expectations(
+            part,
+            &format!("{at}/expect"),
+            &own.expect,
+            &OBSERVABLE_ROOTS,
+        );
         let runs = own.runs.or_else(|| base?.runs);
         let context = LoadContext {
             to_run: run,
@@ -178,13 +214,19 @@ impl Checker<'_> {
                 .map(|(_, written)| written)
         };
         let faults = self.injected(part, at, own, base, written("recovery").is_some());
-        let discovery = own.discovery.or_else(|| base?.discovery).unwrap_or_default();
+        let discovery = own
+            .discovery
+            .or_else(|| base?.discovery)
+            .unwrap_or_default();
         if let Some(prompt) = prompt {
             self.promise(part, at, discovery, prompt, &servers, &entry.gates);
         }
-        let detection_budget_ms = written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
-        let distractors = written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
-        let tolerates_failed_runs = written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
+        let detection_budget_ms =
+            written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
+        let distractors =
+            written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
+        let tolerates_failed_runs =
+            written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
         let stops_when_decided = self.stops_when_decided(part, at, runs, &entry.gates);
         let budget = self.test_budget(part, at, own, base);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
@@ -202,9 +244,16 @@ impl Checker<'_> {
             models,
             servers,
             prompt: prompt.cloned().unwrap_or_default(),
-            system: own.system.as_ref().or_else(|| base?.system.as_ref()).cloned(),
+            system: own
+                .system
+                .as_ref()
+                .or_else(|| base?.system.as_ref())
+                .cloned(),
             runs: runs.map_or(1, |runs| runs.max).max(1),
-            max_turns: own.max_turns.or_else(|| base?.max_turns).unwrap_or(DEFAULT_MAX_TURNS),
+            max_turns: own
+                .max_turns
+                .or_else(|| base?.max_turns)
+                .unwrap_or(DEFAULT_MAX_TURNS),
             max_tokens: own.max_tokens.or_else(|| base?.max_tokens),
             expect,
             gates,
@@ -213,20 +262,34 @@ impl Checker<'_> {
         })));
     }
 
-    /// Servers and models that this entry itself names (those of its agent are checked where they stand).
-    pub(super) fn references(&mut self, part: &Part, at: &str, own: &AgentFields, has_script: bool) {
-        for (index, server) in own.servers.iter().flat_map(|servers| &servers.0).enumerate() {
+    /// Servers and models that this entry itself names (those of its agent are checked where they
+    /// stand).
+    pub(super) fn references(
+        &mut self,
+        part: &Part,
+        at: &str,
+        own: &AgentFields,
+        has_script: bool,
+    ) {
+        for (index, server) in own
+            .servers
+            .iter()
+            .flat_map(|servers| &servers.0)
+            .enumerate()
+        {
             if !self.is_declared(server) {
                 let place = item_place(part, at, &["servers", "server"], index);
                 let known = self.declared();
-                self.problems
-                    .push(unknown_name(part, &place, "server", server, &known, "servers"));
+                self.problems.push(unknown_name(
+                    part, &place, "server", server, &known, "servers",
+                ));
             }
         }
         for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
             let place = item_place(part, at, &["models", "model"], index);
             if let Err(words) = self.check_model(model) {
-                self.problems.push(part.document.diagnostic_at(&place, words));
+                self.problems
+                    .push(part.document.diagnostic_at(&place, words));
             } else if model == SCRIPTED && !has_script {
                 self.problems.push(no_script(part, &place));
             }

@@ -24,14 +24,26 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
             .any(|span| extent.start <= span.start && span.start <= extent.end)
     };
     let root = document.root().to_json();
-    let try_expectations = |base: &str, list: Option<&Value>, roots: &[&str], problems: &mut Vec<Diagnostic>| {
-        for (index, item) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
-            let at = format!("{base}/{index}");
-            if !touched(&at) {
-                compile(document, &WrittenExpectation(item.clone()), &at, roots, problems);
+    let try_expectations =
+        |base: &str, list: Option<&Value>, roots: &[&str], problems: &mut Vec<Diagnostic>| {
+            for (index, item) in list
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                let at = format!("{base}/{index}");
+                if !touched(&at) {
+                    compile(
+                        document,
+                        &WrittenExpectation(item.clone()),
+                        &at,
+                        roots,
+                        problems,
+                    );
+                }
             }
-        }
-    };
+        };
     for section in ["agents", "tests"] {
         for (index, entry) in list_of(&root, section).iter().enumerate() {
             let at = format!("/{section}/{index}");
@@ -48,18 +60,27 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 .filter(|(key, _)| eval::find(key).is_some())
                 .map(|(key, block)| (key.clone(), block.clone()))
                 .collect();
-            // Only what can be said without the rest of the entry. Broken blocks are left out, but a block that needs one of them as
-            // its sibling must still see that it is there.
+            // Only what can be said without the rest of the entry. Broken blocks are left out, but
+            // a block that needs one of them as its sibling must still see that it is there.
             let context = LoadContext {
                 to_run: false,
                 runs: None,
                 siblings: &gates,
             };
-            for (key, block) in gates.iter().filter(|(key, _)| !touched(&format!("{at}/{key}"))) {
-                let Some(info) = eval::find(key) else { continue };
+            for (key, block) in gates
+                .iter()
+                .filter(|(key, _)| !touched(&format!("{at}/{key}")))
+            {
+                let Some(info) = eval::find(key) else {
+                    continue;
+                };
                 let (_, found) = LoadedGate::load(info, block, &context);
                 let block_at = format!("{at}/{key}");
-                problems.extend(found.iter().map(|problem| place(document, &block_at, problem)));
+                problems.extend(
+                    found
+                        .iter()
+                        .map(|problem| place(document, &block_at, problem)),
+                );
             }
         }
     }
@@ -68,12 +89,25 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
         let expect = entry.get("expect");
         try_expectations(&at, expect, &TOOL_ROOTS, &mut problems);
         let assertions = expect.and_then(|expect| expect.get("assertions"));
-        try_expectations(&format!("{at}/assertions"), assertions, &TOOL_ROOTS, &mut problems);
+        try_expectations(
+            &format!("{at}/assertions"),
+            assertions,
+            &TOOL_ROOTS,
+            &mut problems,
+        );
     }
     for (index, entry) in list_of(&root, "tool_quality").iter().enumerate() {
         let at = format!("/tool_quality/{index}/expect");
-        let list = entry.get("expect").and_then(Value::as_array).filter(|_| !touched(&at));
-        let written: Vec<_> = list.into_iter().flatten().cloned().map(WrittenExpectation).collect();
+        let list = entry
+            .get("expect")
+            .and_then(Value::as_array)
+            .filter(|_| !touched(&at));
+        let written: Vec<_> = list
+            .into_iter()
+            .flatten()
+            .cloned()
+            .map(WrittenExpectation)
+            .collect();
         if let Err(found) = quality::expectations(&written, &at) {
             problems.extend(found.iter().map(|problem| place(document, "", problem)));
         }
@@ -82,5 +116,7 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
 }
 
 fn list_of<'a>(root: &'a Value, section: &str) -> &'a [Value] {
-    root.get(section).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    root.get(section)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }

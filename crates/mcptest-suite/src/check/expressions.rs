@@ -32,12 +32,19 @@ pub(super) fn compile(
     }
 }
 
-fn unknown_root(document: &Document, span: Span, expectation: &Expectation, roots: &[&str]) -> Diagnostic {
+fn unknown_root(
+    document: &Document,
+    span: Span,
+    expectation: &Expectation,
+    roots: &[&str],
+) -> Diagnostic {
     let root = expectation.target.root();
     let target = expectation.target.as_str();
-    let owner = eval::GATES
-        .iter()
-        .find(|gate| gate.targets.iter().any(|known| target.starts_with(known.name)));
+    let owner = eval::GATES.iter().find(|gate| {
+        gate.targets
+            .iter()
+            .any(|known| target.starts_with(known.name))
+    });
     let diagnostic = document.error(span, format!("unknown target `{target}`"));
     if let Some(owner) = owner {
         return diagnostic.help(format!(

@@ -10,8 +10,15 @@ use crate::import::Part;
 use crate::load::Purpose;
 
 impl Checker<'_> {
-    /// Judged assertions of a test: their models must be known, and must have a price under a cap in dollars.
-    pub(super) fn judges(&mut self, part: &Part, at: &str, list: &[WrittenExpectation], in_dollars: bool) {
+    /// Judged assertions of a test: their models must be known, and must have a price under a cap
+    /// in dollars.
+    pub(super) fn judges(
+        &mut self,
+        part: &Part,
+        at: &str,
+        list: &[WrittenExpectation],
+        in_dollars: bool,
+    ) {
         for (place, juror) in jurors(at, list) {
             let model_at = format!("{place}{}", juror.at);
             self.juror_script(part, &model_at, &juror);
@@ -19,7 +26,8 @@ impl Checker<'_> {
                 continue;
             }
             if let Err(words) = self.check_model(&juror.model) {
-                self.problems.push(part.document.diagnostic_at(&model_at, words));
+                self.problems
+                    .push(part.document.diagnostic_at(&model_at, words));
             } else if in_dollars {
                 self.priced(part, &model_at, &juror.model);
             }
@@ -27,7 +35,10 @@ impl Checker<'_> {
     }
 
     fn juror_script(&mut self, part: &Part, model_at: &str, juror: &Juror) {
-        let script_at = format!("{}/script", model_at.strip_suffix("/model").unwrap_or(model_at));
+        let script_at = format!(
+            "{}/script",
+            model_at.strip_suffix("/model").unwrap_or(model_at)
+        );
         match &juror.script {
             Some(_) if juror.model != SCRIPTED => {
                 let words = format!("only `{SCRIPTED}` plays a script");
@@ -40,7 +51,8 @@ impl Checker<'_> {
             Some(script) => {
                 if let Err(error) = serde_json::from_value::<Vec<Vec<ScriptTurn>>>(script.clone()) {
                     let words = format!("this cannot be played: {error}");
-                    self.problems.push(part.document.diagnostic_at(&script_at, words));
+                    self.problems
+                        .push(part.document.diagnostic_at(&script_at, words));
                 }
             }
             None if juror.model == SCRIPTED => {
@@ -53,7 +65,8 @@ impl Checker<'_> {
             }
             None if juror.model.starts_with("builtin/") => {
                 let words = format!("`{}` picks tools; it cannot judge a text", juror.model);
-                self.problems.push(part.document.diagnostic_at(model_at, words));
+                self.problems
+                    .push(part.document.diagnostic_at(model_at, words));
             }
             None => {}
         }
@@ -64,7 +77,11 @@ impl Checker<'_> {
 fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
     let mut found = Vec::new();
     let asks = |written: &&WrittenExpectation| {
-        let matchers = written.0.as_object().into_iter().flat_map(|map| map.values());
+        let matchers = written
+            .0
+            .as_object()
+            .into_iter()
+            .flat_map(|map| map.values());
         let mut keys = matchers
             .filter_map(serde_json::Value::as_object)
             .flat_map(|map| map.keys());
@@ -74,7 +91,9 @@ fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
         let Ok(expectation) = Expectation::compile(written, "") else {
             continue;
         };
-        let Some(judge) = expectation.judge() else { continue };
+        let Some(judge) = expectation.judge() else {
+            continue;
+        };
         let matcher = match written.0.get("matcher") {
             Some(_) => "matcher".to_owned(),
             None => escape(expectation.target.as_str()),
@@ -86,7 +105,12 @@ fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
             .and_then(|map| map.keys().next());
         let key = key.map_or("", String::as_str);
         let place = format!("{at}/{index}/{matcher}/{key}");
-        found.extend(judge.jurors.iter().map(|juror| (place.clone(), juror.clone())));
+        found.extend(
+            judge
+                .jurors
+                .iter()
+                .map(|juror| (place.clone(), juror.clone())),
+        );
     }
     found
 }

@@ -16,10 +16,13 @@ impl Checker<'_> {
         if let Some(cap) = self.dollars(part, "/budget/per_test_usd", file.per_test_usd.as_ref()) {
             self.suite.budget.per_test_usd = Some(cap);
         }
-        if let Some(cap) = self.dollars(part, "/budget/per_suite_usd", file.per_suite_usd.as_ref()) {
+        if let Some(cap) = self.dollars(part, "/budget/per_suite_usd", file.per_suite_usd.as_ref())
+        {
             self.suite.budget.usd = Some(cap);
         }
-        if let Some(duration) = self.duration(part, "/budget/max_duration", file.max_duration.as_ref()) {
+        if let Some(duration) =
+            self.duration(part, "/budget/max_duration", file.max_duration.as_ref())
+        {
             self.suite.budget.duration = Some(duration);
         }
         self.suite.budget.tokens = file.max_tokens.or(self.suite.budget.tokens);
@@ -35,7 +38,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The caps of one test. Under a cap in dollars every model must have a price: nothing is guessed.
+    /// The caps of one test. Under a cap in dollars every model must have a price: nothing is
+    /// guessed.
     pub(super) fn test_budget(
         &mut self,
         part: &Part,
@@ -50,7 +54,8 @@ impl Checker<'_> {
             &format!("{at_budget}/usd"),
             written.and_then(|budget| budget.usd.as_ref()),
         );
-        // What the agent says is checked where it stands, if it is a test itself; a wrong amount there is none here.
+        // What the agent says is checked where it stands, if it is a test itself; a wrong amount
+        // there is none here.
         let inherited = base.and_then(|base| base.budget.as_ref());
         let base_usd = inherited.and_then(|budget| usd(budget.usd.as_ref()?).ok());
         let budget = TestBudget {
@@ -79,7 +84,9 @@ impl Checker<'_> {
         if model.starts_with("builtin/") || self.suite.prices.find(model).is_some() {
             return;
         }
-        let words = format!("no price is known for model `{model}`, so a cap in dollars cannot hold for it");
+        let words = format!(
+            "no price is known for model `{model}`, so a cap in dollars cannot hold for it"
+        );
         self.problems
             .push(part.document.diagnostic_at(place, words).help(format!(
                 "add `prices: {{ {model}: {{ input_per_mtok: 1.5, output_per_mtok: 6 }} }}` with its prices"
@@ -95,12 +102,13 @@ impl Checker<'_> {
         gates: &[(String, Value)],
     ) -> bool {
         let decided = runs.is_some_and(|runs| runs.stop == Some(StopFile::Decided));
-        let needs_all = gates
-            .iter()
-            .find(|(block, _)| mcptest_core::eval::find(block).is_some_and(|gate| !gate.decides_early));
+        let needs_all = gates.iter().find(|(block, _)| {
+            mcptest_core::eval::find(block).is_some_and(|gate| !gate.decides_early)
+        });
         if let (true, Some((block, _))) = (decided, needs_all) {
-            let words =
-                format!("`{block}` looks at all runs, so `stop: decided` will never stop this test before its end");
+            let words = format!(
+                "`{block}` looks at all runs, so `stop: decided` will never stop this test before its end"
+            );
             self.problems
                 .push(key_error(part, &format!("{at}/{block}"), words).warning());
         }

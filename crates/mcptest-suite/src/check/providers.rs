@@ -14,14 +14,18 @@ impl Checker<'_> {
         for (name, file) in &part.file.providers {
             let at = format!("/providers/{}", escape(name));
             if self.suite.providers.contains_key(name) {
-                self.problems
-                    .push(key_error(part, &at, format!("a second provider called `{name}`")));
+                self.problems.push(key_error(
+                    part,
+                    &at,
+                    format!("a second provider called `{name}`"),
+                ));
                 continue;
             }
             if name.is_empty() || name == "builtin" || name.contains('/') {
                 let words = format!("`{name}` cannot be the name of a provider");
                 self.problems.push(
-                    key_error(part, &at, words).help("a model is written `provider/model`, and `builtin/` is taken"),
+                    key_error(part, &at, words)
+                        .help("a model is written `provider/model`, and `builtin/` is taken"),
                 );
                 continue;
             }
@@ -31,7 +35,12 @@ impl Checker<'_> {
     }
 
     fn provider(&mut self, part: &Part, at: &str, name: &str, file: &ProviderFile) -> Provider {
-        let known: Vec<&str> = self.options.providers.iter().map(|known| known.name).collect();
+        let known: Vec<&str> = self
+            .options
+            .providers
+            .iter()
+            .map(|known| known.name)
+            .collect();
         match &file.base_url {
             Some(url) if !names_a_host(url) => self.problems.push(
                 part.document
@@ -44,10 +53,11 @@ impl Checker<'_> {
             None if !known.contains(&name) => {
                 let words = format!("provider `{name}` is not built in, so it needs a `base_url`");
                 let problem = key_error(part, at, words);
-                self.problems.push(match suggest(name, known.iter().copied()) {
-                    Some(near) => problem.label(format!("did you mean `{near}`?")),
-                    None => problem.help(format!("built in are {}", known.join(", "))),
-                });
+                self.problems
+                    .push(match suggest(name, known.iter().copied()) {
+                        Some(near) => problem.label(format!("did you mean `{near}`?")),
+                        None => problem.help(format!("built in are {}", known.join(", "))),
+                    });
             }
             _ => {}
         }
@@ -68,7 +78,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The models of a test: those of the invocation, else what the test says, else what its agent says.
+    /// The models of a test: those of the invocation, else what the test says, else what its agent
+    /// says.
     pub(super) fn models_of(&self, own: &AgentFields, base: Option<&AgentFields>) -> Vec<String> {
         if !self.options.models.is_empty() && self.options.purpose == Purpose::Run {
             return self.options.models.to_vec();
@@ -91,7 +102,11 @@ impl Checker<'_> {
 
     /// Whether a model id is known: one of a declared provider, or one that is built in.
     pub(super) fn check_model(&self, id: &str) -> Result<(), String> {
-        let declared = |name: &str| self.parts.iter().any(|part| part.file.providers.contains_key(name));
+        let declared = |name: &str| {
+            self.parts
+                .iter()
+                .any(|part| part.file.providers.contains_key(name))
+        };
         match id.split_once('/') {
             Some((provider, model)) if declared(provider) && !model.is_empty() => Ok(()),
             _ => (self.options.check_model)(id),

@@ -20,8 +20,12 @@ impl Checker<'_> {
         if let Err(error) = Rules::new(&file.normalise) {
             let key = if error.in_name { "name" } else { "pattern" };
             let at = format!("/run_options/normalise/{}/{key}", error.index);
-            self.problems.push(part.document.diagnostic_at(&at, error.message));
+            self.problems
+                .push(part.document.diagnostic_at(&at, error.message));
         }
-        self.suite.options.normalise.extend(file.normalise.iter().cloned());
+        self.suite
+            .options
+            .normalise
+            .extend(file.normalise.iter().cloned());
     }
 }

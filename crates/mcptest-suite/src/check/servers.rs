@@ -15,8 +15,11 @@ impl Checker<'_> {
         for (name, file) in &part.file.servers {
             let at = format!("/servers/{}", escape(name));
             if self.suite.servers.contains_key(name) {
-                self.problems
-                    .push(key_error(part, &at, format!("a second server called `{name}`")));
+                self.problems.push(key_error(
+                    part,
+                    &at,
+                    format!("a second server called `{name}`"),
+                ));
                 continue;
             }
             if let Some(server) = self.server(part, &at, name, file) {
@@ -37,7 +40,11 @@ impl Checker<'_> {
             cwd: part.dir.join(file.cwd.as_deref().unwrap_or("")),
             timeout: self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref()),
             startup_timeout: self
-                .duration(part, &format!("{at}/startup_timeout"), file.startup_timeout.as_ref())
+                .duration(
+                    part,
+                    &format!("{at}/startup_timeout"),
+                    file.startup_timeout.as_ref(),
+                )
                 .unwrap_or(DEFAULT_STARTUP),
             lifecycle: file.lifecycle,
             isolation: file.isolation,
@@ -53,7 +60,10 @@ impl Checker<'_> {
         for (key, _, words) in for_http.iter().filter(|(_, written, _)| *written) {
             self.problems.push(
                 part.document
-                    .diagnostic_at(&format!("{at}/{key}"), format!("{words} for a server with a `url`"))
+                    .diagnostic_at(
+                        &format!("{at}/{key}"),
+                        format!("{words} for a server with a `url`"),
+                    )
                     .help("a program takes its secrets from `env:`"),
             );
         }
@@ -67,7 +77,10 @@ impl Checker<'_> {
         if let ([only], true) = (command.0.as_slice(), file.args.is_empty())
             && only.contains(char::is_whitespace)
         {
-            let words: Vec<String> = only.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            let words: Vec<String> = only
+                .split_whitespace()
+                .map(|word| format!("\"{word}\""))
+                .collect();
             self.problems.push(
                 part.document
                     .diagnostic_at(
@@ -83,7 +96,14 @@ impl Checker<'_> {
     }
 
     /// The address of a server over HTTP, which nothing about a program can stand beside.
-    fn http(&mut self, part: &Part, at: &str, name: &str, file: &ServerFile, url: &str) -> Option<HttpAddress> {
+    fn http(
+        &mut self,
+        part: &Part,
+        at: &str,
+        name: &str,
+        file: &ServerFile,
+        url: &str,
+    ) -> Option<HttpAddress> {
         let for_programs = [
             ("command", file.command.is_some()),
             ("args", !file.args.is_empty()),
@@ -93,7 +113,9 @@ impl Checker<'_> {
         let mut fine = true;
         for (key, _) in for_programs.iter().filter(|(_, written)| *written) {
             fine = false;
-            let words = format!("server `{name}` has a `url`, so nothing is started and `{key}` has no meaning");
+            let words = format!(
+                "server `{name}` has a `url`, so nothing is started and `{key}` has no meaning"
+            );
             self.problems
                 .push(part.document.diagnostic_at(&format!("{at}/{key}"), words));
         }
@@ -130,14 +152,18 @@ impl Checker<'_> {
         if headers.iter().any(taken) {
             fine = false;
             let words = "`bearer` and a header `Authorization` are two answers to one question";
-            self.problems
-                .push(part.document.diagnostic_at(at, words).help("keep one of them"));
+            self.problems.push(
+                part.document
+                    .diagnostic_at(at, words)
+                    .help("keep one of them"),
+            );
         }
         if !token.chars().all(|c| c.is_ascii_graphic()) {
             fine = false;
             let words = "a bearer token is one word of printable ASCII characters";
             let help = "write the token alone, without `Bearer`";
-            self.problems.push(part.document.diagnostic_at(at, words).help(help));
+            self.problems
+                .push(part.document.diagnostic_at(at, words).help(help));
         }
         fine
     }

@@ -1,4 +1,5 @@
-//! `tools:` and `tool_quality:`: tests without an agent. Of a direct tool test also its fixtures, what they save, and where its snapshot is.
+//! `tools:` and `tool_quality:`: tests without an agent. Of a direct tool test also its fixtures,
+//! what they save, and where its snapshot is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,8 +45,9 @@ impl Checker<'_> {
         if self.options.purpose == Purpose::Run && !self.is_declared(server) {
             let known = self.declared();
             let place = format!("{at}/server");
-            self.problems
-                .push(unknown_name(part, &place, "server", server, &known, "servers"));
+            self.problems.push(unknown_name(
+                part, &place, "server", server, &known, "servers",
+            ));
         }
     }
 
@@ -63,7 +65,13 @@ impl Checker<'_> {
             ];
         }
         let mut saved = Names::new();
-        let setup = self.fixtures(part, &format!("{at}/setup"), &file.setup, &file.server, &mut saved);
+        let setup = self.fixtures(
+            part,
+            &format!("{at}/setup"),
+            &file.setup,
+            &file.server,
+            &mut saved,
+        );
         let args = self.args(part, &format!("{at}/args"), file.args.as_ref(), &saved);
         let save = self.save(part, &format!("{at}/save"), &file.save, &mut saved);
         let teardown = self.fixtures(
@@ -74,9 +82,12 @@ impl Checker<'_> {
             &mut saved,
         );
         if !file.save.is_empty() && file.teardown.is_empty() {
-            let words = "a value that is saved here is for `teardown`, and there is none".to_owned();
-            self.problems
-                .push(key_error(part, &format!("{at}/save"), words).help("save in `setup` what the call itself uses"));
+            let words =
+                "a value that is saved here is for `teardown`, and there is none".to_owned();
+            self.problems.push(
+                key_error(part, &format!("{at}/save"), words)
+                    .help("save in `setup` what the call itself uses"),
+            );
         }
         let snapshot = file.snapshot.0.as_ref();
         let snapshot = snapshot.and_then(|fields| self.snapshot(part, at, &file.name, fields));
@@ -132,7 +143,13 @@ impl Checker<'_> {
     }
 
     /// Arguments, which may use what was saved before.
-    fn args(&mut self, part: &Part, at: &str, written: Option<&serde_json::Map<String, Value>>, saved: &Names) -> Args {
+    fn args(
+        &mut self,
+        part: &Part,
+        at: &str,
+        written: Option<&serde_json::Map<String, Value>>,
+        saved: &Names,
+    ) -> Args {
         let args = Args::new(written);
         for (name, place) in args.uses() {
             if saved.contains(&name) {
@@ -167,8 +184,9 @@ impl Checker<'_> {
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
             if name.is_empty() || !name.chars().all(fits) {
                 let words = format!("`{name}` is no name for a saved value");
-                self.problems
-                    .push(key_error(part, &place, words).help("use letters, digits, `_`, `-` and `.`"));
+                self.problems.push(
+                    key_error(part, &place, words).help("use letters, digits, `_`, `-` and `.`"),
+                );
             }
             if saved.contains(name) {
                 let words = format!("a second value saved as `{name}` in this test");
@@ -190,7 +208,10 @@ impl Checker<'_> {
             Ok(_) => part
                 .document
                 .diagnostic_at(at, format!("unknown target `{path}`"))
-                .help(format!("a target here starts with {}", TOOL_ROOTS.join(", "))),
+                .help(format!(
+                    "a target here starts with {}",
+                    TOOL_ROOTS.join(", ")
+                )),
             Err(error) => part
                 .document
                 .diagnostic_at(at, format!("`{path}` is not a target: {error}"))
@@ -200,8 +221,15 @@ impl Checker<'_> {
         None
     }
 
-    /// Where a test's snapshot is: `snapshots/SUITE/TEST.json` beside the file that the test stands in.
-    fn snapshot(&mut self, part: &Part, at: &str, test: &str, fields: &SnapshotFields) -> Option<KeptAnswer> {
+    /// Where a test's snapshot is: `snapshots/SUITE/TEST.json` beside the file that the test stands
+    /// in.
+    fn snapshot(
+        &mut self,
+        part: &Part,
+        at: &str,
+        test: &str,
+        fields: &SnapshotFields,
+    ) -> Option<KeptAnswer> {
         let at = format!("{at}/snapshot");
         let target = fields
             .target
@@ -211,7 +239,9 @@ impl Checker<'_> {
             .ignore
             .iter()
             .enumerate()
-            .filter_map(|(index, path)| self.tool_target(part, &format!("{at}/ignore/{index}"), path))
+            .filter_map(|(index, path)| {
+                self.tool_target(part, &format!("{at}/ignore/{index}"), path)
+            })
             .collect();
         let stem = match &fields.name {
             Some(name) => {
@@ -219,8 +249,11 @@ impl Checker<'_> {
                 if stem != *name {
                     let words = format!("`{name}` is no name for a snapshot");
                     let help = format!("a name such as `{stem}`");
-                    self.problems
-                        .push(part.document.diagnostic_at(&format!("{at}/name"), words).help(help));
+                    self.problems.push(
+                        part.document
+                            .diagnostic_at(&format!("{at}/name"), words)
+                            .help(help),
+                    );
                 }
                 stem
             }
@@ -229,8 +262,10 @@ impl Checker<'_> {
         let file = snapshot_folder(part).join(format!("{stem}.json"));
         if let Some(first) = self.snapshots.get(&file) {
             let words = format!("this snapshot would be in the same file as that of `{first}`");
-            self.problems
-                .push(key_error(part, &at, words).help("give one of them a name: `snapshot: { name: another-name }`"));
+            self.problems.push(
+                key_error(part, &at, words)
+                    .help("give one of them a name: `snapshot: { name: another-name }`"),
+            );
             return None;
         }
         self.snapshots.insert(file.clone(), test.to_owned());

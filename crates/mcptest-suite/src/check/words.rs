@@ -26,12 +26,24 @@ pub(super) fn place(document: &Document, base: &str, problem: &Problem) -> Diagn
     }
 }
 
-pub(super) fn unknown_name(part: &Part, at: &str, what: &str, name: &str, known: &[&str], section: &str) -> Diagnostic {
-    let diagnostic = part.document.diagnostic_at(at, format!("unknown {what} `{name}`"));
+pub(super) fn unknown_name(
+    part: &Part,
+    at: &str,
+    what: &str,
+    name: &str,
+    known: &[&str],
+    section: &str,
+) -> Diagnostic {
+    let diagnostic = part
+        .document
+        .diagnostic_at(at, format!("unknown {what} `{name}`"));
     match suggest(name, known.iter().copied()) {
         Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
         None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
-        None => diagnostic.help(format!("declared under `{section}:` are {}", known.join(", "))),
+        None => diagnostic.help(format!(
+            "declared under `{section}:` are {}",
+            known.join(", ")
+        )),
     }
 }
 
@@ -42,10 +54,12 @@ pub(super) fn no_script(part: &Part, at: &str) -> Diagnostic {
 }
 
 pub(super) fn key_error(part: &Part, pointer: &str, message: String) -> Diagnostic {
-    part.document.error(part.document.key_span_at(pointer), message)
+    part.document
+        .error(part.document.key_span_at(pointer), message)
 }
 
-/// The pointer of an item that may be written as one text or as a list, under either spelling of its key.
+/// The pointer of an item that may be written as one text or as a list, under either spelling of
+/// its key.
 pub(super) fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> String {
     for key in keys {
         let base = format!("{at}/{key}");
@@ -65,7 +79,9 @@ pub(super) fn escape(name: &str) -> String {
 /// What `url:` of a server and `base_url:` of a provider must be.
 pub(super) fn names_a_host(url: &str) -> bool {
     let url = url.trim();
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
 }
 

@@ -36,7 +36,11 @@ impl Outline {
 
     /// The revision that a stateless message names.
     pub(crate) fn revision(&self) -> Option<&str> {
-        self.params.as_ref()?.get("_meta")?.get(META_VERSION)?.as_str()
+        self.params
+            .as_ref()?
+            .get("_meta")?
+            .get(META_VERSION)?
+            .as_str()
     }
 
     /// The headers of the stateless revision, which must say what the body says.
@@ -45,7 +49,10 @@ impl Outline {
             return Vec::new();
         };
         let mut headers: Vec<Header> = vec![(METHOD.into(), encode(method))];
-        let name = self.params.as_ref().and_then(|params| name_of(method, params));
+        let name = self
+            .params
+            .as_ref()
+            .and_then(|params| name_of(method, params));
         headers.extend(name.map(|name| (NAME.into(), encode(name))));
         if let (Some(params), "tools/call") = (&self.params, method.as_str()) {
             let repeated = tools.of_call(params).into_iter();

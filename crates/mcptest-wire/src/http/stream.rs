@@ -1,4 +1,5 @@
-//! Streams of events: reading one, asking for the rest of one that ended early, and listening to what a server says by itself.
+//! Streams of events: reading one, asking for the rest of one that ended early, and listening to
+//! what a server says by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,8 @@ use crate::tasks::Shared;
 /// Streams that are resumed without having brought anything.
 const MOST_EMPTY_STREAMS: u32 = 3;
 
-/// The pause before a stream is resumed, where the server names none, and the longest that it can name.
+/// The pause before a stream is resumed, where the server names none, and the longest that it can
+/// name.
 const RESUME_PAUSE: Duration = Duration::from_millis(1000);
 const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
@@ -45,7 +47,10 @@ impl Endpoint {
             parser.push(data, &mut events).map_err(|TooLong| {
                 Trouble::new(
                     WireErrorKind::Protocol,
-                    format!("an event of more than {} bytes, which is the limit", self.max_bytes),
+                    format!(
+                        "an event of more than {} bytes, which is the limit",
+                        self.max_bytes
+                    ),
                 )
             })?;
             for event in events.drain(..) {
@@ -59,8 +64,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// After a stream has ended: if its reply is still missing and the server numbered its events, asks for the rest.
-    pub(super) async fn resume(&self, shared: &Shared, id: u64, mut parser: Parser) -> Result<(), Trouble> {
+    /// After a stream has ended: if its reply is still missing and the server numbered its events,
+    /// asks for the rest.
+    pub(super) async fn resume(
+        &self,
+        shared: &Shared,
+        id: u64,
+        mut parser: Parser,
+    ) -> Result<(), Trouble> {
         let mut empty = 0;
         while shared.state().is_waiting(id) {
             let cut = if parser.is_mid_event() {
@@ -97,15 +108,24 @@ impl Endpoint {
         Ok(())
     }
 
-    /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether there was one.
+    /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether
+    /// there was one.
     async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, Trouble> {
         let mut extra = self.session_headers();
-        extra.extend(parser.last_id.clone().map(|id| ("last-event-id".into(), id)));
+        extra.extend(
+            parser
+                .last_id
+                .clone()
+                .map(|id| ("last-event-id".into(), id)),
+        );
         let (mut response, sender) = self.send(&Method::GET, Bytes::new(), &extra).await?;
-        if !response.status().is_success() || content_type(&response).as_deref() != Some("text/event-stream") {
+        if !response.status().is_success()
+            || content_type(&response).as_deref() != Some("text/event-stream")
+        {
             return Ok(false);
         }
-        self.read_events(shared, response.body_mut(), parser).await?;
+        self.read_events(shared, response.body_mut(), parser)
+            .await?;
         self.pool.give_back(sender);
         Ok(true)
     }

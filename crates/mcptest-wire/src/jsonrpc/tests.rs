@@ -70,7 +70,10 @@ fn names_noise_for_what_it_is() {
     ] {
         assert_eq!(kinds(line), expected, "{line:?}");
     }
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, "[".repeat(1000));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#,
+        "[".repeat(1000)
+    );
     assert_eq!(kinds(&deep), [TooDeep]);
     assert_eq!(classify(vec![0xff]).findings[0].kind, InvalidUtf8);
 }
@@ -84,7 +87,10 @@ fn names_what_breaks_a_reply() {
             ViolationKind::ResultAndError,
         ),
         (r#""result":1"#, ViolationKind::BadJsonRpcVersion),
-        (r#""jsonrpc":"1.0","result":1"#, ViolationKind::BadJsonRpcVersion),
+        (
+            r#""jsonrpc":"1.0","result":1"#,
+            ViolationKind::BadJsonRpcVersion,
+        ),
         (
             r#""jsonrpc":"2.0","error":{"code":"x","message":""}"#,
             ViolationKind::MalformedError,
@@ -93,7 +99,10 @@ fn names_what_breaks_a_reply() {
             r#""jsonrpc":"2.0","error":{"code":1.5,"message":""}"#,
             ViolationKind::MalformedError,
         ),
-        (r#""jsonrpc":"2.0","error":{"code":1}"#, ViolationKind::MalformedError),
+        (
+            r#""jsonrpc":"2.0","error":{"code":1}"#,
+            ViolationKind::MalformedError,
+        ),
     ] {
         let line = format!("{{\"id\":1,{members}}}");
         match only_payload(&line) {
@@ -106,7 +115,10 @@ fn names_what_breaks_a_reply() {
 #[test]
 fn takes_a_null_error_beside_a_result_as_a_result() {
     let line = r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#;
-    assert_eq!(only_payload(line), Payload::Good(CallOutcome::Result(json!({}))));
+    assert_eq!(
+        only_payload(line),
+        Payload::Good(CallOutcome::Result(json!({})))
+    );
     assert_eq!(kinds(line), [ViolationKind::ResultAndError]);
 }
 
@@ -124,7 +136,10 @@ fn keeps_results_as_sent() {
 fn reads_the_messages_of_a_batch() {
     let line = r#"[{"jsonrpc":"2.0","method":"n"},7,{"jsonrpc":"2.0","id":1,"result":1}]"#;
     assert_eq!(read(line).messages.len(), 2);
-    assert_eq!(kinds(line), [ViolationKind::Batch, ViolationKind::NotJsonRpc]);
+    assert_eq!(
+        kinds(line),
+        [ViolationKind::Batch, ViolationKind::NotJsonRpc]
+    );
 }
 
 #[test]
@@ -133,7 +148,10 @@ fn finds_whom_a_damaged_reply_was_for() {
         let finding = read(line).findings.remove(0);
         (finding.damaged_reply, finding.about)
     };
-    assert_eq!(about(r#"{"jsonrpc":"2.0","id":12,"result":{"#), (true, Some(12)));
+    assert_eq!(
+        about(r#"{"jsonrpc":"2.0","id":12,"result":{"#),
+        (true, Some(12))
+    );
     assert_eq!(about(r#"{"jsonrpc":"2.0","id":12"#), (true, None));
     assert_eq!(about(r#"{"jsonrpc":"2.0","result":{"id":9,"#), (true, None));
     assert_eq!(about(r#"{"jsonrpc":"2.0","method":"x","#), (false, None));

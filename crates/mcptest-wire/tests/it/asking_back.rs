@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcptest_wire::{
-    Answers, CallOptions, CallOutcome, Client, ConnectOptions, Elicitation, Lifecycle, ViolationKind, WireErrorKind,
+    Answers, CallOptions, CallOutcome, Client, ConnectOptions, Elicitation, Lifecycle,
+    ViolationKind, WireErrorKind,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +60,11 @@ fn a_call_that_asks_back_is_made_again_with_the_answers() {
                 stream,
                 &json!({"resultType": "input_required", "inputRequests": {"roots": {"method": "roots/list"}}}),
             ),
-            _ => respond(seen, stream, &json!({"resultType": "complete", "content": []})),
+            _ => respond(
+                seen,
+                stream,
+                &json!({"resultType": "complete", "content": []}),
+            ),
         },
     });
     run(async {
@@ -88,7 +93,11 @@ fn a_call_that_asks_back_is_made_again_with_the_answers() {
         json!({"roots": {"roots": [{"uri": "file:///work"}]}})
     );
     assert_eq!(params[2].get("requestState"), None);
-    assert!(params.iter().all(|params| params["arguments"] == json!({"seat": 3})));
+    assert!(
+        params
+            .iter()
+            .all(|params| params["arguments"] == json!({"seat": 3}))
+    );
     assert_ne!(calls[0].id(), calls[1].id());
     assert_eq!(
         params[0]["_meta"]["io.modelcontextprotocol/clientCapabilities"],
@@ -105,7 +114,11 @@ fn a_server_that_never_stops_asking_is_given_up_and_so_is_a_question_without_an_
     run(async {
         for (answers, words, calls) in [
             (accepting(), "more than 10 times", 11),
-            (Answers::default(), "the client does not offer elicitation/create", 1),
+            (
+                Answers::default(),
+                "the client does not offer elicitation/create",
+                1,
+            ),
         ] {
             let before = server.calls("tools/call").len();
             let client = Client::connect_http("raw", &server.server(), &options(answers))
@@ -128,7 +141,10 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
     let waiting = std::sync::Mutex::new(None::<(TcpStream, Value)>);
     let server = RawServer::start(move |seen, stream| {
         if seen.rpc() == "tools/call" {
-            raw(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+            raw(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
+            );
             let ask = json!({"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": {
                 "requestedSchema": {"properties": {"name": {"type": "string", "default": "Ada"}}}}});
             raw(stream, &format!("data: {ask}\n\n"));
@@ -147,7 +163,9 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
             lifecycle: Lifecycle::Initialize,
             ..options(accepting())
         };
-        let client = Client::connect_http("raw", &server.server(), &options).await.unwrap();
+        let client = Client::connect_http("raw", &server.server(), &options)
+            .await
+            .unwrap();
         let outcome = client
             .call_tool("book", &json!({}), &CallOptions::default())
             .await
@@ -167,17 +185,26 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
     );
 }
 
-/// Two tools, one with a good annotation and one with a bad one; calls without the header are refused.
+/// Two tools, one with a good annotation and one with a bad one; calls without the header are
+/// refused.
 fn with_headers(seen: &Seen, stream: &mut TcpStream) {
     match seen.rpc() {
         "server/discover" => discovered(seen, stream),
         "tools/list" => {
             let tool = |name: &str, header: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": header}}}});
             let tools = [tool("good", "Region"), tool("bad", "My Region")];
-            respond(seen, stream, &json!({"resultType": "complete", "tools": tools}));
+            respond(
+                seen,
+                stream,
+                &json!({"resultType": "complete", "tools": tools}),
+            );
         }
         _ if seen.header("mcp-param-region").is_some() => {
-            respond(seen, stream, &json!({"resultType": "complete", "content": []}));
+            respond(
+                seen,
+                stream,
+                &json!({"resultType": "complete", "content": []}),
+            );
         }
         _ => {
             let error = json!({"code": -32020, "message": "Header mismatch"});
@@ -214,16 +241,17 @@ fn arguments_go_into_headers_as_the_listing_says() {
             .await
             .unwrap_err();
         assert!(
-            error
-                .to_string()
-                .contains("`x-mcp-header` of property `region` has characters that no header's name can have"),
+            error.to_string().contains(
+                "`x-mcp-header` of property `region` has characters that no header's name can have"
+            ),
             "{error}"
         );
         let found = client.violations();
         assert!(
             found
                 .iter()
-                .any(|one| one.kind == ViolationKind::MalformedResult && one.detail.contains("tool `bad`")),
+                .any(|one| one.kind == ViolationKind::MalformedResult
+                    && one.detail.contains("tool `bad`")),
             "{found:?}"
         );
         client.shutdown().await;

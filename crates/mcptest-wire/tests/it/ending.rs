@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use mcptest_wire::{Client, Lifecycle, ServerCommand, ViolationKind, WireErrorKind};
 
-use crate::support::{all_gone, bad_server, call, command, connect, example, options, pids, result, run, runs, soon};
+use crate::support::{
+    all_gone, bad_server, call, command, connect, example, options, pids, result, run, runs, soon,
+};
 
 fn with_file(mut command: ServerCommand, file: &Path) -> ServerCommand {
     command.argv.push(file.to_str().unwrap().to_owned());
@@ -146,7 +148,10 @@ fn kill_all_ends_everything_without_a_runtime() {
     const MARK: &str = "MCPTEST_WIRE_KILL_ALL";
     if std::env::var_os(MARK).is_none() {
         let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ending::kill_all_ends_everything_without_a_runtime"])
+            .args([
+                "--exact",
+                "ending::kill_all_ends_everything_without_a_runtime",
+            ])
             .env(MARK, "1")
             .stdout(std::process::Stdio::null())
             .status()

@@ -4,8 +4,8 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use mcptest_wire::{
-    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, Lifecycle, Limits, Revision, ViolationKind,
-    WireError, WireErrorKind,
+    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, Lifecycle, Limits, Revision,
+    ViolationKind, WireError, WireErrorKind,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,9 @@ fn reply(seen: &Seen, text: &str) -> Value {
 
 async fn open(server: &RawServer) -> Client {
     let options = options(Lifecycle::Initialize);
-    Client::connect_http("raw", &server.server(), &options).await.unwrap()
+    Client::connect_http("raw", &server.server(), &options)
+        .await
+        .unwrap()
 }
 
 /// One call to a server that answers it wrongly, and the error it gives.
@@ -51,8 +53,14 @@ fn json_answers_sessions_and_the_end_of_the_session() {
     run(async {
         let client = open(&server).await;
         assert_eq!(client.server().revision, Revision::V2025_11_25);
-        assert_eq!(client.list_tools().await.unwrap(), [json!({"name": "echo", "x": 1})]);
-        assert_eq!(result(call(&client, "echo").await.unwrap())["content"][0]["text"], "hi");
+        assert_eq!(
+            client.list_tools().await.unwrap(),
+            [json!({"name": "echo", "x": 1})]
+        );
+        assert_eq!(
+            result(call(&client, "echo").await.unwrap())["content"][0]["text"],
+            "hi"
+        );
         assert_eq!(client.violations(), []);
         client.shutdown().await;
         assert!(!client.is_alive());
@@ -60,13 +68,20 @@ fn json_answers_sessions_and_the_end_of_the_session() {
     let seen = server.seen();
     let first = &seen[0];
     assert_eq!((first.rpc(), first.path.as_str()), ("initialize", "/mcp"));
-    assert_eq!(first.header("accept"), Some("application/json, text/event-stream"));
+    assert_eq!(
+        first.header("accept"),
+        Some("application/json, text/event-stream")
+    );
     assert_eq!(first.header("content-type"), Some("application/json"));
     assert_eq!(first.header("mcp-session-id"), None);
     assert_eq!(first.header("mcp-protocol-version"), None);
     for later in &seen[1..] {
         assert_eq!(later.header("mcp-session-id"), Some("s-1"), "{later:?}");
-        assert_eq!(later.header("mcp-protocol-version"), Some("2025-11-25"), "{later:?}");
+        assert_eq!(
+            later.header("mcp-protocol-version"),
+            Some("2025-11-25"),
+            "{later:?}"
+        );
         assert_eq!(later.header("mcp-method"), None);
     }
     assert_eq!(seen.last().unwrap().method, "DELETE");
@@ -116,7 +131,10 @@ fn events_with_requests_of_the_server_in_between() {
         }
         let mut answers = answers();
         answers.sort_by_key(|answer| answer["id"] == 7);
-        assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": "q", "result": {}}));
+        assert_eq!(
+            answers[0],
+            json!({"jsonrpc": "2.0", "id": "q", "result": {}})
+        );
         assert_eq!(answers[1]["error"]["code"], -32601);
         let methods: Vec<String> = client
             .server_messages()
@@ -149,7 +167,10 @@ fn a_stream_of_the_servers_own_is_listened_to() {
             soon(started, ());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(client.server_messages()[0].method, "notifications/tools/list_changed");
+        assert_eq!(
+            client.server_messages()[0].method,
+            "notifications/tools/list_changed"
+        );
         client.shutdown().await;
         soon(started, ());
     });
@@ -188,8 +209,7 @@ fn stateless(seen: &Seen, stream: &mut TcpStream) {
         }
         "tools/call" => json!({"resultType": "complete", "content": []}),
         other => {
-            let body =
-                json!({"jsonrpc": "2.0", "id": seen.id(), "error": {"code": -32601, "message": format!("no {other}")}});
+            let body = json!({"jsonrpc": "2.0", "id": seen.id(), "error": {"code": -32601, "message": format!("no {other}")}});
             return json_answer(stream, "404 Not Found", &[], &body);
         }
     };
@@ -211,7 +231,10 @@ fn the_stateless_revision_repeats_method_and_name_in_headers() {
         assert_eq!(client.server().revision, Revision::V2026_07_28);
         result(call(&client, "grüße").await.unwrap());
         // The server's answer, though its status is no success.
-        let refused = client.request("nope/nope", None, Duration::from_secs(5)).await.unwrap();
+        let refused = client
+            .request("nope/nope", None, Duration::from_secs(5))
+            .await
+            .unwrap();
         assert!(matches!(refused.outcome, CallOutcome::Error(error) if error.code == -32601));
         assert!(client.is_alive());
         client.shutdown().await;
@@ -250,7 +273,10 @@ fn a_stateless_call_is_given_up_by_closing_its_stream() {
             timeout: Some(Duration::from_millis(100)),
             cancel: None,
         };
-        let error = client.call_tool("echo", &json!({}), &short).await.unwrap_err();
+        let error = client
+            .call_tool("echo", &json!({}), &short)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind, WireErrorKind::Timeout);
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(server.calls("notifications/cancelled").is_empty());
@@ -320,7 +346,9 @@ fn a_server_that_never_starts_is_named() {
             connect_timeout: Duration::from_millis(200),
             ..ConnectOptions::default()
         };
-        let error = Client::connect_http("gone", &server, &options).await.unwrap_err();
+        let error = Client::connect_http("gone", &server, &options)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind, WireErrorKind::Transport);
         assert_eq!(
             error.to_string(),
@@ -356,7 +384,8 @@ fn addresses_that_are_none() {
 
 #[test]
 fn statuses_keep_their_number_and_the_beginning_of_the_body() {
-    let error = wrong(|_, stream| answer(stream, "500 Internal Server Error", &[], b"boom \x1b[31m"));
+    let error =
+        wrong(|_, stream| answer(stream, "500 Internal Server Error", &[], b"boom \x1b[31m"));
     assert_eq!(error.kind, WireErrorKind::Protocol);
     assert!(
         error
@@ -385,16 +414,23 @@ fn statuses_keep_their_number_and_the_beginning_of_the_body() {
     assert_eq!(error.kind, WireErrorKind::RateLimit);
 
     let error = wrong(|_, stream| answer(stream, "202 Accepted", &[], b""));
-    assert!(error.detail.contains("HTTP 202 Accepted without a reply"), "{error}");
+    assert!(
+        error.detail.contains("HTTP 202 Accepted without a reply"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_lost_session_ends_the_connection() {
-    let server = RawServer::start(|_, stream| answer(stream, "404 Not Found", &[], b"no such session"));
+    let server =
+        RawServer::start(|_, stream| answer(stream, "404 Not Found", &[], b"no such session"));
     run(async {
         let client = open(&server).await;
         let error = call(&client, "echo").await.unwrap_err();
-        assert!(error.detail.contains("does not know the session any more"), "{error}");
+        assert!(
+            error.detail.contains("does not know the session any more"),
+            "{error}"
+        );
         assert!(!client.is_alive());
         client.shutdown().await;
     });
@@ -404,7 +440,12 @@ fn a_lost_session_ends_the_connection() {
 fn credentials_never_show() {
     let server = RawServer::start(|seen, stream| {
         let echoed = seen.header("authorization").unwrap_or_default().to_owned();
-        answer(stream, "403 Forbidden", &[], format!("bad {echoed}").as_bytes());
+        answer(
+            stream,
+            "403 Forbidden",
+            &[],
+            format!("bad {echoed}").as_bytes(),
+        );
     });
     run(async {
         let http = HttpServer {
@@ -428,7 +469,10 @@ fn credentials_never_show() {
         assert!(!all.contains("tok-123456"), "{all}");
         client.shutdown().await;
     });
-    assert_eq!(server.seen()[0].header("authorization"), Some("Bearer tok-123456"));
+    assert_eq!(
+        server.seen()[0].header("authorization"),
+        Some("Bearer tok-123456")
+    );
 }
 
 #[test]
@@ -443,7 +487,14 @@ fn bodies_that_are_no_reply() {
     assert!(error.detail.contains("no content type"), "{error}");
 
     let json: &[(&str, &str)] = &[("content-type", "application/json")];
-    let error = wrong(move |_, stream| answer(stream, "200 OK", json, b"{\"jsonrpc\":\"2.0\",\"id\":2,\"resu"));
+    let error = wrong(move |_, stream| {
+        answer(
+            stream,
+            "200 OK",
+            json,
+            b"{\"jsonrpc\":\"2.0\",\"id\":2,\"resu",
+        )
+    });
     assert!(error.detail.contains("without a reply"), "{error}");
 
     let error = wrong(move |_, stream| answer(stream, "200 OK", json, b""));
@@ -499,7 +550,10 @@ fn streams_that_break() {
 
     let error = wrong(|_, stream| close(stream));
     assert_eq!(error.kind, WireErrorKind::Transport);
-    assert!(error.detail.contains("broke before a response came"), "{error}");
+    assert!(
+        error.detail.contains("broke before a response came"),
+        "{error}"
+    );
 
     let error = wrong(|_, stream| {
         raw(stream, "SSH-2.0-OpenSSH_9.6\r\n\r\n");
@@ -516,22 +570,26 @@ fn long_bodies_and_long_events_are_refused() {
         ..Limits::default()
     };
     let body = big.clone();
-    let server = RawServer::start(move |seen, stream| match seen.body["params"]["name"].as_str() {
-        Some("json") => json_answer(stream, "200 OK", &[], &reply(seen, &body)),
-        Some("events") => {
-            stream_head(stream);
-            raw(stream, &format!("data: {}\n\n", reply(seen, &body)));
-            hang();
-        }
-        Some(_) => json_answer(stream, "200 OK", &[], &reply(seen, "short")),
-        None => answer(stream, "405 Method Not Allowed", &[], b""),
-    });
+    let server = RawServer::start(
+        move |seen, stream| match seen.body["params"]["name"].as_str() {
+            Some("json") => json_answer(stream, "200 OK", &[], &reply(seen, &body)),
+            Some("events") => {
+                stream_head(stream);
+                raw(stream, &format!("data: {}\n\n", reply(seen, &body)));
+                hang();
+            }
+            Some(_) => json_answer(stream, "200 OK", &[], &reply(seen, "short")),
+            None => answer(stream, "405 Method Not Allowed", &[], b""),
+        },
+    );
     run(async {
         let options = ConnectOptions {
             limits,
             ..options(Lifecycle::Initialize)
         };
-        let client = Client::connect_http("raw", &server.server(), &options).await.unwrap();
+        let client = Client::connect_http("raw", &server.server(), &options)
+            .await
+            .unwrap();
         for tool in ["json", "events"] {
             let error = call(&client, tool).await.unwrap_err();
             assert!(error.detail.contains("more than 10000 bytes"), "{error}");
@@ -556,7 +614,10 @@ fn a_server_that_never_answers_is_given_up_and_told() {
             timeout: Some(Duration::from_millis(100)),
             cancel: None,
         };
-        let error = client.call_tool("hang", &json!({}), &short).await.unwrap_err();
+        let error = client
+            .call_tool("hang", &json!({}), &short)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind, WireErrorKind::Timeout);
         assert!(error.detail.contains("no reply within 100ms"), "{error}");
         result(call(&client, "fine").await.unwrap());
@@ -577,7 +638,12 @@ fn a_server_that_never_answers_is_given_up_and_told() {
 #[test]
 fn redirects_stay_on_the_host() {
     let server = RawServer::start(|seen, stream| match (seen.rpc(), seen.path.as_str()) {
-        ("tools/call", "/mcp") => answer(stream, "307 Temporary Redirect", &[("location", "/other?x=1")], b""),
+        ("tools/call", "/mcp") => answer(
+            stream,
+            "307 Temporary Redirect",
+            &[("location", "/other?x=1")],
+            b"",
+        ),
         ("tools/call", "/other?x=1") => json_answer(stream, "200 OK", &[], &reply(seen, "moved")),
         _ => answer(stream, "405 Method Not Allowed", &[], b""),
     });
@@ -590,8 +656,16 @@ fn redirects_stay_on_the_host() {
         client.shutdown().await;
     });
     for (status, target, part) in [
-        ("307 Temporary Redirect", "http://127.0.0.1:9/mcp", "another host"),
-        ("308 Permanent Redirect", "//127.0.0.1:9/mcp", "another host"),
+        (
+            "307 Temporary Redirect",
+            "http://127.0.0.1:9/mcp",
+            "another host",
+        ),
+        (
+            "308 Permanent Redirect",
+            "//127.0.0.1:9/mcp",
+            "another host",
+        ),
         ("302 Found", "/elsewhere", "would lose the message"),
         ("307 Temporary Redirect", "/mcp", "more than 3 redirects"),
     ] {
@@ -627,7 +701,11 @@ fn answers_to_notifications_are_written_down() {
         let client = open(&server).await;
         client.notify("notifications/odd", None);
         let started = Instant::now();
-        while !client.violations().iter().any(|violation| violation.text == "thanks") {
+        while !client
+            .violations()
+            .iter()
+            .any(|violation| violation.text == "thanks")
+        {
             soon(started, ());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

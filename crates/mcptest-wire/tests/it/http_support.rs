@@ -45,12 +45,16 @@ pub struct RawServer {
 }
 
 impl RawServer {
-    /// Serves until the test ends. The handler writes whole responses; the good handshake is built in.
+    /// Serves until the test ends. The handler writes whole responses; the good handshake is built
+    /// in.
     pub fn start(handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), handler)
     }
 
-    pub fn on(listener: TcpListener, handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> Self {
+    pub fn on(
+        listener: TcpListener,
+        handler: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = seen.clone();
@@ -77,7 +81,10 @@ impl RawServer {
 
     /// The requests with this JSON-RPC method.
     pub fn calls(&self, rpc: &str) -> Vec<Seen> {
-        self.seen().into_iter().filter(|seen| seen.rpc() == rpc).collect()
+        self.seen()
+            .into_iter()
+            .filter(|seen| seen.rpc() == rpc)
+            .collect()
     }
 }
 

@@ -10,7 +10,9 @@ async fn refused(mode: &str, limits: Limits) -> String {
         limits,
         ..options(Lifecycle::Initialize)
     };
-    let client = Client::connect_stdio("bad", &bad_server(mode), &options).await.unwrap();
+    let client = Client::connect_stdio("bad", &bad_server(mode), &options)
+        .await
+        .unwrap();
     let error = client.list_tools().await.unwrap_err();
     assert_eq!(error.kind, WireErrorKind::Protocol);
     client.shutdown().await;

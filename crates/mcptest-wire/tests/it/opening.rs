@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use mcptest_wire::{
-    Client, ConnectOptions, Lifecycle, Revision, ServerCommand, ViolationKind, WireError, WireErrorKind,
+    Client, ConnectOptions, Lifecycle, Revision, ServerCommand, ViolationKind, WireError,
+    WireErrorKind,
 };
 use serde_json::json;
 
@@ -28,7 +29,10 @@ fn impatient(lifecycle: Lifecycle) -> ConnectOptions {
 
 #[test]
 fn missing_command() {
-    let error = refused(&command(&["no-such-command-here"]), &options(Lifecycle::Auto));
+    let error = refused(
+        &command(&["no-such-command-here"]),
+        &options(Lifecycle::Auto),
+    );
     assert_eq!(error.kind, WireErrorKind::Spawn);
     let text = error.to_string();
     assert!(
@@ -189,7 +193,9 @@ fn a_server_that_is_slow_to_start_is_judged_by_its_own_answer() {
                 connect_timeout: Duration::from_secs(3),
                 ..options(Lifecycle::Auto)
             };
-            let client = Client::connect_stdio("bad", &bad_server(mode), &options).await.unwrap();
+            let client = Client::connect_stdio("bad", &bad_server(mode), &options)
+                .await
+                .unwrap();
             assert_eq!(client.server().revision, revision, "{mode}");
             assert!(!client.server().probe_unanswered, "{mode}");
             assert_eq!(client.violations(), [], "{mode}");

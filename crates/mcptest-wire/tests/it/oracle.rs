@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use mcptest_wire::{CallOptions, CallOutcome, Client, HttpServer, Lifecycle, Revision, RpcError, WireErrorKind};
+use mcptest_wire::{
+    CallOptions, CallOutcome, Client, HttpServer, Lifecycle, Revision, RpcError, WireErrorKind,
+};
 use serde_json::{Value, json};
 
 use crate::support::{call, command, example, options, result, run};
@@ -101,7 +103,10 @@ async fn exercise(client: Client, revision: Revision) {
     let echoed = echoed.unwrap();
     assert!(echoed.raw.contains(r#""text":"none""#), "{}", echoed.raw);
 
-    assert_eq!(result(call(&client, "fail").await.unwrap())["isError"], true);
+    assert_eq!(
+        result(call(&client, "fail").await.unwrap())["isError"],
+        true
+    );
     assert_eq!(
         call(&client, "refuse").await.unwrap(),
         CallOutcome::Error(RpcError {
@@ -132,12 +137,18 @@ async fn exercise(client: Client, revision: Revision) {
 
 #[test]
 fn initialize_lifecycle() {
-    run(list_call_and_fail(Lifecycle::Initialize, Revision::V2025_11_25));
+    run(list_call_and_fail(
+        Lifecycle::Initialize,
+        Revision::V2025_11_25,
+    ));
 }
 
 #[test]
 fn discover_lifecycle() {
-    run(list_call_and_fail(Lifecycle::Discover, Revision::V2026_07_28));
+    run(list_call_and_fail(
+        Lifecycle::Discover,
+        Revision::V2026_07_28,
+    ));
 }
 
 #[test]

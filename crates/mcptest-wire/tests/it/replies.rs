@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use mcptest_wire::{CallOptions, Client, ConnectOptions, Lifecycle, Limits, ViolationKind, WireErrorKind};
+use mcptest_wire::{
+    CallOptions, Client, ConnectOptions, Lifecycle, Limits, ViolationKind, WireErrorKind,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -138,10 +140,11 @@ fn cancelling_and_dropping_both_tell_the_server() {
             timeout: None,
             cancel: Some(token.clone()),
         };
-        let (error, ()) = tokio::join!(client.call_tool("slow", &Value::Null, &cancelling), async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            token.cancel();
-        });
+        let (error, ()) =
+            tokio::join!(client.call_tool("slow", &Value::Null, &cancelling), async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                token.cancel();
+            });
         assert_eq!(error.unwrap_err().kind, WireErrorKind::Cancelled);
         result(call(&client, "fine").await.unwrap());
         assert_eq!(client.late_replies(), 1);
@@ -211,7 +214,10 @@ fn requests_of_the_server_are_answered() {
     run(async {
         let client = connect("good").await;
         let seen = result(call(&client, "asks").await.unwrap());
-        assert_eq!(seen["answers"][0], json!({"jsonrpc": "2.0", "id": "p1", "result": {}}));
+        assert_eq!(
+            seen["answers"][0],
+            json!({"jsonrpc": "2.0", "id": "p1", "result": {}})
+        );
         assert_eq!(seen["answers"][1]["id"], 2);
         assert_eq!(seen["answers"][1]["error"]["code"], -32601);
         let messages: Vec<(String, bool)> = client

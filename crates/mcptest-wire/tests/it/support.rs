@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mcptest_wire::{CallOptions, CallOutcome, Client, ConnectOptions, Lifecycle, ServerCommand, WireError};
+use mcptest_wire::{
+    CallOptions, CallOutcome, Client, ConnectOptions, Lifecycle, ServerCommand, WireError,
+};
 use serde_json::{Value, json};
 
 /// Far above what any step takes, far below a wait that would be a bug.
@@ -49,11 +51,15 @@ pub fn options(lifecycle: Lifecycle) -> ConnectOptions {
 /// The bad server after a good handshake.
 pub async fn connect(mode: &str) -> Client {
     let options = options(Lifecycle::Initialize);
-    Client::connect_stdio("bad", &bad_server(mode), &options).await.unwrap()
+    Client::connect_stdio("bad", &bad_server(mode), &options)
+        .await
+        .unwrap()
 }
 
 pub async fn call(client: &Client, tool: &str) -> Result<CallOutcome, WireError> {
-    client.call_tool(tool, &json!({}), &CallOptions::default()).await
+    client
+        .call_tool(tool, &json!({}), &CallOptions::default())
+        .await
 }
 
 pub fn result(outcome: CallOutcome) -> Value {

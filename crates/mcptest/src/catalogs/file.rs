@@ -22,7 +22,8 @@ pub struct CatalogFile {
 /// That it cannot be read, or holds no catalog, with the place where that is known.
 pub fn read(path: &Path) -> Result<CatalogFile, Diagnostics> {
     let name = path.display().to_string();
-    let bytes = files::read(path).map_err(|words| Diagnostics::from(Diagnostic::new(Severity::Error, words)))?;
+    let bytes = files::read(path)
+        .map_err(|words| Diagnostics::from(Diagnostic::new(Severity::Error, words)))?;
     let listed = match captured(&bytes) {
         Some(listed) => listed,
         None => listed_by(&MockServer::new(mcptest_mock::load(&name, &bytes)?)).unwrap_or_default(),
@@ -33,12 +34,14 @@ pub fn read(path: &Path) -> Result<CatalogFile, Diagnostics> {
     })
 }
 
-/// A captured answer in any form in which people keep it: the result, the whole reply, or the bare list. Entries stay as they are.
+/// A captured answer in any form in which people keep it: the result, the whole reply, or the bare
+/// list. Entries stay as they are.
 fn captured(bytes: &[u8]) -> Option<Vec<Value>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let tools = match serde_json::from_slice(bytes).ok()? {
         Value::Array(tools) => return Some(tools),
-        Value::Object(mut file) if !file.contains_key("mock_server") => match file.remove("result") {
+        Value::Object(mut file) if !file.contains_key("mock_server") => match file.remove("result")
+        {
             Some(Value::Object(mut result)) => result.remove("tools"),
             _ => file.remove("tools"),
         },
@@ -60,8 +63,7 @@ fn listed_by(server: &MockServer) -> Option<Vec<Value>> {
         let mut reply: Value = serde_json::from_slice(&out).ok()?;
         reply.get_mut("result").map(Value::take)
     };
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "mcptest", "version": "0"}});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "mcptest", "version": "0"}});
     ask("initialize", hello)?;
     let mut listed = Vec::new();
     let mut params = json!({});

@@ -16,7 +16,11 @@ use crate::output::Output;
 use crate::signals::asked_to_end;
 
 /// Reads files and examines servers, in the order of the sources.
-pub fn check_up(sources: &[Source], timeout: Option<Duration>, output: &Output) -> Result<Vec<Checkup>, Failure> {
+pub fn check_up(
+    sources: &[Source],
+    timeout: Option<Duration>,
+    output: &Output,
+) -> Result<Vec<Checkup>, Failure> {
     let files = files(sources)?;
     with_servers(timeout, async |settings| {
         let mut checkups = Vec::new();
@@ -48,7 +52,9 @@ pub fn listed(
         let mut catalogs = Vec::new();
         for (source, file) in sources.iter().zip(files) {
             catalogs.push(match (source, file) {
-                (Source::File(path), file) => (path.display().to_string(), file.unwrap_or_default().listed),
+                (Source::File(path), file) => {
+                    (path.display().to_string(), file.unwrap_or_default().listed)
+                }
                 (Source::Server { name, server }, _) => {
                     tell(name, output);
                     let listed = mcptest_runner::list_tools(name, server, settings).await;
@@ -64,13 +70,16 @@ pub fn listed(
     })
 }
 
-/// The files among the sources. All their problems are told at once, and before a server is started for nothing.
+/// The files among the sources. All their problems are told at once, and before a server is started
+/// for nothing.
 fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
     let mut problems = Vec::new();
     let mut files = Vec::new();
     for source in sources {
         files.push(match source {
-            Source::File(path) => file::read(path).map_err(|found| problems.extend(found.0)).ok(),
+            Source::File(path) => file::read(path)
+                .map_err(|found| problems.extend(found.0))
+                .ok(),
             Source::Server { .. } => None,
         });
     }
@@ -107,14 +116,16 @@ fn checkup_of(path: &Path, file: CatalogFile) -> Checkup {
     checkup
 }
 
-/// Does the work with a runtime and an eye on signals. Every server that was started is gone afterwards.
+/// Does the work with a runtime and an eye on signals. Every server that was started is gone
+/// afterwards.
 fn with_servers<T>(
     timeout: Option<Duration>,
     work: impl AsyncFnOnce(&CheckupSettings) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let settings = CheckupSettings {
         timeout,
-        this_program: std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?,
+        this_program: std::env::current_exe()
+            .map_err(|error| format!("cannot tell where this program is: {error}"))?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

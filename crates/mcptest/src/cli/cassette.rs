@@ -18,10 +18,12 @@ pub struct RecordingArgs {
     /// Ask no model that costs: a cassette that is missing or stale is an error.
     #[arg(long)]
     pub replay_only: bool,
-    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is live. With `both`, no server is started and no model is asked.
+    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is
+    /// live. With `both`, no server is started and no model is asked.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub replay: Option<WhatToReplay>,
-    /// The folder of the cassettes, before whatever the suite says. Default: `cassettes` beside each suite.
+    /// The folder of the cassettes, before whatever the suite says. Default: `cassettes` beside
+    /// each suite.
     #[arg(long, value_name = "DIR")]
     pub cassettes: Option<PathBuf>,
 }

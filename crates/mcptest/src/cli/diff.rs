@@ -26,7 +26,11 @@ pub struct DiffArgs {
     #[arg(value_name = "OLD")]
     pub old: String,
     /// The catalog after: a file, an address, or `server:NAME`.
-    #[arg(value_name = "NEW", required_unless_present = "command", conflicts_with = "command")]
+    #[arg(
+        value_name = "NEW",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
     pub new: Option<String>,
     /// The suite whose servers `server:NAME` means.
     #[arg(long, value_name = "FILE")]

@@ -26,13 +26,15 @@ pub struct DoctorArgs {
     /// The context window that shares are of, in tokens.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: u64,
-    /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see `mcptest explain`).
+    /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see
+    /// `mcptest explain`).
     #[arg(long)]
     pub lint_descriptions: bool,
     /// What else fails besides what is critical.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,
-    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it is there.
+    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it is
+    /// there.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
     /// Write the catalog with all safe fixes to a file, and show them as a diff. Takes one catalog.

@@ -19,12 +19,12 @@ pub struct MockArgs {
     /// A bundled catalog in place of a file.
     #[arg(long, value_name = "NAME", conflicts_with = "tools_from")]
     pub preset: Option<MockPreset>,
-    /// What goes wrong with every call, whatever the manifest says: `none`, `hang`, `wedged`, `slow:<ms>`, `recover-after:<n>` or
-    /// `reply-after-cancel:<ms>`.
+    /// What goes wrong with every call, whatever the manifest says: `none`, `hang`, `wedged`,
+    /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[arg(long, value_name = "KIND")]
     pub fault: Option<mcptest_mock::Fault>,
-    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, in place of standard input and output. With 0 a free port is taken; the
-    /// address is told on stderr.
+    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, in place of standard input and
+    /// output. With 0 a free port is taken; the address is told on stderr.
     #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
     /// Write every message that clients send to this file, as JSON Lines.

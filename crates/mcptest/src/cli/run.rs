@@ -38,13 +38,15 @@ pub struct RunArgs {
     /// Run all agent tests with this model in place of their own. May be given several times.
     #[arg(long, value_name = "ID")]
     pub model: Vec<String>,
-    /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`, `2m`.
+    /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`,
+    /// `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// How many runs go on at once, before whatever the suite says.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Write the snapshots of direct tool tests anew where the answers differ, and tell which are of no use any more.
+    /// Write the snapshots of direct tool tests anew where the answers differ, and tell which are
+    /// of no use any more.
     #[arg(long)]
     pub update_snapshots: bool,
     /// Let `--update-snapshots` write where the environment variable CI is set.

@@ -19,7 +19,10 @@ pub struct ReportArgs {
 
 /// The reporters that there are, from their list.
 fn reporter_help() -> String {
-    let names: Vec<String> = REPORTERS.iter().map(|(name, ..)| format!("`{name}`")).collect();
+    let names: Vec<String> = REPORTERS
+        .iter()
+        .map(|(name, ..)| format!("`{name}`"))
+        .collect();
     format!(
         "How to report: {}, and where to (`json=report.json`). May be given several times",
         names.join(", ")
@@ -77,7 +80,8 @@ pub enum Format {
 /// Where tool catalogs come from, the same for every command that looks at them.
 #[derive(Debug, Args)]
 pub struct CatalogArgs {
-    /// A file: a mock manifest, or a captured `tools/list` answer as JSON. May be given several times.
+    /// A file: a mock manifest, or a captured `tools/list` answer as JSON. May be given several
+    /// times.
     #[arg(long, value_name = "FILE")]
     pub tools_from: Vec<PathBuf>,
     /// A suite whose servers are started.
@@ -129,9 +133,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 pub(super) fn http_header(text: &str) -> Result<HttpHeader, String> {
     // What was typed is not repeated: it may be a secret.
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| "expected a name, a colon and a value, as in `Authorization: Bearer …`".to_owned())?;
+    let (name, value) = text.split_once(':').ok_or_else(|| {
+        "expected a name, a colon and a value, as in `Authorization: Bearer …`".to_owned()
+    })?;
     Ok(HttpHeader {
         name: name.trim().to_owned(),
         value: value.trim().to_owned(),
@@ -139,7 +143,9 @@ pub(super) fn http_header(text: &str) -> Result<HttpHeader, String> {
 }
 
 pub(super) fn http_url(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
     match rest {
         Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
         _ => Err("an address begins with http:// or https:// and names a host".to_owned()),

@@ -42,10 +42,12 @@ pub struct ToolBenchRunArgs {
     pub spec: PathBuf,
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not carry the choice.
+    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not
+    /// carry the choice.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
-    /// Beside the spec's mutations, try every single one: each description blanked, made generic, cut in half, and without each of its words.
+    /// Beside the spec's mutations, try every single one: each description blanked, made generic,
+    /// cut in half, and without each of its words.
     #[arg(long)]
     pub all_mutations: bool,
     /// The same as `--format json`.

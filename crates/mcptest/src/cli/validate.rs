@@ -16,7 +16,8 @@ pub struct ValidateArgs {
     /// Suite files or folders.
     #[arg(value_name = "SUITE", required = true)]
     pub suites: Vec<PathBuf>,
-    /// What the suites are for: a suite that only scores traces needs no servers, models and prompts.
+    /// What the suites are for: a suite that only scores traces needs no servers, models and
+    /// prompts.
     #[arg(long = "for", value_enum, default_value_t = Purpose::Run, value_name = "PURPOSE")]
     pub purpose: Purpose,
     /// How to tell what is wrong.

@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use mcptest_cassette::{Cassette, Finding, find, is_partial, load, parse, partial_place, show, verify, write};
+use mcptest_cassette::{
+    Cassette, Finding, find, is_partial, load, parse, partial_place, show, verify, write,
+};
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
 use mcptest_suite::{Purpose, Suite};
 use serde_json::{Value, json};
 
 use crate::cli::{
-    CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, Format, PruneArgs, ShowArgs, VerifyArgs,
+    CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, Format, PruneArgs,
+    ShowArgs, VerifyArgs,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -73,7 +76,8 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     for path in named {
         if path.is_dir() {
-            let inside = find(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+            let inside = find(&path)
+                .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
             paths.extend(inside.into_iter().filter(|path| !is_something_else(path)));
         } else if path.exists() || !args.paths.is_empty() {
             paths.push(path);
@@ -96,8 +100,15 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         Format::Pretty => told(&all),
         Format::Json => machine(&all),
     });
-    let unfit = all.iter().flat_map(|one| &one.findings).any(|finding| finding.error);
-    Ok(if unfit { ExitCode::Failed } else { ExitCode::Passed })
+    let unfit = all
+        .iter()
+        .flat_map(|one| &one.findings)
+        .any(|finding| finding.error);
+    Ok(if unfit {
+        ExitCode::Failed
+    } else {
+        ExitCode::Passed
+    })
 }
 
 /// Good JSON that does not even claim to be a cassette.
@@ -108,7 +119,12 @@ fn is_something_else(path: &Path) -> bool {
     json.is_some_and(|json| json.get("format").is_none())
 }
 
-fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redactor) -> Vec<Finding> {
+fn check(
+    path: &Path,
+    suite: Option<&Suite>,
+    args: &VerifyArgs,
+    redactor: &Redactor,
+) -> Vec<Finding> {
     let bad = |words: String| Finding { error: true, words };
     let cassette = match load(path) {
         Ok(cassette) => cassette,
@@ -116,7 +132,9 @@ fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redac
     };
     let mut findings = Vec::new();
     if is_partial(path) {
-        findings.push(bad("this recording was not finished, and is not replayed".to_owned()));
+        findings.push(bad(
+            "this recording was not finished, and is not replayed".to_owned()
+        ));
     }
     findings.extend(verify(&cassette, redactor));
     let Some(suite) = suite else { return findings };
@@ -126,7 +144,10 @@ fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redac
         .agent_tests()
         .find(|test| redactor.text(&test.name) == subject.test);
     let Some(test) = test else {
-        findings.push(bad(format!("the suite has no agent test `{}`", subject.test)));
+        findings.push(bad(format!(
+            "the suite has no agent test `{}`",
+            subject.test
+        )));
         return findings;
     };
     let own = test
@@ -139,7 +160,10 @@ fn check(path: &Path, suite: Option<&Suite>, args: &VerifyArgs, redactor: &Redac
     findings.extend(changes.iter().map(|change| bad(format!("stale: {change}"))));
     let place = cassette_place(&folder, test, model);
     if changes.is_empty() && !is_partial(path) && args.paths.is_empty() && place != path {
-        findings.push(bad(format!("the suite looks for it at {}", place.display())));
+        findings.push(bad(format!(
+            "the suite looks for it at {}",
+            place.display()
+        )));
     }
     findings
 }
@@ -149,7 +173,10 @@ fn missing(suite: &Suite, args: &VerifyArgs) -> Vec<Checked> {
     let folder = cassette_folder(suite, args.cassettes.as_deref());
     let mut missing = Vec::new();
     for test in suite.agent_tests() {
-        let models = test.models.iter().filter(|model| !model.starts_with("builtin/"));
+        let models = test
+            .models
+            .iter()
+            .filter(|model| !model.starts_with("builtin/"));
         for model in models {
             let path = cassette_place(&folder, test, model);
             if !path.exists() {
@@ -202,7 +229,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
             used.extend([partial_place(&place), place]);
         }
     }
-    let found = find(&folder).map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
+    let found =
+        find(&folder).map_err(|error| format!("cannot read `{}`: {error}", folder.display()))?;
     let mut text = String::new();
     let mut removed = 0;
     for path in found.into_iter().filter(|path| !used.contains(path)) {
@@ -216,7 +244,8 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
         if args.dry_run {
             text.push_str(&format!("unused   {}\n", path.display()));
         } else {
-            std::fs::remove_file(&path).map_err(|error| format!("cannot remove `{}`: {error}", path.display()))?;
+            std::fs::remove_file(&path)
+                .map_err(|error| format!("cannot remove `{}`: {error}", path.display()))?;
             text.push_str(&format!("removed  {}\n", path.display()));
         }
     }

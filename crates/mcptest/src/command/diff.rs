@@ -18,7 +18,10 @@ use crate::output::Output;
 const SHOWN: usize = 160;
 
 pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let suite = args.suite.as_deref().map(|path| SuiteServers::load(path, output));
+    let suite = args
+        .suite
+        .as_deref()
+        .map(|path| SuiteServers::load(path, output));
     let suite = suite.transpose()?;
     let old = catalogs::side(&args.old, suite.as_ref(), &args.header)?;
     let new = match &args.new {
@@ -27,8 +30,8 @@ pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let secrets = suite.into_iter().flat_map(|suite| suite.secrets);
     let redactor = Redactor::new(secrets.chain(catalogs::secrets_of(&args.header)));
-    let mut found =
-        catalogs::read(&[old, new], args.patience.timeout, output).map_err(|failure| failure.redacted(&redactor))?;
+    let mut found = catalogs::read(&[old, new], args.patience.timeout, output)
+        .map_err(|failure| failure.redacted(&redactor))?;
     let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
         return Err(Failure::Words("two catalogs are compared".to_owned()));
     };
@@ -54,7 +57,9 @@ fn machine(found: &CatalogDiff, args: &DiffArgs) -> Value {
         "old": catalogs::shown(&args.old),
         "new": args.new.as_deref().map_or_else(|| args.command.join(" "), catalogs::shown),
     });
-    if let (Value::Object(value), Ok(Value::Object(found))) = (&mut value, serde_json::to_value(found)) {
+    if let (Value::Object(value), Ok(Value::Object(found))) =
+        (&mut value, serde_json::to_value(found))
+    {
         value.extend(found);
     }
     value
@@ -104,10 +109,20 @@ fn pretty(found: &CatalogDiff) -> String {
         );
     }
     for tool in &found.added {
-        let _ = writeln!(out, "added {} ({} tokens)", one_line(&tool.name), tool.tokens);
+        let _ = writeln!(
+            out,
+            "added {} ({} tokens)",
+            one_line(&tool.name),
+            tool.tokens
+        );
     }
     for tool in &found.changed {
-        let _ = writeln!(out, "changed {}: {}", one_line(&tool.tool), tokens(tool.tokens));
+        let _ = writeln!(
+            out,
+            "changed {}: {}",
+            one_line(&tool.tool),
+            tokens(tool.tokens)
+        );
         for change in &tool.changes {
             let _ = writeln!(
                 out,
@@ -153,12 +168,20 @@ fn markdown(found: &CatalogDiff) -> String {
         rows.push(row("**breaking**", &tool.name, "", "the tool is gone"));
     }
     for tool in &found.renamed {
-        rows.push(row("**breaking**", &tool.from, "", &format!("renamed to {}", tool.to)));
+        rows.push(row(
+            "**breaking**",
+            &tool.from,
+            "",
+            &format!("renamed to {}", tool.to),
+        ));
     }
     let of_class = |class: Class| {
         let tools = found.changed.iter();
         tools.flat_map(move |tool: &ToolChange| {
-            let changes = tool.changes.iter().filter(move |change| change.class == class);
+            let changes = tool
+                .changes
+                .iter()
+                .filter(move |change| change.class == class);
             changes.map(|change| (tool.tool.as_str(), change))
         })
     };

@@ -66,17 +66,25 @@ fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
     };
     let name = path.display().to_string();
     let bytes = files::read(path)?;
-    let refuse = |problems: Diagnostics| format!("the waivers cannot be used\n{}", problems.render(false).trim_end());
+    let refuse = |problems: Diagnostics| {
+        format!(
+            "the waivers cannot be used\n{}",
+            problems.render(false).trim_end()
+        )
+    };
     let (file, document) = mcptest_yaml::from_bytes::<WaiverFile>(&name, &bytes).map_err(refuse)?;
     let mut problems = Vec::new();
     for (index, waiver) in file.waivers.iter().enumerate() {
         if lint::find(&waiver.rule).is_none() {
             let place = format!("/waivers/{index}/rule");
-            let diagnostic = document.diagnostic_at(&place, format!("unknown rule `{}`", waiver.rule));
-            problems.push(match suggest(&waiver.rule, lint::RULES.iter().map(|rule| rule.id)) {
-                Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
-                None => diagnostic.help("`mcptest explain` lists the rules"),
-            });
+            let diagnostic =
+                document.diagnostic_at(&place, format!("unknown rule `{}`", waiver.rule));
+            problems.push(
+                match suggest(&waiver.rule, lint::RULES.iter().map(|rule| rule.id)) {
+                    Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+                    None => diagnostic.help("`mcptest explain` lists the rules"),
+                },
+            );
         }
         if waiver.reason.trim().is_empty() {
             let place = format!("/waivers/{index}/reason");
@@ -90,17 +98,28 @@ fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
     }
 }
 
-/// The patched catalog goes to the file, the difference to standard output. Both sides of the difference are indented alike, whatever the
-/// original's layout.
-fn write_fixes(checkups: &[Checkup], file: &Path, output: &Output, redactor: &Redactor) -> Result<ExitCode, String> {
+/// The patched catalog goes to the file, the difference to standard output. Both sides of the
+/// difference are indented alike, whatever the original's layout.
+fn write_fixes(
+    checkups: &[Checkup],
+    file: &Path,
+    output: &Output,
+    redactor: &Redactor,
+) -> Result<ExitCode, String> {
     let [checkup] = checkups else {
-        return Err(format!("`--fix` takes one catalog, and {} are named", checkups.len()));
+        return Err(format!(
+            "`--fix` takes one catalog, and {} are named",
+            checkups.len()
+        ));
     };
     if let Some(error) = &checkup.error {
         return Err(redactor.text(&error.message));
     }
     let (fixed, changes) = fix::fix(&checkup.listed);
-    let (old, new) = (doctor::catalog_json(&checkup.listed), doctor::catalog_json(&fixed));
+    let (old, new) = (
+        doctor::catalog_json(&checkup.listed),
+        doctor::catalog_json(&fixed),
+    );
     let target = file.display().to_string();
     output::write_file(&target, &new)?;
     let name = checkup.file.as_deref().unwrap_or(&checkup.name);

@@ -39,15 +39,21 @@ fn list() -> String {
     // Writing to a String cannot fail.
     let mut out = String::new();
     for rule in RULES {
-        let _ = writeln!(out, "{:<8}  {:<8}  {}", rule.id, rule.severity.as_str(), rule.title);
+        let _ = writeln!(
+            out,
+            "{:<8}  {:<8}  {}",
+            rule.id,
+            rule.severity.as_str(),
+            rule.title
+        );
     }
     out
 }
 
 fn page(rule: &Rule) -> String {
-    let smell = rule
-        .smell
-        .map_or_else(String::new, |smell| format!(", counted as smells.{}", smell.as_str()));
+    let smell = rule.smell.map_or_else(String::new, |smell| {
+        format!(", counted as smells.{}", smell.as_str())
+    });
     let example = |text: &str| {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         format!("{value:#}").replace('\n', "\n  ")

@@ -31,11 +31,17 @@ fn http(server: MockServer, port: u16, output: &Output) -> Result<ExitCode, Fail
     let serve = async {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
-        output.talk(&format!("listening on http://{address}{}", mcptest_mock::HTTP_PATH));
+        output.talk(&format!(
+            "listening on http://{address}{}",
+            mcptest_mock::HTTP_PATH
+        ));
         mcptest_mock::serve_http(Arc::new(server), listener).await
     };
-    // Unlike everything else that we do, serving a test that loads the server is work for more than one core.
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // Unlike everything else that we do, serving a test that loads the server is work for more than
+    // one core.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     runtime
         .and_then(|runtime| runtime.block_on(serve))
         .map_err(|error| format!("cannot serve on port {port}: {error}"))?;
@@ -63,8 +69,8 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
     let server = MockServer::new(manifest);
     match &args.record {
         Some(path) => {
-            let file =
-                std::fs::File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+            let file = std::fs::File::create(path)
+                .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
             Ok(server.recording(Box::new(file)))
         }
         None => Ok(server),

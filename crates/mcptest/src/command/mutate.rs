@@ -24,7 +24,14 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let report = mcptest_runner::mutate(&loaded.suite, read_all(&args.traces.trace)?, &settings)
         .map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
+    let redactor = Redactor::new(
+        loaded
+            .suite
+            .secrets
+            .iter()
+            .cloned()
+            .chain(secrets::of_environment()),
+    );
     let text = match args.how.format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;
@@ -38,10 +45,16 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 /// A test that does not pass as it is cannot be broken: it tells nothing.
 fn exit_code(report: &MutationReport, least: Option<u64>) -> ExitCode {
-    let below = |test: &MutatedTest| least.is_some_and(|least| test.score.is_some_and(|score| score < least));
+    let below = |test: &MutatedTest| {
+        least.is_some_and(|least| test.score.is_some_and(|score| score < least))
+    };
     if report.tests.iter().any(below) {
         ExitCode::Failed
-    } else if report.tests.iter().any(|test| test.baseline != Verdict::Pass) {
+    } else if report
+        .tests
+        .iter()
+        .any(|test| test.baseline != Verdict::Pass)
+    {
         ExitCode::NoEvidence
     } else {
         ExitCode::Passed
@@ -54,7 +67,10 @@ fn pretty(report: &MutationReport, with_killed: bool) -> String {
     for test in &report.tests {
         let name = one_line(&test.name);
         let Some(score) = test.score else {
-            let _ = writeln!(out, "{name}: not mutated, its traces do not pass as they are");
+            let _ = writeln!(
+                out,
+                "{name}: not mutated, its traces do not pass as they are"
+            );
             continue;
         };
         let _ = writeln!(

@@ -51,7 +51,9 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         End::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
         End::Server(status) => {
             let how = status.map_or_else(String::new, |status| format!(" ({status})"));
-            Err(Failure::Words(format!("the server ended before its client{how}")))
+            Err(Failure::Words(format!(
+                "the server ended before its client{how}"
+            )))
         }
     }
 }
@@ -61,7 +63,8 @@ fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, 
     let (mut block, document) = match from {
         DistractorsFrom::Count(count) => {
             let written = json!({"count": count, "source": {"from": "catalog"}});
-            let block: Distractors = serde_json::from_value(written).map_err(|error| error.to_string())?;
+            let block: Distractors =
+                serde_json::from_value(written).map_err(|error| error.to_string())?;
             (block, None)
         }
         DistractorsFrom::File(path) => {
@@ -78,7 +81,10 @@ fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, 
     };
     let mut problems = block.check(&context);
     if block.count.is_none() && block.counts.is_some() {
-        problems.push(Problem::new("/counts", "a session is one run, so it takes one `count`"));
+        problems.push(Problem::new(
+            "/counts",
+            "a session is one run, so it takes one `count`",
+        ));
     }
     if !problems.is_empty() {
         let told = problems.iter().map(|problem| {

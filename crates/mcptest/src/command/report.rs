@@ -64,7 +64,10 @@ pub fn read(path: &Path) -> Result<Report, String> {
     let name = path.display();
     let text = if path == Path::new("-") {
         let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+        std::io::stdin()
+            .lock()
+            .read_to_string(&mut text)
+            .map(|_| text)
     } else {
         std::fs::read_to_string(path)
     };

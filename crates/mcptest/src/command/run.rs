@@ -64,7 +64,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Listens for signals from now on; once, however often it is asked. Needs to be called inside of the runtime.
+    /// Listens for signals from now on; once, however often it is asked. Needs to be called inside
+    /// of the runtime.
     fn listen(&self) -> Result<(), String> {
         if self.listens.set(()).is_ok() {
             listen_for_signals(&self.cancel)?;
@@ -74,7 +75,13 @@ impl<'a> Job<'a> {
 
     /// The suite files that are meant.
     fn suite_files(&self) -> Result<Vec<PathBuf>, String> {
-        let named: Vec<_> = self.args.suites.iter().chain(&self.args.config).cloned().collect();
+        let named: Vec<_> = self
+            .args
+            .suites
+            .iter()
+            .chain(&self.args.config)
+            .cloned()
+            .collect();
         suites::find(&named)
     }
 
@@ -89,7 +96,9 @@ impl<'a> Job<'a> {
         if args.recording.record {
             one_folder_each(&suites, args)?;
         }
-        let declared = suites.iter().flat_map(|suite| suite.secrets.iter().cloned());
+        let declared = suites
+            .iter()
+            .flat_map(|suite| suite.secrets.iter().cloned());
         let redactor = Redactor::new(declared.chain(secrets::of_environment()));
         let filter = Filter::from(&args.filter);
         let planned: Vec<Planned> = suites
@@ -100,7 +109,10 @@ impl<'a> Job<'a> {
             })
             .collect();
         if planned.iter().all(|planned| planned.cases.is_empty()) {
-            return Err("nothing was selected: the suites have no test, or the filters leave none".to_owned());
+            return Err(
+                "nothing was selected: the suites have no test, or the filters leave none"
+                    .to_owned(),
+            );
         }
         let selected = select::select(planned, args, &redactor, output)?;
         let mut report = self.runtime.block_on(async {
@@ -110,7 +122,11 @@ impl<'a> Job<'a> {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
                 jobs: args.jobs,
-                limits: Limits::new(args.budget.max_usd, args.budget.max_tokens, args.budget.max_duration),
+                limits: Limits::new(
+                    args.budget.max_usd,
+                    args.budget.max_tokens,
+                    args.budget.max_duration,
+                ),
                 no_judges: args.no_judges,
                 snapshots: self.snapshots,
                 this_program: self.this_program.clone(),
@@ -145,7 +161,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What is done with snapshots. In CI nobody looks at what is written, so writing has to be asked for twice.
+/// What is done with snapshots. In CI nobody looks at what is written, so writing has to be asked
+/// for twice.
 fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
     if !args.update_snapshots {
         return Ok(SnapshotMode::Compare);
@@ -171,7 +188,11 @@ fn load_all(
     let mut problems = Vec::new();
     for file in files {
         match suites::load_with(file, Purpose::Run, models) {
-            Ok(Loaded { suite, warnings, files }) => {
+            Ok(Loaded {
+                suite,
+                warnings,
+                files,
+            }) => {
                 output.problems(&warnings);
                 inputs.extend(files);
                 suites.push(Arc::new(suite));
@@ -232,14 +253,22 @@ async fn run_all(all: &[Planned], settings: &RunSettings) -> Report {
 
 /// The first signal asks for an end with a report, the second for an end.
 fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-        let mut signals = signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))?;
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
+        let mut signals =
+            signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))?;
         let cancel = cancel.clone();
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
                 if cancel.is_cancelled() {
                     mcptest_runner::kill_all();
-                    #[expect(clippy::exit, reason = "asked twice: nothing is worth waiting for any more")]
+                    #[expect(
+                        clippy::exit,
+                        reason = "asked twice: nothing is worth waiting for any more"
+                    )]
                     std::process::exit(u8::from(ExitCode::Interrupted).into());
                 }
                 cancel.cancel();
@@ -264,7 +293,8 @@ pub fn talk_of(report: &Report, redactor: &Redactor, output: &Output) {
 fn write_traces(file: &str, report: &Report, redactor: &Redactor) -> Result<(), String> {
     let mut text = String::new();
     for run in report.tests.iter().flat_map(|test| &test.runs) {
-        let mut trace = serde_json::to_value(&run.trace).map_err(|error| format!("cannot write `{file}`: {error}"))?;
+        let mut trace = serde_json::to_value(&run.trace)
+            .map_err(|error| format!("cannot write `{file}`: {error}"))?;
         redactor.value(&mut trace);
         text.push_str(&trace.to_string());
         text.push('\n');
@@ -296,7 +326,10 @@ impl Progress {
             return Arc::new(|event| match event {
                 Event::Warning { text } => output::talk(&warning(&text)),
                 Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
-                Event::Planned { .. } | Event::Started { .. } | Event::Finished { .. } | Event::Spared { .. } => {}
+                Event::Planned { .. }
+                | Event::Started { .. }
+                | Event::Finished { .. }
+                | Event::Spared { .. } => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -304,7 +337,9 @@ impl Progress {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
             Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
-            Event::Spared { runs } => bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64)),
+            Event::Spared { runs } => {
+                bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64))
+            }
             Event::Warning { text } => bar.println(warning(&text)),
             Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
         })

@@ -23,8 +23,16 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         filter: Filter::from(&args.filter),
         no_judges: args.no_judges,
     };
-    let report = mcptest_runner::score(&loaded.suite, traces, &settings).map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(loaded.suite.secrets.iter().cloned().chain(secrets::of_environment()));
+    let report = mcptest_runner::score(&loaded.suite, traces, &settings)
+        .map_err(|error| error.to_string())?;
+    let redactor = Redactor::new(
+        loaded
+            .suite
+            .secrets
+            .iter()
+            .cloned()
+            .chain(secrets::of_environment()),
+    );
     talk_of(&report, &redactor, output);
     output.report(&reporters, &report, &redactor)?;
     Ok(report.exit_code)

@@ -8,7 +8,8 @@ use mcptest_core::catalog::Tool;
 use mcptest_core::percent;
 use mcptest_core::text::{one_line, shorten};
 use mcptest_core::tool_bench::{
-    self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score, Tdqs,
+    self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score,
+    Tdqs,
 };
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, suggest};
@@ -68,7 +69,9 @@ fn load(args: &ToolBenchRunArgs, sources: &[Source], output: &Output) -> Result<
     let beside;
     let sources = match (sources, &spec.catalog, &spec.catalog_path) {
         ([], None, Some(file)) => {
-            beside = [Source::File(path.parent().unwrap_or(Path::new("")).join(file))];
+            beside = [Source::File(
+                path.parent().unwrap_or(Path::new("")).join(file),
+            )];
             &beside
         }
         (sources, ..) => sources,
@@ -87,7 +90,9 @@ fn load(args: &ToolBenchRunArgs, sources: &[Source], output: &Output) -> Result<
         ),
     };
     let mutations = spec.mutations(&tools).map_err(|problems| {
-        let placed = problems.iter().map(|problem| place(&document, problem, &tools));
+        let placed = problems
+            .iter()
+            .map(|problem| place(&document, problem, &tools));
         Diagnostics(placed.collect())
     })?;
     let doubts = spec.doubts(&tools);
@@ -119,7 +124,9 @@ fn place(document: &Document, problem: &Problem, tools: &[Tool]) -> Diagnostic {
 
 fn machine(report: &BenchReport, args: &ToolBenchRunArgs, reached: Option<Option<bool>>) -> Value {
     let mut value = json!({"schema_version": 1});
-    if let (Value::Object(value), Ok(Value::Object(report))) = (&mut value, serde_json::to_value(report)) {
+    if let (Value::Object(value), Ok(Value::Object(report))) =
+        (&mut value, serde_json::to_value(report))
+    {
         value.extend(report);
         if let Some(least) = args.min_drop {
             let (above, below) = least.parts();
@@ -130,17 +137,27 @@ fn machine(report: &BenchReport, args: &ToolBenchRunArgs, reached: Option<Option
     value
 }
 
-fn pretty(report: &BenchReport, listed: usize, args: &ToolBenchRunArgs, reached: Option<Option<bool>>) -> String {
+fn pretty(
+    report: &BenchReport,
+    listed: usize,
+    args: &ToolBenchRunArgs,
+    reached: Option<Option<bool>>,
+) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let plural = |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let plural =
+        |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let _ = writeln!(
         out,
         "{}, {}",
         plural(report.tools, "tool"),
         plural(report.intents, "intent")
     );
-    let _ = writeln!(out, "accuracy {}", accuracy(&report.baseline, report.intents));
+    let _ = writeln!(
+        out,
+        "accuracy {}",
+        accuracy(&report.baseline, report.intents)
+    );
     let _ = writeln!(out, "catalog {} words", report.baseline.whitespace_tokens);
     if let Some(quality) = &report.baseline.quality {
         let _ = writeln!(out, "{}", quality_line(quality));
@@ -166,7 +183,9 @@ fn pretty(report: &BenchReport, listed: usize, args: &ToolBenchRunArgs, reached:
     }
     match (report.max_drop, args.min_drop) {
         (None, None) => {}
-        (None, Some(_)) => out.push_str("\nno mutations: nothing says whether descriptions carry the choice\n"),
+        (None, Some(_)) => {
+            out.push_str("\nno mutations: nothing says whether descriptions carry the choice\n")
+        }
         (Some(_), least) => {
             let lowest = report.mutations.iter().map(|one| one.score.correct).min();
             let drop = drop_words(report, lowest.unwrap_or(report.baseline.correct));
@@ -195,7 +214,10 @@ fn accuracy(score: &Score, intents: u64) -> String {
 }
 
 fn quality_line(quality: &Quality) -> String {
-    let mut line = format!("TDQS mean {:.2}, min {:.2}", quality.tdqs_mean, quality.tdqs_min);
+    let mut line = format!(
+        "TDQS mean {:.2}, min {:.2}",
+        quality.tdqs_mean, quality.tdqs_min
+    );
     if !quality.smells.is_empty() {
         let _ = write!(line, "; smells: {}", counted(&quality.smells));
     }
@@ -203,7 +225,10 @@ fn quality_line(quality: &Quality) -> String {
 }
 
 fn counted(smells: &BTreeMap<String, u64>) -> String {
-    let smells: Vec<String> = smells.iter().map(|(smell, count)| format!("{smell} {count}")).collect();
+    let smells: Vec<String> = smells
+        .iter()
+        .map(|(smell, count)| format!("{smell} {count}"))
+        .collect();
     smells.join(", ")
 }
 
@@ -251,11 +276,19 @@ fn mutation(out: &mut String, one: &MutationReport, report: &BenchReport) {
         removed @ 1.. => write!(out, ", words -{removed}"),
         added => write!(out, ", words +{}", added.unsigned_abs()),
     };
-    if let Some(smells) = one.smells_introduced.as_ref().filter(|smells| !smells.is_empty()) {
+    if let Some(smells) = one
+        .smells_introduced
+        .as_ref()
+        .filter(|smells| !smells.is_empty())
+    {
         let _ = write!(out, ", smells introduced: {}", counted(smells));
     }
     if let Some(quality) = &one.score.quality {
-        let _ = write!(out, ", TDQS mean {:.2}, min {:.2}", quality.tdqs_mean, quality.tdqs_min);
+        let _ = write!(
+            out,
+            ", TDQS mean {:.2}, min {:.2}",
+            quality.tdqs_mean, quality.tdqs_min
+        );
     }
     out.push('\n');
     if !one.changed {

@@ -26,7 +26,10 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
                 // Replaying needs no key, so this is no fault of the suite.
                 if purpose == LoadPurpose::Run {
                     let keys = mcptest_runner::missing_keys(&loaded.suite);
-                    problems.extend(keys.into_iter().map(|words| Diagnostic::new(Severity::Warning, words)));
+                    problems.extend(
+                        keys.into_iter()
+                            .map(|words| Diagnostic::new(Severity::Warning, words)),
+                    );
                 }
             }
             Err(found) => problems.extend(found.0),
@@ -39,7 +42,10 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
     match args.format {
         Format::Json => {
             let list: Vec<_> = problems.iter().map(Diagnostic::to_json).collect();
-            output.result(&format!("{:#}\n", json!({"valid": errors == 0, "diagnostics": list})));
+            output.result(&format!(
+                "{:#}\n",
+                json!({"valid": errors == 0, "diagnostics": list})
+            ));
         }
         Format::Pretty => {
             output.problems(&Diagnostics(problems));

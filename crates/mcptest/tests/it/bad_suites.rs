@@ -1,5 +1,5 @@
-//! Every broken suite under `tests/bad`, with the complaints that it must give beside it (`NAME.stderr`). Set `UPDATE_GOLDEN=1` to
-//! write them anew.
+//! Every broken suite under `tests/bad`, with the complaints that it must give beside it
+//! (`NAME.stderr`). Set `UPDATE_GOLDEN=1` to write them anew.
 
 use std::io::Write as _;
 
@@ -11,7 +11,12 @@ fn each_is_refused_with_all_its_problems_and_their_places() {
     let suites = files(&dir, "yml");
     assert!(suites.len() > 15);
     for suite in suites {
-        let name = suite.strip_prefix(&dir).unwrap().to_str().unwrap().to_owned();
+        let name = suite
+            .strip_prefix(&dir)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         let ran = run(&dir, &["validate", &name]);
         assert_eq!(ran.code, 2, "{name}");
         assert_eq!(ran.stdout, "", "{name}");
@@ -35,7 +40,11 @@ fn each_is_refused_with_all_its_problems_and_their_places() {
 #[test]
 fn the_json_form_has_the_same_places() {
     let dir = root().join("tests/bad");
-    let report = run(&dir, &["validate", "shape/unknown-key.yml", "--format", "json"]).json();
+    let report = run(
+        &dir,
+        &["validate", "shape/unknown-key.yml", "--format", "json"],
+    )
+    .json();
     assert_eq!(report["valid"], false);
     let first = &report["diagnostics"][0];
     assert_eq!((&first["line"], &first["column"]), (&2.into(), &14.into()));
@@ -49,7 +58,8 @@ fn the_published_schema_refuses_what_we_refuse_for_its_shape() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for suite in files(&root().join("tests/bad/shape"), "yml") {
         let bytes = std::fs::read(&suite).unwrap();
-        let document = mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default()).unwrap();
+        let document =
+            mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default()).unwrap();
         assert!(
             !validator.is_valid(&document.root().to_json()),
             "{} is accepted",
@@ -63,7 +73,10 @@ fn what_cannot_be_committed_is_refused_too() {
     let dir = folder(&[]);
     let file = dir.path().join("s.yml");
     let refused = |bytes: &[u8], words: &str| {
-        std::fs::File::create(&file).unwrap().write_all(bytes).unwrap();
+        std::fs::File::create(&file)
+            .unwrap()
+            .write_all(bytes)
+            .unwrap();
         let ran = run(dir.path(), &["validate", "s.yml"]);
         assert_eq!(ran.code, 2);
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
@@ -71,8 +84,14 @@ fn what_cannot_be_committed_is_refused_too() {
     };
     refused(b"name: \xff\xfe", "not UTF-8");
     refused(&vec![b'#'; 10 * 1024 * 1024], "the limit is 8 MiB");
-    refused("- ".repeat(100_000).as_bytes(), "nested deeper than 64 levels");
-    refused("{a: ".repeat(100_000).as_bytes(), "nested deeper than 64 levels");
+    refused(
+        "- ".repeat(100_000).as_bytes(),
+        "nested deeper than 64 levels",
+    );
+    refused(
+        "{a: ".repeat(100_000).as_bytes(),
+        "nested deeper than 64 levels",
+    );
     refused(b"\x00\x01\x02", "s.yml:");
     // Half a megabyte of small values is no problem; a million and one are.
     refused(
@@ -89,7 +108,10 @@ fn a_missing_suite_or_a_wrong_invocation_is_exit_2() {
         (&["run"][..], "neither mcptest.yaml nor mcptest.yml"),
         (&["run", "."][..], "no suite"),
         (&["validate", "nowhere.yml"][..], "no such file"),
-        (&["score", "nowhere.yml", "--trace", "x"][..], "no such file"),
+        (
+            &["score", "nowhere.yml", "--trace", "x"][..],
+            "no such file",
+        ),
         (&["run", "--no-such-flag"][..], "unexpected argument"),
         (&["run", "--timeout", "5"][..], "not a duration"),
         (
@@ -127,9 +149,14 @@ fn random_bytes_never_panic() {
                 prop::collection::vec(any::<u8>(), 0..60)
             ],
             |bytes| {
-                if let Ok(document) = mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default()) {
-                    let _ = mcptest_yaml::Diagnostics(mcptest_yaml::check(&document, &mcptest_suite::suite_schema()))
-                        .to_string();
+                if let Ok(document) =
+                    mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default())
+                {
+                    let _ = mcptest_yaml::Diagnostics(mcptest_yaml::check(
+                        &document,
+                        &mcptest_suite::suite_schema(),
+                    ))
+                    .to_string();
                 }
                 Ok(())
             },
@@ -146,7 +173,14 @@ fn a_secret_from_the_environment_is_not_shown() {
     for reporter in ["pretty", "json"] {
         let mut command = mcptest(dir.path());
         command
-            .args(["run", "s.yml", "--reporter", reporter, "--traces", "t.jsonl"])
+            .args([
+                "run",
+                "s.yml",
+                "--reporter",
+                reporter,
+                "--traces",
+                "t.jsonl",
+            ])
             .env("MY_API_KEY", "sk-very-secret-1");
         let ran = ran(&command.output().unwrap());
         assert_eq!(ran.code, 2);

@@ -1,4 +1,5 @@
-//! A gate that cannot fail does not exist: every target of every gate is given a bound that nothing can meet, in `run` and in `score`.
+//! A gate that cannot fail does not exist: every target of every gate is given a bound that nothing
+//! can meet, in `run` and in `score`.
 
 use mcptest_core::eval::{GATES, GateInfo};
 use serde_json::{Value, json};
@@ -11,8 +12,12 @@ const MANIFEST: &str = "mock_server: {name: s, tools: [{name: t, description: se
 pub fn block(gate: &GateInfo) -> Value {
     match gate.block {
         "equal_function_sets" => json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]}),
-        "tool_selection" => json!({"expected_tool": "t", "min_selection_rate": 0.5, "max_total_tokens": 100}),
-        "trajectory" => json!({"calls": [{"name": "t"}, {"name": "u", "args": {"exact": {"q": 1}}}]}),
+        "tool_selection" => {
+            json!({"expected_tool": "t", "min_selection_rate": 0.5, "max_total_tokens": 100})
+        }
+        "trajectory" => {
+            json!({"calls": [{"name": "t"}, {"name": "u", "args": {"exact": {"q": 1}}}]})
+        }
         "trajectory_axes" => {
             json!({"dependencies": [{"producer": "t", "consumer": "u"}], "order": [{"first": "t", "second": "u"}]})
         }
@@ -20,7 +25,9 @@ pub fn block(gate: &GateInfo) -> Value {
         "tool_edges" => {
             json!({"allowed": ["t", "u"], "restricted": ["drop"], "delegation": [{"from": "t", "to": "u"}]})
         }
-        "distractors" => json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.t", "u"]}),
+        "distractors" => {
+            json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.t", "u"]})
+        }
         "orchestration" => json!({}),
         "token_efficiency" => json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]}),
         "stability" => json!({}),
@@ -51,7 +58,8 @@ fn suite(gate: &GateInfo, expect: &Value) -> Value {
     });
     match gate.block {
         "orchestration" => {
-            suite["agents"][0]["equal_function_sets"] = json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]})
+            suite["agents"][0]["equal_function_sets"] =
+                json!({"classes": [{"name": "c", "members": ["s.t", "u"]}]})
         }
         // Two calls of two tools are as thrashing as can be.
         "stability" => {
@@ -73,12 +81,19 @@ fn an_impossible_bound_on_any_target_fails() {
         for target in gate.targets {
             let expect = json!([{target.name: {"type": "string"}}]);
             // JSON is YAML.
-            let dir = folder(&[("s.yml", &suite(gate, &expect).to_string()), ("m.yml", MANIFEST)]);
+            let dir = folder(&[
+                ("s.yml", &suite(gate, &expect).to_string()),
+                ("m.yml", MANIFEST),
+            ]);
             let live = run(
                 dir.path(),
                 &["run", "s.yml", "--reporter", "json", "--traces", "t.jsonl"],
             );
-            assert_eq!(live.code, 1, "run {}\n{}\n{}", target.name, live.stdout, live.stderr);
+            assert_eq!(
+                live.code, 1,
+                "run {}\n{}\n{}",
+                target.name, live.stdout, live.stderr
+            );
             let scored = run(
                 dir.path(),
                 &["score", "s.yml", "--trace", "t.jsonl", "--reporter", "json"],
@@ -108,7 +123,10 @@ fn an_impossible_bound_on_any_target_fails() {
 #[test]
 fn the_same_block_without_it_passes() {
     for gate in GATES {
-        let dir = folder(&[("s.yml", &suite(gate, &json!([])).to_string()), ("m.yml", MANIFEST)]);
+        let dir = folder(&[
+            ("s.yml", &suite(gate, &json!([])).to_string()),
+            ("m.yml", MANIFEST),
+        ]);
         let ran = run(dir.path(), &["run", "s.yml"]);
         assert_eq!(ran.code, 0, "{}\n{}{}", gate.block, ran.stdout, ran.stderr);
     }

@@ -54,7 +54,12 @@ fn a_suite_that_is_out_of_money_keeps_what_is_finished() {
     );
     let ran = run_suite(&text, &["--jobs", "1"]);
     let report = ran.json();
-    assert_eq!((ran.code, &report["exit_code"]), (4, &json!(4)), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, &report["exit_code"]),
+        (4, &json!(4)),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(report["tests"][0]["verdict"], "pass");
     // Two requests cost 0.002: the third run gets its first request, and not its second.
     assert_eq!(verdicts(&report, 1), ["pass", "error", "error"]);
@@ -105,9 +110,16 @@ fn what_is_given_on_the_command_line_comes_first() {
     );
     assert_eq!(run_suite(&text, &[]).code, 4);
     assert_eq!(run_suite(&text, &["--max-usd", "1"]).code, 4);
-    assert_eq!(run_suite(&text, &["--max-usd", "1", "--max-tokens", "100000"]).code, 0);
     assert_eq!(
-        run_suite(&text, &["--max-usd", "1", "--max-tokens", "2000", "--jobs", "1"]).code,
+        run_suite(&text, &["--max-usd", "1", "--max-tokens", "100000"]).code,
+        0
+    );
+    assert_eq!(
+        run_suite(
+            &text,
+            &["--max-usd", "1", "--max-tokens", "2000", "--jobs", "1"]
+        )
+        .code,
         4
     );
     let wrong = run_suite(&text, &["--max-usd", "much"]);
@@ -136,7 +148,16 @@ fn many_runs_at_once_do_not_overshoot_by_more_than_one_request() {
 fn suites_share_what_is_given_on_the_command_line() {
     let text = format!("{HEAD}agents:{}", test("a", 2, ""));
     let dir = folder(&[("a.yml", &text), ("b.yml", &text)]);
-    let args = ["run", ".", "--reporter", "json", "--jobs", "1", "--max-usd", "0.005"];
+    let args = [
+        "run",
+        ".",
+        "--reporter",
+        "json",
+        "--jobs",
+        "1",
+        "--max-usd",
+        "0.005",
+    ];
     let ran = run(dir.path(), &args);
     let report = ran.json();
     assert_eq!((ran.code, &report["spend"]["usd"]), (4, &json!(0.005)));
@@ -173,7 +194,10 @@ tools:
     }
     assert_eq!(messages.len(), 3);
     for message in messages {
-        assert!(message.ends_with("the time of the suite (300ms) is over"), "{message}");
+        assert!(
+            message.ends_with("the time of the suite (300ms) is over"),
+            "{message}"
+        );
     }
     assert_eq!(run_suite(text, &["--max-duration", "200ms"]).code, 4);
 }
@@ -246,17 +270,26 @@ agents:
     let loaded = run_suite(&format!("budget: {{ per_suite_usd: 1 }}\n{text}"), &[]);
     assert_eq!(loaded.code, 2);
     assert!(
-        loaded.stderr.contains("no price is known for model `mine/m`"),
+        loaded
+            .stderr
+            .contains("no price is known for model `mine/m`"),
         "{}",
         loaded.stderr
     );
-    assert!(loaded.stderr.contains("--> suite.yml:6:"), "{}", loaded.stderr);
+    assert!(
+        loaded.stderr.contains("--> suite.yml:6:"),
+        "{}",
+        loaded.stderr
+    );
     // A cap of the command line is found out about when the run begins.
     let ran = run_suite(text, &["--max-usd", "1"]);
     let error = ran.json()["tests"][0]["runs"][0]["error"].clone();
     assert_eq!((ran.code, &error["kind"]), (2, &json!("provider")));
     assert!(
-        error["message"].as_str().unwrap().contains("no price is known"),
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("no price is known"),
         "{error}"
     );
 }

@@ -80,7 +80,11 @@ agents:
 
 fn with(dir: &Path, args: &[&str]) -> Ran {
     let program = env!("CARGO_BIN_EXE_mcptest");
-    ran(&mcptest(dir).env("MCPTEST", program).args(args).output().unwrap())
+    ran(&mcptest(dir)
+        .env("MCPTEST", program)
+        .args(args)
+        .output()
+        .unwrap())
 }
 
 fn starts(dir: &Path) -> usize {
@@ -89,7 +93,13 @@ fn starts(dir: &Path) -> usize {
 
 fn cassette(dir: &Path, stem: &str) -> PathBuf {
     let all = files(&dir.join("cassettes"), "json");
-    let named = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(stem);
+    let named = |path: &&PathBuf| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with(stem)
+    };
     all.iter()
         .find(named)
         .unwrap_or_else(|| panic!("{stem} in {all:?}"))
@@ -104,14 +114,22 @@ fn reported(dir: &Path, args: &[&str]) -> Ran {
 
 #[test]
 fn ten_runs_replay_to_the_same_bytes_without_a_server() {
-    let dir = folder(&[("s.yml", &agents("Weather in Rome?", 10)), ("tools.yml", TOOLS)]);
+    let dir = folder(&[
+        ("s.yml", &agents("Weather in Rome?", 10)),
+        ("tools.yml", TOOLS),
+    ]);
     let dir = dir.path();
     let live = reported(dir, &["--jobs", "1"]);
     assert_eq!(live.code, 0, "{}\n{}", live.stdout, live.stderr);
     assert!(!dir.join("cassettes").exists());
     let recorded = reported(dir, &["--record", "--jobs", "8"]);
     assert_eq!(recorded.stdout, live.stdout);
-    assert_eq!(recorded.stderr.matches("recorded ").count(), 3, "{}", recorded.stderr);
+    assert_eq!(
+        recorded.stderr.matches("recorded ").count(),
+        3,
+        "{}",
+        recorded.stderr
+    );
     let before = starts(dir);
     for flags in [
         &["--jobs", "1"][..],
@@ -148,12 +166,18 @@ fn ten_runs_replay_to_the_same_bytes_without_a_server() {
     let first = text(&path);
     reported(dir, &["--record"]);
     assert_eq!(text(&path), first);
-    assert_eq!(with(dir, &["cassette", "verify", "--suite", "s.yml"]).code, 0);
+    assert_eq!(
+        with(dir, &["cassette", "verify", "--suite", "s.yml"]).code,
+        0
+    );
 }
 
 #[test]
 fn cassettes_score_like_the_run() {
-    let dir = folder(&[("s.yml", &agents("Weather in Rome?", 4)), ("tools.yml", TOOLS)]);
+    let dir = folder(&[
+        ("s.yml", &agents("Weather in Rome?", 4)),
+        ("tools.yml", TOOLS),
+    ]);
     let dir = dir.path();
     let live = reported(dir, &["--record"]).json();
     let paths: Vec<String> = files(&dir.join("cassettes"), "json")
@@ -175,18 +199,28 @@ fn cassettes_score_like_the_run() {
 
 #[test]
 fn what_changed_is_told_and_nothing_runs_live_by_mistake() {
-    let dir = folder(&[("s.yml", &agents("Weather in Rome?", 3)), ("tools.yml", TOOLS)]);
+    let dir = folder(&[
+        ("s.yml", &agents("Weather in Rome?", 3)),
+        ("tools.yml", TOOLS),
+    ]);
     let dir = dir.path();
     assert_eq!(reported(dir, &["--record"]).code, 0);
     let before = starts(dir);
     let refused = |suite: &str, flags: &[&str], words: &[&str]| {
         fs::write(dir.join("s.yml"), suite).unwrap();
-        let ran = with(dir, &[&["run", "s.yml", "--filter", "scripted"], flags].concat());
+        let ran = with(
+            dir,
+            &[&["run", "s.yml", "--filter", "scripted"], flags].concat(),
+        );
         assert_eq!(ran.code, 2, "{words:?}: {}", ran.stdout);
         for word in words {
             assert!(ran.stdout.contains(word), "{word}:\n{}", ran.stdout);
         }
-        assert!(ran.stdout.contains("`--record` records anew"), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("`--record` records anew"),
+            "{}",
+            ran.stdout
+        );
         assert_eq!(ran.stdout.matches("is stale").count(), 1, "{}", ran.stdout);
     };
     let suite = agents("Weather in Rome?", 3);
@@ -201,7 +235,11 @@ fn what_changed_is_told_and_nothing_runs_live_by_mistake() {
         &["runs: 3 recorded, 5 wanted"],
     );
     refused(
-        &suite.replacen("runs: 3", "runs: 3\n    system: Be brief.\n    max_tokens: 9", 1),
+        &suite.replacen(
+            "runs: 3",
+            "runs: 3\n    system: Be brief.\n    max_tokens: 9",
+            1,
+        ),
         &[],
         &[
             "system: there was none, is \"Be brief.\"",
@@ -223,24 +261,32 @@ fn what_changed_is_told_and_nothing_runs_live_by_mistake() {
         &["model: was \"builtin/scripted\", is \"builtin/lexical\""],
     );
     assert_eq!(starts(dir), before);
-    // The tools of a mock server are in its file; those of any other must be asked for, by `--replay model`.
+    // The tools of a mock server are in its file; those of any other must be asked for, by
+    // `--replay model`.
     fs::write(dir.join("s.yml"), &suite).unwrap();
     fs::write(
         dir.join("tools.yml"),
         TOOLS.replace("city: { type: string }", "city: { type: number }"),
     )
     .unwrap();
-    let ran = with(dir, &["run", "s.yml", "--filter", "lexical", "--replay", "model"]);
+    let ran = with(
+        dir,
+        &["run", "s.yml", "--filter", "lexical", "--replay", "model"],
+    );
     assert_eq!(ran.code, 2);
     assert!(
-        ran.stdout
-            .contains("schema: `weather.get_weather`: its inputSchema differs at /properties/city/type"),
+        ran.stdout.contains(
+            "schema: `weather.get_weather`: its inputSchema differs at /properties/city/type"
+        ),
         "{}",
         ran.stdout
     );
     // Fewer runs than recorded are the first ones.
     fs::write(dir.join("s.yml"), suite.replace("runs: 3", "runs: 2")).unwrap();
-    let fewer = with(dir, &["run", "s.yml", "--filter", "lexical", "--reporter", "json"]);
+    let fewer = with(
+        dir,
+        &["run", "s.yml", "--filter", "lexical", "--reporter", "json"],
+    );
     assert_eq!(
         fewer.json()["tests"][0]["runs"].as_array().unwrap().len(),
         2,
@@ -257,7 +303,8 @@ fn the_tools_of_a_mock_server_are_compared_without_starting_it() {
     let dir = dir.path();
     assert_eq!(reported(dir, &["--record"]).code, 0);
     assert_eq!(reported(dir, &["--replay-only"]).code, 0);
-    let more = format!("{TOOLS}    - {{ name: get_time, description: Tell the time., response: noon }}\n");
+    let more =
+        format!("{TOOLS}    - {{ name: get_time, description: Tell the time., response: noon }}\n");
     let more = more.replace("List the storm alerts", "List all alerts");
     fs::write(dir.join("tools.yml"), more).unwrap();
     let ran = with(dir, &["run", "s.yml", "--replay-only"]);
@@ -268,7 +315,10 @@ fn the_tools_of_a_mock_server_are_compared_without_starting_it() {
     ] {
         assert!(ran.stdout.contains(words), "{words}\n{}", ran.stdout);
     }
-    let verified = with(dir, &["cassette", "verify", "--suite", "s.yml", "--format", "json"]);
+    let verified = with(
+        dir,
+        &["cassette", "verify", "--suite", "s.yml", "--format", "json"],
+    );
     assert_eq!(
         (verified.code, &verified.json()["cassettes"][0]["fit"]),
         (1, &Value::Bool(false))
@@ -297,11 +347,19 @@ fn a_damaged_or_unfinished_cassette_is_refused() {
     // Half of the runs: as after a kill.
     fs::write(&path, good.replace("\"planned\": 2", "\"planned\": 3")).unwrap();
     let ran = with(dir, &["run", "s.yml", "--filter", "lexical"]);
-    assert!(ran.stdout.contains("2 of 3 runs are there"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("2 of 3 runs are there"),
+        "{}",
+        ran.stdout
+    );
     // No cassette: built-in models need none.
     fs::remove_file(&path).unwrap();
     assert_eq!(
-        with(dir, &["run", "s.yml", "--filter", "lexical", "--replay-only"]).code,
+        with(
+            dir,
+            &["run", "s.yml", "--filter", "lexical", "--replay-only"]
+        )
+        .code,
         0
     );
 }
@@ -329,7 +387,10 @@ fn prune_merge_diff_and_show() {
     assert_eq!(reported(dir, &["--record"]).code, 0);
     let path = cassette(dir, "scripted");
     let name = path.to_str().unwrap();
-    let merged = with(dir, &["cassette", "merge", name, name, "--output", "four.json"]);
+    let merged = with(
+        dir,
+        &["cassette", "merge", name, name, "--output", "four.json"],
+    );
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     let shown = with(dir, &["cassette", "show", "four.json", "--run", "4"]);
     assert!(
@@ -337,10 +398,16 @@ fn prune_merge_diff_and_show() {
         "{}",
         shown.stdout
     );
-    assert_eq!(with(dir, &["cassette", "show", "four.json", "--run", "9"]).code, 2);
+    assert_eq!(
+        with(dir, &["cassette", "show", "four.json", "--run", "9"]).code,
+        2
+    );
     let same = with(dir, &["cassette", "diff", name, name]);
     assert_eq!((same.code, same.stdout.as_str()), (0, "no difference\n"));
-    let more = with(dir, &["cassette", "diff", name, "four.json", "--format", "json"]);
+    let more = with(
+        dir,
+        &["cassette", "diff", name, "four.json", "--format", "json"],
+    );
     assert_eq!(
         (more.code, &more.json()["only_second"]),
         (1, &serde_json::json!([3, 4]))
@@ -348,7 +415,14 @@ fn prune_merge_diff_and_show() {
     let other = cassette(dir, "lexical");
     let refused = with(
         dir,
-        &["cassette", "merge", name, other.to_str().unwrap(), "--output", "x.json"],
+        &[
+            "cassette",
+            "merge",
+            name,
+            other.to_str().unwrap(),
+            "--output",
+            "x.json",
+        ],
     );
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("do not record the same") && !dir.join("x.json").exists());
@@ -356,12 +430,24 @@ fn prune_merge_diff_and_show() {
     // A test that is gone leaves a cassette that nobody uses; what is no cassette stays.
     let notes = path.with_file_name("notes.json");
     fs::write(&notes, "{}").unwrap();
-    fs::write(dir.join("s.yml"), suite.replace("name: scripted", "name: renamed")).unwrap();
+    fs::write(
+        dir.join("s.yml"),
+        suite.replace("name: scripted", "name: renamed"),
+    )
+    .unwrap();
     let dry = with(dir, &["cassette", "prune", "s.yml", "--dry-run"]);
-    assert!(dry.stdout.contains("unused   ") && path.exists(), "{}", dry.stdout);
+    assert!(
+        dry.stdout.contains("unused   ") && path.exists(),
+        "{}",
+        dry.stdout
+    );
     let pruned = with(dir, &["cassette", "prune", "s.yml"]);
     assert_eq!(pruned.code, 0);
-    assert!(!path.exists() && other.exists() && notes.exists(), "{}", pruned.stdout);
+    assert!(
+        !path.exists() && other.exists() && notes.exists(),
+        "{}",
+        pruned.stdout
+    );
 }
 
 /// One key in many dresses.
@@ -479,15 +565,32 @@ tools:
         })
         .collect();
     let written = ["report.json", "replayed.json", "traces.jsonl"].map(|name| dir.join(name));
-    for path in written.into_iter().chain(files(&dir.join("cassettes"), "json")) {
-        texts.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+    for path in written
+        .into_iter()
+        .chain(files(&dir.join("cassettes"), "json"))
+    {
+        texts.push((
+            path.display().to_string(),
+            fs::read_to_string(&path).unwrap(),
+        ));
     }
     for (name, text) in &texts {
-        for secret in planted.dressed.iter().map(String::as_str).chain([planted.plain]) {
+        for secret in planted
+            .dressed
+            .iter()
+            .map(String::as_str)
+            .chain([planted.plain])
+        {
             assert!(!text.contains(secret), "{secret} in {name}:\n{text}");
         }
     }
-    assert!(texts.iter().filter(|(_, text)| text.contains("[redacted]")).count() >= 5);
+    assert!(
+        texts
+            .iter()
+            .filter(|(_, text)| text.contains("[redacted]"))
+            .count()
+            >= 5
+    );
 }
 
 #[test]
@@ -504,10 +607,20 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
     };
     let mut partial = 0;
     for round in 0..15_u64 {
-        partials().iter().for_each(|path| fs::remove_file(path).unwrap());
+        partials()
+            .iter()
+            .for_each(|path| fs::remove_file(path).unwrap());
         let mut child = mcptest(dir)
             .env("MCPTEST", env!("CARGO_BIN_EXE_mcptest"))
-            .args(["run", "s.yml", "--record", "--jobs", "2", "--reporter", "json=r.json"])
+            .args([
+                "run",
+                "s.yml",
+                "--record",
+                "--jobs",
+                "2",
+                "--reporter",
+                "json=r.json",
+            ])
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
@@ -520,7 +633,8 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
         child.kill().unwrap();
         child.wait().unwrap();
         for path in files(&dir.join("cassettes"), "json") {
-            let cassette = mcptest_cassette::load(&path).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let cassette = mcptest_cassette::load(&path)
+                .unwrap_or_else(|error| panic!("round {round}: {error}"));
             if mcptest_cassette::is_partial(&path) {
                 partial += 1;
             } else {
@@ -544,7 +658,10 @@ fn a_kill_at_any_moment_leaves_cassettes_that_load() {
 #[test]
 fn live_models_replay_with_the_network_cut_and_no_key() {
     let stand_in = StandIn::start(searches);
-    let dir = suite(&stand_in, &AGENT.replace("    prompt:", "    runs: 10\n    prompt:"));
+    let dir = suite(
+        &stand_in,
+        &AGENT.replace("    prompt:", "    runs: 10\n    prompt:"),
+    );
     let dir = dir.path();
     let run = |args: &[&str], key: bool| {
         let mut command = mcptest(dir);
@@ -574,21 +691,35 @@ fn live_models_replay_with_the_network_cut_and_no_key() {
     assert_eq!(
         (
             unfit.code,
-            unfit.stdout.matches("there is no cassette of test `searches`").count()
+            unfit
+                .stdout
+                .matches("there is no cassette of test `searches`")
+                .count()
         ),
         (1, 4)
     );
     let recorded = run(&["--record"], true);
     assert_eq!(recorded.code, 0, "{}\n{}", recorded.stdout, recorded.stderr);
-    assert_eq!((verify().code, verify().stdout.matches("ok   ").count()), (0, 4));
+    assert_eq!(
+        (verify().code, verify().stdout.matches("ok   ").count()),
+        (0, 4)
+    );
     // Nobody listens there.
     let text = fs::read_to_string(dir.join("s.yml")).unwrap();
     let cut = text.replace(&stand_in.url(""), "http://127.0.0.1:1");
     assert_ne!(cut, text);
     fs::write(dir.join("s.yml"), &cut).unwrap();
-    for flags in [&[][..], &["--replay-only", "--jobs", "3"], &["--replay", "model"]] {
+    for flags in [
+        &[][..],
+        &["--replay-only", "--jobs", "3"],
+        &["--replay", "model"],
+    ] {
         let replayed = run(flags, false);
-        assert_eq!(replayed.stdout, recorded.stdout, "{flags:?}: {}", replayed.stderr);
+        assert_eq!(
+            replayed.stdout, recorded.stdout,
+            "{flags:?}: {}",
+            replayed.stderr
+        );
     }
     // One model of the four, as `--model` asks for it.
     let one = run(&["--replay-only", "--model", "gpt-x"], false);
@@ -596,7 +727,11 @@ fn live_models_replay_with_the_network_cut_and_no_key() {
     let other = run(&["--replay-only", "--model", "gpt-y"], false);
     assert_eq!(other.code, 2);
     // What goes into every request is a part of what was recorded.
-    fs::write(dir.join("s.yml"), cut.replace("temperature: 0", "temperature: 1")).unwrap();
+    fs::write(
+        dir.join("s.yml"),
+        cut.replace("temperature: 0", "temperature: 1"),
+    )
+    .unwrap();
     let changed = run(&[], false);
     assert_eq!(changed.code, 2);
     assert!(

@@ -32,7 +32,14 @@ fn the_difference_is_the_same_from_every_source() {
         vec![&*before.url, &*after.url],
         vec![BEFORE, "--", "mcptest", "mock", "--tools-from", AFTER],
         vec!["server:before", "server:after", "--suite", &suite],
-        vec![&*before.url, "server:after", "--suite", &suite, "--timeout", "20s"],
+        vec![
+            &*before.url,
+            "server:after",
+            "--suite",
+            &suite,
+            "--timeout",
+            "20s",
+        ],
     ] {
         let found = run(&dir, &[&["diff"], sides.as_slice()].concat());
         assert_eq!(
@@ -65,9 +72,17 @@ fn the_difference_is_the_same_from_every_source() {
 fn a_side_that_cannot_be_had_is_told() {
     let dir = root();
     for (arguments, words) in [
-        (vec![BEFORE, "server:x"], "no suite is named: give `--suite FILE`"),
         (
-            vec![BEFORE, "server:x", "--suite", "examples/quickstart/mcptest.yml"],
+            vec![BEFORE, "server:x"],
+            "no suite is named: give `--suite FILE`",
+        ),
+        (
+            vec![
+                BEFORE,
+                "server:x",
+                "--suite",
+                "examples/quickstart/mcptest.yml",
+            ],
             "the suite has no server `x`; its servers are weather",
         ),
         (
@@ -84,7 +99,11 @@ fn a_side_that_cannot_be_had_is_told() {
     ] {
         let found = run(&dir, &[&["diff"], arguments.as_slice()].concat());
         assert_eq!(found.code, 2, "{arguments:?}");
-        assert!(found.stderr.contains(words), "{arguments:?}: {}", found.stderr);
+        assert!(
+            found.stderr.contains(words),
+            "{arguments:?}: {}",
+            found.stderr
+        );
         assert_eq!(found.stdout, "");
     }
 }
@@ -95,7 +114,10 @@ fn doctor_and_tool_bench_take_addresses_too() {
     let files = mock("examples/servers/files.yml");
     let from_url = run(&dir, &["doctor", "--url", &files.url, "--format", "json"]).json();
     assert_eq!(from_url["servers"][0]["startable"], true, "{from_url}");
-    let host = files.url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let host = files
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
     assert_eq!(from_url["servers"][0]["name"], host);
     let from_file = run(
         &dir,
@@ -108,7 +130,10 @@ fn doctor_and_tool_bench_take_addresses_too() {
         ],
     )
     .json();
-    assert_eq!(from_url["servers"][0]["tools"], from_file["servers"][0]["tools"]);
+    assert_eq!(
+        from_url["servers"][0]["tools"],
+        from_file["servers"][0]["tools"]
+    );
 
     // Without a catalog of its own, and with one that is set aside.
     let intents = "intents: [{ query: read the file, gold: [read_file] }]\n";
@@ -125,10 +150,15 @@ fn doctor_and_tool_bench_take_addresses_too() {
     }
     let found = run(scratch.path(), &["tool-bench", "run", "bare.yml"]);
     assert_eq!(found.code, 2);
-    assert!(found.stderr.contains("there is no catalog"), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("there is no catalog"),
+        "{}",
+        found.stderr
+    );
 }
 
-/// A server over HTTP that lists things which are no tools, if the credential is right. Ends with the test's process.
+/// A server over HTTP that lists things which are no tools, if the credential is right. Ends with
+/// the test's process.
 fn strange() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -159,7 +189,9 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
     reader.read_exact(&mut body).ok()?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let result = match message["method"].as_str() {
-        Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
+        Some("initialize") => {
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}})
+        }
         Some("tools/list") => json!({"tools": [
             {"name": "good", "description": "It echoes tok-31415926.", "inputSchema": {"type": "object"}},
             7,
@@ -195,7 +227,14 @@ fn a_malformed_tool_is_a_finding_and_a_credential_is_not_shown() {
     let found = run(
         dir.path(),
         &[
-            &["doctor", "--url", &url, "--lint-descriptions", "--format", "json"],
+            &[
+                "doctor",
+                "--url",
+                &url,
+                "--lint-descriptions",
+                "--format",
+                "json",
+            ],
             &header[..],
         ]
         .concat(),
@@ -216,7 +255,10 @@ fn a_malformed_tool_is_a_finding_and_a_credential_is_not_shown() {
     assert!(rules.contains(&"TOOL-001"), "{rules:?}");
     assert!(!found.stdout.contains("tok-31415926"), "{}", found.stdout);
 
-    let found = run(dir.path(), &[&["diff", "empty.json", &url], &header[..]].concat());
+    let found = run(
+        dir.path(),
+        &[&["diff", "empty.json", &url], &header[..]].concat(),
+    );
     assert_eq!(found.code, 0, "{}", found.stderr);
     assert!(found.stdout.contains("added good"), "{}", found.stdout);
     assert!(

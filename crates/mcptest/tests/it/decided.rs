@@ -7,8 +7,7 @@ use crate::support::{folder, run};
 /// A test of up to 20 runs whose runs in `misses` call the wrong tool.
 fn suite(misses: &[u32], more: &str) -> String {
     let good = "[{calls: [{tool: search_tickets}], usage: {input: 10, output: 1}}, {say: Done., usage: {input: 10, output: 1}}]";
-    let bad =
-        "[{calls: [{tool: none_such}], usage: {input: 10, output: 1}}, {say: Done., usage: {input: 10, output: 1}}]";
+    let bad = "[{calls: [{tool: none_such}], usage: {input: 10, output: 1}}, {say: Done., usage: {input: 10, output: 1}}]";
     let script: Vec<&str> = (1..=20)
         .map(|run| if misses.contains(&run) { bad } else { good })
         .collect();
@@ -34,14 +33,23 @@ fn report(text: &str, jobs: &str) -> (String, Value) {
     let dir = folder(&[("suite.yml", text)]);
     let ran = run(
         dir.path(),
-        &["run", "suite.yml", "--reporter", "json", "--no-timing", "--jobs", jobs],
+        &[
+            "run",
+            "suite.yml",
+            "--reporter",
+            "json",
+            "--no-timing",
+            "--jobs",
+            jobs,
+        ],
     );
     assert!(ran.code < 2, "{}", ran.stderr);
     let report = ran.json();
     (ran.stdout, report)
 }
 
-const FLOOR: &str = "    tool_selection: { expected_tool: search_tickets, min_selection_rate: 0.8 }\n";
+const FLOOR: &str =
+    "    tool_selection: { expected_tool: search_tickets, min_selection_rate: 0.8 }\n";
 
 #[test]
 fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
@@ -68,7 +76,9 @@ fn the_report_does_not_depend_on_how_many_runs_go_on_at_once() {
                 let gates = test["gates"].as_array().unwrap().iter();
                 (
                     test["verdict"].clone(),
-                    gates.map(|gate| gate["verdict"].clone()).collect::<Vec<_>>(),
+                    gates
+                        .map(|gate| gate["verdict"].clone())
+                        .collect::<Vec<_>>(),
                 )
             };
             assert_eq!(verdicts(&report_of_one), verdicts(&all), "{misses:?}");
@@ -98,21 +108,32 @@ fn a_run_that_fails_decides_unless_it_is_tolerated_and_gates_must_be_decided_too
     let saved = |text: &str| report(text, "4").1["tests"][0]["saved_runs"].clone();
     assert_eq!(saved(&suite(&[3], expect)), json!(17));
     assert_eq!(saved(&suite(&[], expect)), json!(0));
-    // The test has failed, but the floor has not been decided yet: that takes 16 runs of 20 that hit.
+    // The test has failed, but the floor has not been decided yet: that takes 16 runs of 20 that
+    // hit.
     assert_eq!(saved(&suite(&[1], &format!("{expect}{FLOOR}"))), json!(3));
     let tolerated = "    reliability: { tolerate_failed_runs: true, expect: [{ reliability.pass_at_k: 100 }] }\n";
-    assert_eq!(saved(&suite(&[1, 2], &format!("{expect}{tolerated}"))), json!(17));
+    assert_eq!(
+        saved(&suite(&[1, 2], &format!("{expect}{tolerated}"))),
+        json!(17)
+    );
 }
 
 #[test]
 fn a_gate_that_needs_all_runs_has_them_and_says_so() {
     let dir = folder(&[(
         "suite.yml",
-        &suite(&[], "    stability: { expect: [{ stability.score: { '>=': 0 } }] }\n"),
+        &suite(
+            &[],
+            "    stability: { expect: [{ stability.score: { '>=': 0 } }] }\n",
+        ),
     )]);
     let ran = run(dir.path(), &["run", "suite.yml", "--reporter", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("`stability` looks at all runs"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`stability` looks at all runs"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.json()["tests"][0]["saved_runs"], json!(0));
 }
 
@@ -121,10 +142,20 @@ fn score_judges_every_trace_it_is_given() {
     let dir = folder(&[("suite.yml", &suite(&[], FLOOR))]);
     let all = suite(&[], FLOOR).replace("{ max: 20, stop: decided }", "20");
     std::fs::write(dir.path().join("all.yml"), all).unwrap();
-    assert_eq!(run(dir.path(), &["run", "all.yml", "--traces", "t.jsonl"]).code, 0);
+    assert_eq!(
+        run(dir.path(), &["run", "all.yml", "--traces", "t.jsonl"]).code,
+        0
+    );
     let scored = run(
         dir.path(),
-        &["score", "suite.yml", "--trace", "t.jsonl", "--reporter", "json"],
+        &[
+            "score",
+            "suite.yml",
+            "--trace",
+            "t.jsonl",
+            "--reporter",
+            "json",
+        ],
     )
     .json();
     assert_eq!(scored["tests"][0]["runs"].as_array().unwrap().len(), 20);

@@ -2,12 +2,16 @@
 //!
 //! In `README.md` and every page below `docs/`,
 //!
-//! - a `console` block is run: `$ mcptest …` in the workspace's root, with `< FILE` for standard input and `# exit N` for a code other than 0. Below
-//!   it stands the output, standard error first. `[..]` in a line is any text, and a line `...` any lines;
-//! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a benchmark spec, the fields of an agent test, or entries of
-//!   `tools:`. A `yaml,bad` block must be refused;
-//! - a `json` block is parsed, and read as a trace if it has `tool_calls`; a `jsonl` block is read as traces;
-//! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of the name;
+//! - a `console` block is run: `$ mcptest …` in the workspace's root, with `< FILE` for standard
+//!   input and `# exit N` for a code other than 0. Below it stands the output, standard error
+//!   first. `[..]` in a line is any text, and a line `...` any lines;
+//! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a
+//!   benchmark spec, the fields of an agent test, or entries of `tools:`. A `yaml,bad` block must
+//!   be refused;
+//! - a `json` block is parsed, and read as a trace if it has `tool_calls`; a `jsonl` block is read
+//!   as traces;
+//! - between `<!-- generated: NAME -->` and `<!-- /generated -->` stands what [`generate`] makes of
+//!   the name;
 //! - a link to another file leads somewhere.
 //!
 //! `UPDATE_GOLDEN=1` writes output and generated parts anew.
@@ -76,7 +80,10 @@ fn blocks(name: &str, page: &str) -> Vec<Block> {
 
 /// The blocks of a language, from all pages.
 fn blocks_of(language: &str) -> Vec<Block> {
-    let mut found: Vec<Block> = pages().iter().flat_map(|(_, name, page)| blocks(name, page)).collect();
+    let mut found: Vec<Block> = pages()
+        .iter()
+        .flat_map(|(_, name, page)| blocks(name, page))
+        .collect();
     found.retain(|block| block.info.split(',').next() == Some(language));
     found
 }
@@ -90,8 +97,13 @@ fn settle(path: &Path, name: &str, now: &str, wanted: &str) {
         std::fs::write(path, wanted).unwrap();
         return;
     }
-    if let Some((line, (now, wanted))) = (1..).zip(now.lines().zip(wanted.lines())).find(|(_, (a, b))| a != b) {
-        panic!("{name}:{line}: run with UPDATE_GOLDEN=1 if this is meant\n  page:  {now}\n  truth: {wanted}");
+    if let Some((line, (now, wanted))) = (1..)
+        .zip(now.lines().zip(wanted.lines()))
+        .find(|(_, (a, b))| a != b)
+    {
+        panic!(
+            "{name}:{line}: run with UPDATE_GOLDEN=1 if this is meant\n  page:  {now}\n  truth: {wanted}"
+        );
     }
     assert_eq!(now.lines().count(), wanted.lines().count(), "{name}");
 }
@@ -118,12 +130,18 @@ fn commands_do_what_the_pages_show() {
             };
             commands += 1;
             let mut shown = Vec::new();
-            while let Some((_, line)) = lines.next_if(|(_, line)| !line.starts_with("```") && !line.starts_with("$ ")) {
+            while let Some((_, line)) =
+                lines.next_if(|(_, line)| !line.starts_with("```") && !line.starts_with("$ "))
+            {
                 shown.push(line);
             }
             let output = run_command(command, &format!("{name}:{}", index + 1));
             let output: Vec<&str> = output.trim_end().lines().collect();
-            let kept = if fits(&shown, &output) { &shown } else { &output };
+            let kept = if fits(&shown, &output) {
+                &shown
+            } else {
+                &output
+            };
             wanted.extend(kept.iter().flat_map(|line| [line.trim_end(), "\n"]));
             // Commands in one block stay apart.
             if kept.last().is_some_and(|last| !last.is_empty())
@@ -144,7 +162,11 @@ fn run_command(line: &str, place: &str) -> String {
         None => (line, 0),
     };
     let mut words = words(line).into_iter();
-    assert_eq!(words.next().as_deref(), Some("mcptest"), "{place}: only mcptest is run");
+    assert_eq!(
+        words.next().as_deref(),
+        Some("mcptest"),
+        "{place}: only mcptest is run"
+    );
     let root = root();
     let mut command = mcptest(&root);
     command.env("NO_COLOR", "1").stdin(Stdio::null());
@@ -152,14 +174,19 @@ fn run_command(line: &str, place: &str) -> String {
         if word == "<" {
             let file = root.join(words.next().unwrap());
             command.stdin(
-                std::fs::File::open(&file).unwrap_or_else(|error| panic!("{place}: {}: {error}", file.display())),
+                std::fs::File::open(&file)
+                    .unwrap_or_else(|error| panic!("{place}: {}: {error}", file.display())),
             );
         } else {
             command.arg(word);
         }
     }
     let ran = ran(&command.output().unwrap());
-    assert_eq!(ran.code, code, "{place}: {line}\n{}{}", ran.stderr, ran.stdout);
+    assert_eq!(
+        ran.code, code,
+        "{place}: {line}\n{}{}",
+        ran.stderr, ran.stdout
+    );
     ran.stderr + &ran.stdout
 }
 
@@ -182,7 +209,9 @@ fn words(line: &str) -> Vec<String> {
 /// Whether the shown lines, with their wildcards, stand for the output.
 fn fits(shown: &[&str], output: &[&str]) -> bool {
     match shown {
-        [rest @ .., last] if last.trim().is_empty() && output.last() != Some(last) => fits(rest, output),
+        [rest @ .., last] if last.trim().is_empty() && output.last() != Some(last) => {
+            fits(rest, output)
+        }
         [] => output.is_empty(),
         ["...", rest @ ..] => (0..=output.len()).any(|skip| fits(rest, &output[skip..])),
         [line, rest @ ..] => match output {
@@ -205,7 +234,10 @@ fn line_fits(shown: &str, output: &str) -> bool {
 
 #[test]
 fn wildcards_stand_for_text_and_lines() {
-    assert!(fits(&["a [..] c", "...", "z", ""], &["a b c", "x", "y", "z"]));
+    assert!(fits(
+        &["a [..] c", "...", "z", ""],
+        &["a b c", "x", "y", "z"]
+    ));
     assert!(fits(&["..."], &[]));
     assert!(!fits(&["a", "z"], &["a", "y", "z"]));
     assert!(!fits(&["a [..] c"], &["a b d"]));
@@ -226,7 +258,9 @@ fn whole(block: Value, schema: &Value) -> Shown {
     let has = |keys: &Value, key: &str| keys["properties"].get(key).is_some();
     match block {
         Value::Array(_) => Shown::Suite(json!({"tools": block})),
-        Value::Object(map) if map.contains_key("mock_server") => Shown::Manifest(Value::Object(map)),
+        Value::Object(map) if map.contains_key("mock_server") => {
+            Shown::Manifest(Value::Object(map))
+        }
         Value::Object(map) if map.contains_key("intents") => Shown::Bench(Value::Object(map)),
         Value::Object(mut map) => {
             let test = &schema["$defs"]["Test"];
@@ -236,7 +270,11 @@ fn whole(block: Value, schema: &Value) -> Shown {
             if !map.iter().any(is_field) {
                 return Shown::Suite(Value::Object(map));
             }
-            let section = if map.contains_key("agent") { "tests" } else { "agents" };
+            let section = if map.contains_key("agent") {
+                "tests"
+            } else {
+                "agents"
+            };
             map.entry("name").or_insert_with(|| "example".into());
             Shown::Suite(json!({ section: [map] }))
         }
@@ -274,7 +312,8 @@ fn problems_of(text: &str) -> Vec<String> {
     problems
 }
 
-/// Loads a suite for scoring (a part of a suite names no servers), with every environment variable set but `NOT_SET`.
+/// Loads a suite for scoring (a part of a suite names no servers), with every environment variable
+/// set but `NOT_SET`.
 fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("suite.yml");
@@ -291,7 +330,9 @@ fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
     }
     let options = LoadOptions {
         purpose: Purpose::Score,
-        env: &|name| (name != "NOT_SET" && name.to_uppercase() == name).then(|| "example".to_owned()),
+        env: &|name| {
+            (name != "NOT_SET" && name.to_uppercase() == name).then(|| "example".to_owned())
+        },
         check_model: &|_| Ok(()),
         providers: &mcptest_runner::built_in_providers(),
         models: &[],
@@ -306,7 +347,12 @@ fn yaml_blocks_load_and_bad_ones_are_refused() {
     for block in blocks {
         let problems = problems_of(&block.text);
         match block.info.as_str() {
-            "yaml" => assert!(problems.is_empty(), "{}: {}", block.place, problems.join("\n")),
+            "yaml" => assert!(
+                problems.is_empty(),
+                "{}: {}",
+                block.place,
+                problems.join("\n")
+            ),
             "yaml,bad" => assert!(!problems.is_empty(), "{} is accepted", block.place),
             other => panic!("{}: unknown block `{other}`", block.place),
         }
@@ -316,13 +362,16 @@ fn yaml_blocks_load_and_bad_ones_are_refused() {
 #[test]
 fn json_blocks_parse_and_traces_are_traces() {
     for block in blocks_of("json") {
-        let value: Value = serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("{}: {error}", block.place));
+        let value: Value = serde_json::from_str(&block.text)
+            .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         if value.get("tool_calls").is_some() {
-            mcptest_core::trace::read(&block.text).unwrap_or_else(|error| panic!("{}: {error}", block.place));
+            mcptest_core::trace::read(&block.text)
+                .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         }
     }
     for block in blocks_of("jsonl") {
-        let traces = mcptest_core::trace::read(&block.text).unwrap_or_else(|error| panic!("{}: {error}", block.place));
+        let traces = mcptest_core::trace::read(&block.text)
+            .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         assert!(!traces.is_empty(), "{}", block.place);
     }
 }
@@ -330,7 +379,11 @@ fn json_blocks_parse_and_traces_are_traces() {
 #[test]
 fn links_lead_somewhere() {
     for (path, name, text) in pages() {
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
             let file = link.split('#').next().unwrap();
             // Pages on gates are generated from the gates themselves.
             if file.is_empty() || file.contains("://") || file.contains("gates/") {
@@ -376,7 +429,13 @@ fn generated_parts_are_up_to_date() {
 
 /// The table of providers that need not be declared.
 fn providers() -> String {
-    let list = |words: &[&str]| words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ");
+    let list = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| code(word))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let rows = mcptest_runner::registry::PROVIDERS.map(|known| {
         vec![
             code(known.name),
@@ -387,19 +446,29 @@ fn providers() -> String {
         ]
     });
     table(
-        &["provider", "ids that begin with", "base URL", "speaks", "key in"],
+        &[
+            "provider",
+            "ids that begin with",
+            "base URL",
+            "speaks",
+            "key in",
+        ],
         &rows,
     )
 }
 
-/// `exit codes`, `reporters`, `lint rules`, `providers`, `quality targets`, `volatile rules`, `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of `mcptest schema`.
+/// `exit codes`, `reporters`, `lint rules`, `providers`, `quality targets`, `volatile rules`,
+/// `redaction shapes`, `keys of SCHEMA[/TYPE]` or `values of SCHEMA/TYPE`; the schemas are those of
+/// `mcptest schema`.
 fn generate(title: &str) -> String {
     if title == "exit codes" {
-        let rows = ExitCode::ALL.map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
+        let rows = ExitCode::ALL
+            .map(|(code, meaning)| vec![u8::from(code).to_string(), meaning.to_owned()]);
         return table(&["code", "meaning"], &rows);
     }
     if title == "reporters" {
-        let rows = mcptest_report::REPORTERS.map(|(name, what, _)| vec![code(name), what.to_owned()]);
+        let rows =
+            mcptest_report::REPORTERS.map(|(name, what, _)| vec![code(name), what.to_owned()]);
         return table(&["reporter", "what it is"], &rows);
     }
     if title == "lint rules" {
@@ -417,16 +486,23 @@ fn generate(title: &str) -> String {
         return providers();
     }
     if title == "quality targets" {
-        let rows = mcptest_core::quality::TARGETS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
+        let rows = mcptest_core::quality::TARGETS
+            .map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
         return table(&["target", "meaning"], &rows);
     }
     if title == "volatile rules" {
-        let rows = mcptest_core::volatile::BUILTIN
-            .map(|(name, pattern, meaning)| vec![code(name), meaning.to_owned(), code(&pattern.replace('|', "\\|"))]);
+        let rows = mcptest_core::volatile::BUILTIN.map(|(name, pattern, meaning)| {
+            vec![
+                code(name),
+                meaning.to_owned(),
+                code(&pattern.replace('|', "\\|")),
+            ]
+        });
         return table(&["rule", "finds", "pattern"], &rows);
     }
     if title == "redaction shapes" {
-        let rows = mcptest_core::redact::SHAPES.map(|(shape, meaning)| vec![shape.to_owned(), meaning.to_owned()]);
+        let rows = mcptest_core::redact::SHAPES
+            .map(|(shape, meaning)| vec![shape.to_owned(), meaning.to_owned()]);
         return table(&["shape", "of"], &rows);
     }
     let (what, path) = title
@@ -455,7 +531,12 @@ fn generate(title: &str) -> String {
                 .unwrap_or_else(|| panic!("`{path}` has no values"));
             let rows: Vec<_> = values
                 .iter()
-                .map(|value| vec![code(text(&value["const"])), text(&value["description"]).to_owned()])
+                .map(|value| {
+                    vec![
+                        code(text(&value["const"])),
+                        text(&value["description"]).to_owned(),
+                    ]
+                })
                 .collect();
             table(&["value", "meaning"], &rows)
         }
@@ -469,7 +550,11 @@ fn keys(schema: &Value, part: &Value, tell_required: bool) -> String {
         let mut required = part["required"].as_array().into_iter().flatten();
         tell_required && required.any(|name| name == key)
     };
-    let alias_of = |property: &Value| property.get(mcptest_yaml::ALIAS_OF).map(|of| text(of).to_owned());
+    let alias_of = |property: &Value| {
+        property
+            .get(mcptest_yaml::ALIAS_OF)
+            .map(|of| text(of).to_owned())
+    };
     let mut rows = Vec::new();
     let mut later = Vec::new();
     for (key, property) in properties {
@@ -547,10 +632,17 @@ fn type_words(schema: &Value, part: &Value) -> String {
         return code(text(value));
     }
     let kinds: Vec<&str> = match &part["type"] {
-        Value::Array(kinds) => kinds.iter().map(text).filter(|kind| *kind != "null").collect(),
+        Value::Array(kinds) => kinds
+            .iter()
+            .map(text)
+            .filter(|kind| *kind != "null")
+            .collect(),
         kind => vec![text(kind)],
     };
-    let words: Vec<String> = kinds.iter().map(|kind| kind_words(schema, part, kind)).collect();
+    let words: Vec<String> = kinds
+        .iter()
+        .map(|kind| kind_words(schema, part, kind))
+        .collect();
     words.join(" or ")
 }
 
@@ -569,7 +661,10 @@ fn kind_words(schema: &Value, part: &Value, kind: &str) -> String {
             Some(items) => format!("list of: {items}"),
             None => "list".to_owned(),
         },
-        "object" => match part.get("additionalProperties").filter(|more| more.is_object()) {
+        "object" => match part
+            .get("additionalProperties")
+            .filter(|more| more.is_object())
+        {
             Some(more) => format!("mapping of names to: {}", type_words(schema, more)),
             None => "mapping".to_owned(),
         },

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::support::{folder, mcptest, ran, run};
 
-/// Chatters on standard output, advertises prompts and does not answer them, and lists entries that are no tools.
+/// Chatters on standard output, advertises prompts and does not answer them, and lists entries that
+/// are no tools.
 const SLOPPY: &str = r#"
 echo 'Server is starting'
 while read -r line; do
@@ -50,10 +51,17 @@ fn a_sloppy_server_is_told_as_it_is() {
         .map(|problem| problem["kind"].as_str().unwrap())
         .collect();
     assert!(kinds.contains(&"capability_not_answered"), "{kinds:?}");
-    assert!(server["problems"].to_string().contains("Server is starting"));
+    assert!(
+        server["problems"]
+            .to_string()
+            .contains("Server is starting")
+    );
     let answered = |name: &str| {
         let all = server["capabilities"].as_array().unwrap();
-        all.iter().find(|capability| capability["name"] == name).unwrap()["answered"].clone()
+        all.iter()
+            .find(|capability| capability["name"] == name)
+            .unwrap()["answered"]
+            .clone()
     };
     assert_eq!(
         (answered("prompts"), answered("resources")),
@@ -95,7 +103,15 @@ fn a_server_that_stays_silent_may_be_given_more_time() {
     let dir = folder(&[("old.json", r#"{"tools": []}"#)]);
     for arguments in [
         &["doctor", "--timeout", "300ms", "--", "sleep", "600"][..],
-        &["diff", "old.json", "--timeout", "300ms", "--", "sleep", "600"],
+        &[
+            "diff",
+            "old.json",
+            "--timeout",
+            "300ms",
+            "--",
+            "sleep",
+            "600",
+        ],
     ] {
         let told = run(dir.path(), arguments);
         assert_eq!(told.code, 2, "{}", told.stderr);
@@ -200,9 +216,15 @@ fn waivers_by_default_file_and_denied_warnings() {
     assert_eq!(waived.code, 0, "{}", waived.stdout);
     assert!(waived.stdout.contains("old clients choke on them"));
     for (bad, words) in [
-        ("waivers:\n  - { rule: DESC-12, reason: x }\n", "unknown rule `DESC-12`"),
+        (
+            "waivers:\n  - { rule: DESC-12, reason: x }\n",
+            "unknown rule `DESC-12`",
+        ),
         ("waivers:\n  - { rule: DESC-012 }\n", "reason"),
-        ("waivers:\n  - { rule: DESC-012, reason: \" \" }\n", "reason"),
+        (
+            "waivers:\n  - { rule: DESC-012, reason: \" \" }\n",
+            "reason",
+        ),
     ] {
         std::fs::write(dir.path().join("mcptest-lint.yml"), bad).unwrap();
         let refused = run(dir.path(), &lint);
@@ -217,12 +239,20 @@ fn fixes_are_written_and_leave_nothing_of_their_kind() {
         "properties": {"to": {"type": "string", "description": "One of: on, off."}}}}]});
     let dir = folder(&[("tools.json", &format!("{tool:#}\n"))]);
     let fixed = ran(&mcptest(dir.path())
-        .args(["doctor", "--tools-from", "tools.json", "--fix", "fixed.json"])
+        .args([
+            "doctor",
+            "--tools-from",
+            "tools.json",
+            "--fix",
+            "fixed.json",
+        ])
         .output()
         .unwrap());
     assert_eq!(fixed.code, 0, "{}", fixed.stderr);
     assert!(
-        fixed.stdout.starts_with("--- tools.json\n+++ fixed.json\n@@ "),
+        fixed
+            .stdout
+            .starts_with("--- tools.json\n+++ fixed.json\n@@ "),
         "{}",
         fixed.stdout
     );
@@ -242,7 +272,13 @@ fn fixes_are_written_and_leave_nothing_of_their_kind() {
     }
     let again = run(
         dir.path(),
-        &["doctor", "--tools-from", "fixed.json", "--fix", "again.json"],
+        &[
+            "doctor",
+            "--tools-from",
+            "fixed.json",
+            "--fix",
+            "again.json",
+        ],
     );
     assert_eq!(again.stdout, "");
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();

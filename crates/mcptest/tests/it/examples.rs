@@ -1,4 +1,5 @@
-//! Every suite under `examples`: accepted by us and by the published schema, with the verdict that its name promises.
+//! Every suite under `examples`: accepted by us and by the published schema, with the verdict that
+//! its name promises.
 
 use crate::support::{files, root, run};
 
@@ -29,14 +30,31 @@ fn each_runs_with_its_expected_verdict() {
             continue;
         }
         // A suite that shows failures says so in its name.
-        let fails = path.file_stem().unwrap().to_str().unwrap().contains("failing");
+        let fails = path
+            .file_stem()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .contains("failing");
         let name = path.to_str().unwrap();
         let ran = run(&root(), &["run", name, "--reporter", "json"]);
-        assert_eq!(ran.code, i32::from(fails), "{name}\n{}\n{}", ran.stdout, ran.stderr);
+        assert_eq!(
+            ran.code,
+            i32::from(fails),
+            "{name}\n{}\n{}",
+            ran.stdout,
+            ran.stderr
+        );
         let report = ran.json();
-        assert_eq!(report["verdict"], if fails { "fail" } else { "pass" }, "{name}");
+        assert_eq!(
+            report["verdict"],
+            if fails { "fail" } else { "pass" },
+            "{name}"
+        );
         assert!(
-            report["tests"].as_array().is_some_and(|tests| !tests.is_empty()),
+            report["tests"]
+                .as_array()
+                .is_some_and(|tests| !tests.is_empty()),
             "{name}"
         );
     }
@@ -50,7 +68,9 @@ fn the_published_schemas_accept_each() {
     let bench = jsonschema::validator_for(&mcptest_core::tool_bench::spec_schema()).unwrap();
     for path in files(&root().join("examples"), "yml") {
         let text = std::fs::read_to_string(&path).unwrap();
-        let document = mcptest_yaml::Document::parse("x", text.as_bytes(), &mcptest_yaml::Limits::default()).unwrap();
+        let document =
+            mcptest_yaml::Document::parse("x", text.as_bytes(), &mcptest_yaml::Limits::default())
+                .unwrap();
         let validator = match (is_suite(&text), is_bench(&text)) {
             (true, _) => &suite,
             (false, true) => &bench,
@@ -67,8 +87,17 @@ fn the_published_schemas_accept_each() {
 #[test]
 fn reports_are_byte_stable_and_fit_their_schema() {
     let validator = jsonschema::validator_for(&mcptest_report::report_schema()).unwrap();
-    for suite in ["examples/quickstart/mcptest.yml", "examples/quickstart/failing.yml"] {
-        let once = || run(&root(), &["run", suite, "--reporter", "json", "--no-timing"]).stdout;
+    for suite in [
+        "examples/quickstart/mcptest.yml",
+        "examples/quickstart/failing.yml",
+    ] {
+        let once = || {
+            run(
+                &root(),
+                &["run", suite, "--reporter", "json", "--no-timing"],
+            )
+            .stdout
+        };
         let first = once();
         for _ in 0..5 {
             assert_eq!(first, once(), "{suite}");
@@ -89,7 +118,14 @@ fn what_run_records_scores_the_same() {
     let suite = "examples/quickstart/mcptest.yml";
     let live = run(
         &root(),
-        &["run", suite, "--reporter", "json", "--traces", traces.to_str().unwrap()],
+        &[
+            "run",
+            suite,
+            "--reporter",
+            "json",
+            "--traces",
+            traces.to_str().unwrap(),
+        ],
     );
     let scored = run(
         &root(),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{folder, mcptest, ran};
 
-/// A server that answers every call with the credential that it was sent. Ends with the test's process.
+/// A server that answers every call with the credential that it was sent. Ends with the test's
+/// process.
 pub fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -40,8 +41,12 @@ fn answer_one(mut stream: &TcpStream) -> Option<()> {
     reader.read_exact(&mut body).ok()?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let result = match message["method"].as_str() {
-        Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
-        Some("tools/call") => json!({"content": [{"type": "text", "text": format!("you are {credential}")}]}),
+        Some("initialize") => {
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}})
+        }
+        Some("tools/call") => {
+            json!({"content": [{"type": "text", "text": format!("you are {credential}")}]})
+        }
         _ => {
             stream
                 .write_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")

@@ -40,7 +40,10 @@ fn an_opinion_decides_its_own_assertion_and_is_marked() {
     let run_of = |report: &Value| report["tests"][0]["runs"][0].clone();
     let run = run_of(&good.json());
     assert_eq!(
-        (&run["assertions"][0]["judged"], &run["assertions"][0]["passed"]),
+        (
+            &run["assertions"][0]["judged"],
+            &run["assertions"][0]["passed"]
+        ),
         (&json!(true), &json!(true))
     );
     let judgement = &run["trace"]["judgements"][0];
@@ -62,9 +65,15 @@ fn a_second_try_is_given_and_then_it_is_an_error_and_no_failure() {
     let second = format!("[{{say: I like it.}}, {}", &GOOD[1..]);
     assert_eq!(json(&suite(&second, ""), &[]).code, 0);
     let gate = "    tool_selection: { expected_tool: search_tickets, min_selection_rate: 1 }\n";
-    let never = json(&suite("[{say: I like it.}, {say: I really do.}]", gate), &[]);
+    let never = json(
+        &suite("[{say: I like it.}, {say: I really do.}]", gate),
+        &[],
+    );
     let report = never.json();
-    assert_eq!((never.code, &report["tests"][0]["verdict"]), (2, &json!("error")));
+    assert_eq!(
+        (never.code, &report["tests"][0]["verdict"]),
+        (2, &json!("error"))
+    );
     let run = &report["tests"][0]["runs"][0];
     assert_eq!(run["error"]["kind"], "provider");
     let message = run["error"]["message"].as_str().unwrap();
@@ -86,7 +95,10 @@ fn score_needs_no_judge_and_an_opinion_on_another_text_is_none() {
         ("suite.yml", &suite(BAD, "")),
         ("strict.yml", &suite(GOOD, "").replace("0.7,", "0.9,")),
     ]);
-    assert_eq!(run(dir.path(), &["run", "suite.yml", "--traces", "t.jsonl"]).code, 1);
+    assert_eq!(
+        run(dir.path(), &["run", "suite.yml", "--traces", "t.jsonl"]).code,
+        1
+    );
     let score = |suite: &str, trace: &str, more: &[&str]| {
         let mut args = vec!["score", suite, "--trace", trace, "--reporter", "json"];
         args.extend(more);
@@ -104,10 +116,17 @@ fn score_needs_no_judge_and_an_opinion_on_another_text_is_none() {
     let lower = suite(GOOD, "").replace("threshold: 0.7", "threshold: 0.5");
     std::fs::write(dir.path().join("lower.yml"), lower).unwrap();
     assert_eq!(score("lower.yml", "t.jsonl", &[]).code, 0);
-    std::fs::write(dir.path().join("other.jsonl"), text.replace("Done.", "All done.")).unwrap();
+    std::fs::write(
+        dir.path().join("other.jsonl"),
+        text.replace("Done.", "All done."),
+    )
+    .unwrap();
     let stale = score("suite.yml", "other.jsonl", &[]);
     let report = stale.json();
-    assert_eq!((stale.code, &report["tests"][0]["verdict"]), (3, &json!("no_evidence")));
+    assert_eq!(
+        (stale.code, &report["tests"][0]["verdict"]),
+        (3, &json!("no_evidence"))
+    );
     assert_eq!(
         report["tests"][0]["runs"][0]["assertions"][0]["skipped"],
         "the trace has no judgement of this text by this rubric"
@@ -119,13 +138,19 @@ fn score_needs_no_judge_and_an_opinion_on_another_text_is_none() {
 fn switched_off_they_are_skipped_and_never_passed() {
     let alone = json(&suite(GOOD, ""), &["--no-judges"]);
     let report = alone.json();
-    assert_eq!((alone.code, &report["tests"][0]["verdict"]), (3, &json!("no_evidence")));
+    assert_eq!(
+        (alone.code, &report["tests"][0]["verdict"]),
+        (3, &json!("no_evidence"))
+    );
     let assertion = &report["tests"][0]["runs"][0]["assertions"][0];
     assert_eq!(
         (&assertion["passed"], &assertion["skipped"]),
         (&json!(false), &json!("judges are switched off"))
     );
-    assert_eq!(report["tests"][0]["runs"][0]["trace"].get("judgements"), None);
+    assert_eq!(
+        report["tests"][0]["runs"][0]["trace"].get("judgements"),
+        None
+    );
     let beside = json(
         &suite(BAD, "      - tool_names: { exact: [search_tickets] }\n"),
         &["--no-judges"],
@@ -152,7 +177,8 @@ fn opinions_are_no_part_of_what_gates_look_at() {
     assert_eq!(report["tests"][0]["verdict"], "fail");
     assert_eq!(report["tests"][0]["gates"][0]["verdict"], "pass");
     // A tolerated failure is one of evidence; an opinion is not the gate's to tolerate.
-    let tolerant = "    reliability: { tolerate_failed_runs: true, expect: [{ reliability.runs: 1 }] }\n";
+    let tolerant =
+        "    reliability: { tolerate_failed_runs: true, expect: [{ reliability.runs: 1 }] }\n";
     assert_eq!(json(&suite(BAD, tolerant), &[]).code, 1);
     let missed = format!("      - tool_names: {{ exact: [another] }}\n{tolerant}");
     assert_eq!(json(&suite(GOOD, &missed), &[]).code, 0);
@@ -181,7 +207,8 @@ fn judges_are_paid_from_the_budget() {
     );
 }
 
-/// Chat Completions: the agent says what it says; the judge likes it, unless it was told what to think.
+/// Chat Completions: the agent says what it says; the judge likes it, unless it was told what to
+/// think.
 fn agent_and_judge(seen: &Seen, _: usize) -> Answer {
     let asked = seen.body.to_string();
     let text = if !asked.contains("You grade a text") {
@@ -221,7 +248,9 @@ agents:
     let dir = folder(&[("s.yml", &suite)]);
     let run = |more: &[&str]| {
         let mut command = mcptest(dir.path());
-        command.args(["run", "s.yml", "--reporter", "json"]).args(more);
+        command
+            .args(["run", "s.yml", "--reporter", "json"])
+            .args(more);
         ran(&command.output().unwrap())
     };
     let live = run(&["--record"]);
@@ -253,7 +282,11 @@ agents:
 fn a_judge_that_refuses_is_an_error_with_its_own_kind() {
     let stand_in = StandIn::start(|seen, number| {
         if seen.body.to_string().contains("You grade a text") {
-            Answer::Json(401, Vec::new(), json!({"error": {"message": "no such key"}}))
+            Answer::Json(
+                401,
+                Vec::new(),
+                json!({"error": {"message": "no such key"}}),
+            )
         } else {
             agent_and_judge(seen, number)
         }
@@ -307,12 +340,16 @@ fn json_of_call(suite: &str, args: &[&str]) -> Ran {
 
 #[test]
 fn the_text_of_a_tool_can_be_judged() {
-    let scripted = |answers: &str| call(&format!("model: builtin/scripted, script: [{answers}]"), "");
+    let scripted =
+        |answers: &str| call(&format!("model: builtin/scripted, script: [{answers}]"), "");
     let good = json_of_call(&scripted(GOOD), &[]);
     assert_eq!(good.code, 0, "{}", good.stderr);
     let run = good.json()["tests"][0]["runs"][0].clone();
     assert_eq!(
-        (&run["assertions"][0]["judged"], &run["trace"]["judgements"][0]["score"]),
+        (
+            &run["assertions"][0]["judged"],
+            &run["trace"]["judgements"][0]["score"]
+        ),
         (&json!(true), &json!(0.7))
     );
     let bad = json_of_call(&scripted(BAD), &[]);

@@ -1,5 +1,6 @@
-//! Everything that is read from outside, mangled: real files with parts cut out, repeated, replaced by what nobody expects. Whatever comes of it, nothing panics or hangs,
-//! and nothing that could act on a terminal comes out. Through the libraries: a process per case would be slow.
+//! Everything that is read from outside, mangled: real files with parts cut out, repeated, replaced
+//! by what nobody expects. Whatever comes of it, nothing panics or hangs, and nothing that could
+//! act on a terminal comes out. Through the libraries: a process per case would be slow.
 
 use std::path::PathBuf;
 
@@ -52,7 +53,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     let change = prop_oneof![
         any::<Index>().prop_map(Change::Cut),
         (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Change::Drop(at, length)),
-        (any::<Index>(), 1..40_usize, 1..20_usize).prop_map(|(at, length, times)| Change::Repeat(at, length, times)),
+        (any::<Index>(), 1..40_usize, 1..20_usize)
+            .prop_map(|(at, length, times)| Change::Repeat(at, length, times)),
         (any::<Index>(), 0..STRAY.len()).prop_map(|(at, which)| Change::Put(at, which)),
     ];
     prop::collection::vec(change, 1..4)
@@ -161,7 +163,9 @@ fn swapped(mut value: Value, swaps: &[Swap]) -> Value {
                     items.remove(at);
                 }
             }
-            Value::Object(fields) if !keep => drop(fields.remove(&key.replace("~1", "/").replace("~0", "~"))),
+            Value::Object(fields) if !keep => {
+                drop(fields.remove(&key.replace("~1", "/").replace("~0", "~")))
+            }
             _ => {}
         }
     }
@@ -225,7 +229,8 @@ fn every_gate() -> Suite {
 /// Shows a report in every way.
 fn show(report: &Report) {
     for (name, ..) in REPORTERS.iter().copied() {
-        let text = mcptest_report::render(name, report, &Redactor::default(), Style::default()).unwrap();
+        let text =
+            mcptest_report::render(name, report, &Redactor::default(), Style::default()).unwrap();
         if name != "json" {
             assert_harmless(&text);
         }
@@ -240,8 +245,12 @@ fn judge(suite: &Suite, traces: Vec<trace::Trace>) {
     };
     let report = mcptest_runner::score(suite, traces.clone(), &settings).unwrap();
     show(&report);
-    let written = mcptest_report::render("json", &report, &Redactor::default(), Style::default()).unwrap();
-    assert_eq!(mcptest_report::read(&written).unwrap().tests.len(), report.tests.len());
+    let written =
+        mcptest_report::render("json", &report, &Redactor::default(), Style::default()).unwrap();
+    assert_eq!(
+        mcptest_report::read(&written).unwrap().tests.len(),
+        report.tests.len()
+    );
     mcptest_runner::mutate(suite, traces, &settings).unwrap();
 }
 
@@ -258,7 +267,11 @@ fn recorded() -> Vec<Value> {
     })];
     for bytes in contents("examples", ".jsonl") {
         let traces = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
-        all.extend(traces.map(Result::unwrap).filter(|one| one.get("tool_calls").is_some()));
+        all.extend(
+            traces
+                .map(Result::unwrap)
+                .filter(|one| one.get("tool_calls").is_some()),
+        );
     }
     all
 }

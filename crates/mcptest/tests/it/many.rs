@@ -51,7 +51,9 @@ fn the_first_failure_ends_it() {
     );
     let told = run(dir.path(), &["run", ".", "-j", "1", "--fail-fast"]).stdout;
     assert!(
-        told.ends_with("\nnot run\n  1.yml: c\n  2.yml: d\n\n2 tests: 1 passed, 1 failed, 2 not run\n"),
+        told.ends_with(
+            "\nnot run\n  1.yml: c\n  2.yml: d\n\n2 tests: 1 passed, 1 failed, 2 not run\n"
+        ),
         "{told}"
     );
     let all = run(dir.path(), &["run", ".", "--reporter", "json"]).json();
@@ -78,7 +80,15 @@ agents:
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
     let report = run(
         dir.path(),
-        &["run", "s.yml", "-j", "1", "--fail-fast", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "-j",
+            "1",
+            "--fail-fast",
+            "--reporter",
+            "json",
+        ],
     )
     .json();
     assert_eq!(names(&report), ["begun"]);
@@ -104,7 +114,15 @@ agents:
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
     let report = run(
         dir.path(),
-        &["run", "s.yml", "-j", "1", "--fail-fast", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "-j",
+            "1",
+            "--fail-fast",
+            "--reporter",
+            "json",
+        ],
     )
     .json();
     assert_eq!(names(&report), ["judged together"]);
@@ -117,22 +135,41 @@ fn only_what_failed_is_run_again() {
         ("m.yml", MANIFEST),
     ]);
     run(dir.path(), &["run", "s.yml", "--reporter", "json=r.json"]);
-    assert!(!dir.path().join(".mcptest").exists(), "nothing is kept where CI is set");
+    assert!(
+        !dir.path().join(".mcptest").exists(),
+        "nothing is kept where CI is set"
+    );
     let again = run(
         dir.path(),
-        &["run", "s.yml", "--rerun-failed=r.json", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "--rerun-failed=r.json",
+            "--reporter",
+            "json",
+        ],
     );
     assert_eq!(again.code, 1);
     assert_eq!(names(&again.json()), ["b", "c"]);
-    assert_eq!(again.stderr, "running again 2 tests that did not pass the last time\n");
+    assert_eq!(
+        again.stderr,
+        "running again 2 tests that did not pass the last time\n"
+    );
     let unknown = run(dir.path(), &["run", "s.yml", "--rerun-failed=none.json"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("cannot read `none.json`"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("cannot read `none.json`"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[test]
 fn the_last_run_is_remembered() {
-    let dir = folder(&[("s.yml", &calls(&[("a", true), ("b", true)])), ("m.yml", MANIFEST)]);
+    let dir = folder(&[
+        ("s.yml", &calls(&[("a", true), ("b", true)])),
+        ("m.yml", MANIFEST),
+    ]);
     let without_ci = |args: &[&str]| {
         let mut command = mcptest(dir.path());
         ran(&command.env_remove("CI").args(args).output().unwrap())
@@ -145,9 +182,13 @@ fn the_last_run_is_remembered() {
         nothing.stderr
     );
     assert_eq!(without_ci(&["run", "s.yml"]).code, 0);
-    assert!(!dir.path().join(".mcptest").exists(), "nothing failed, nothing is kept");
+    assert!(
+        !dir.path().join(".mcptest").exists(),
+        "nothing failed, nothing is kept"
+    );
 
-    let write = |tests: &[(&str, bool)]| std::fs::write(dir.path().join("s.yml"), calls(tests)).unwrap();
+    let write =
+        |tests: &[(&str, bool)]| std::fs::write(dir.path().join("s.yml"), calls(tests)).unwrap();
     write(&[("a", false), ("b", false), ("c", true)]);
     assert_eq!(without_ci(&["run", "s.yml"]).code, 1);
     assert_eq!(
@@ -175,7 +216,11 @@ fn the_last_run_is_remembered() {
 
 /// The names of the tests of a shard.
 fn shard_of(dir: &Path, shard: &str, more: &[&str]) -> Vec<String> {
-    let args = [&["run", "s.yml", "--shard", shard, "--reporter", "json"], more].concat();
+    let args = [
+        &["run", "s.yml", "--shard", shard, "--reporter", "json"],
+        more,
+    ]
+    .concat();
     let ran = run(dir, &args);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     names(&ran.json()).iter().map(ToString::to_string).collect()
@@ -196,7 +241,8 @@ fn shards_are_balanced_by_what_cassettes_recorded() {
     assert_eq!(run(dir.path(), &["run", "s.yml", "--record"]).code, 0);
     for (name, took) in [("a", 100), ("b", 200), ("c", 900), ("d", 700)] {
         let file = dir.path().join(format!("cassettes/s.yml/{name}.json"));
-        let mut cassette: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let mut cassette: Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         cassette["volatile"][0]["duration_ms"] = took.into();
         std::fs::write(&file, cassette.to_string()).unwrap();
     }
@@ -208,7 +254,8 @@ fn shards_are_balanced_by_what_cassettes_recorded() {
     // A report comes first.
     let all = run(dir.path(), &["run", "s.yml", "--reporter", "json=t.json"]);
     assert_eq!(all.code, 0);
-    let mut report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("t.json")).unwrap()).unwrap();
+    let mut report: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.path().join("t.json")).unwrap()).unwrap();
     for (at, took) in [1000, 10, 10, 10, 10].into_iter().enumerate() {
         report["timing"]["runs"][at]["duration_ms"] = took.into();
     }
@@ -226,7 +273,11 @@ fn shards_are_balanced_by_what_cassettes_recorded() {
 
 #[test]
 fn shards_are_refused_where_they_make_no_sense() {
-    let dir = folder(&[("s.yml", &calls(&[("a", true)])), ("m.yml", MANIFEST), ("t.json", "{}")]);
+    let dir = folder(&[
+        ("s.yml", &calls(&[("a", true)])),
+        ("m.yml", MANIFEST),
+        ("t.json", "{}"),
+    ]);
     for (args, words) in [
         (vec!["--shard", "3/2"], "for example 2/5"),
         (vec!["--shard", "two"], "for example 2/5"),
@@ -244,11 +295,24 @@ fn shards_are_refused_where_they_make_no_sense() {
     }
     run(
         dir.path(),
-        &["run", "s.yml", "--no-timing", "--reporter", "json=untimed.json"],
+        &[
+            "run",
+            "s.yml",
+            "--no-timing",
+            "--reporter",
+            "json=untimed.json",
+        ],
     );
     let untimed = run(
         dir.path(),
-        &["run", "s.yml", "--shard", "1/2", "--timings", "untimed.json"],
+        &[
+            "run",
+            "s.yml",
+            "--shard",
+            "1/2",
+            "--timings",
+            "untimed.json",
+        ],
     );
     assert_eq!(untimed.code, 2);
     assert!(
@@ -278,7 +342,8 @@ fn a_change_runs_it_again_until_ctrl_c() {
     let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut until = |words: &str| {
         let line = talk.find(|line| line.as_ref().is_ok_and(|line| line.contains(words)));
-        line.unwrap_or_else(|| panic!("it ended without `{words}`")).unwrap()
+        line.unwrap_or_else(|| panic!("it ended without `{words}`"))
+            .unwrap()
     };
     until("watching 2 files");
     std::fs::write(dir.path().join("s.yml"), calls(&[("a", true), ("b", true)])).unwrap();
@@ -289,14 +354,23 @@ fn a_change_runs_it_again_until_ctrl_c() {
     until("running again");
     until("error");
     until("watching 2 files");
-    std::fs::write(dir.path().join("s.yml"), calls(&[("a", true), ("b", false)])).unwrap();
+    std::fs::write(
+        dir.path().join("s.yml"),
+        calls(&[("a", true), ("b", false)]),
+    )
+    .unwrap();
     until("running again");
     until("watching 2 files");
     // A file beside the suite counts too.
-    std::fs::write(dir.path().join("m.yml"), MANIFEST.replace("fetch,", "nope,")).unwrap();
+    std::fs::write(
+        dir.path().join("m.yml"),
+        MANIFEST.replace("fetch,", "nope,"),
+    )
+    .unwrap();
     until("m.yml changed: running again");
     until("watching 2 files");
-    let report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("r.json")).unwrap()).unwrap();
+    let report: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.path().join("r.json")).unwrap()).unwrap();
     let verdicts: Vec<&Value> = report["tests"]
         .as_array()
         .unwrap()
@@ -309,5 +383,9 @@ fn a_change_runs_it_again_until_ctrl_c() {
         .status()
         .unwrap();
     assert!(interrupt.success());
-    assert_eq!(child.wait().unwrap().code(), Some(1), "the code of the last run");
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(1),
+        "the code of the last run"
+    );
 }

@@ -27,7 +27,11 @@ fn calls_hang_as_told_and_everything_is_recorded() {
         "--record",
         "sent.jsonl",
     ];
-    let ran = ran(&mcptest(dir.path()).args(args).stdin(input).output().unwrap());
+    let ran = ran(&mcptest(dir.path())
+        .args(args)
+        .stdin(input)
+        .output()
+        .unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let ids: Vec<Value> = ran
         .stdout
@@ -71,7 +75,9 @@ fn http_is_served_on_loopback_and_the_address_is_told() {
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let body = CALLS.lines().next().unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\

@@ -32,7 +32,10 @@ fn run(dir: &tempfile::TempDir, more: &[&str]) -> Ran {
     command
         .args(["run", "s.yml", "--reporter", "json", "--traces", "t.jsonl"])
         .args(more);
-    ran(&command.env("MY_PROVIDER_KEY", "pk-planted-42").output().unwrap())
+    ran(&command
+        .env("MY_PROVIDER_KEY", "pk-planted-42")
+        .output()
+        .unwrap())
 }
 
 /// Chat Completions: a turn of calls, or of text.
@@ -44,7 +47,11 @@ fn chat(text: &str, calls: &[(&str, &str)]) -> Value {
             json!({"id": format!("call_{index}"), "type": "function", "function": {"name": name, "arguments": args}})
         })
         .collect();
-    let reason = if calls.is_empty() { "stop" } else { "tool_calls" };
+    let reason = if calls.is_empty() {
+        "stop"
+    } else {
+        "tool_calls"
+    };
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
@@ -146,23 +153,34 @@ fn every_dialect_leaves_the_same_evidence() {
             "{tokens}"
         );
         let turns = trace["conversation"]["turns"].as_array().unwrap();
-        let found: Vec<&Value> = turns.iter().filter_map(|turn| turn.get("stop_reason")).collect();
+        let found: Vec<&Value> = turns
+            .iter()
+            .filter_map(|turn| turn.get("stop_reason"))
+            .collect();
         assert_eq!(found, reasons, "{trace}");
         assert!(turns[1].get("native").is_some(), "{trace}");
     }
     let trace = |index: usize| &report["tests"][index]["runs"][0]["trace"];
-    assert_eq!(trace(0)["tool_calls"][0]["caller"]["type"], "code_execution_20250825");
+    assert_eq!(
+        trace(0)["tool_calls"][0]["caller"]["type"],
+        "code_execution_20250825"
+    );
     assert_eq!(trace(1)["conversation"]["tokens"]["reasoning"], 8);
     // What we do not know goes back as it came.
     let second = |path: &str| {
         let all = stand_in.seen();
-        let found = all.iter().find(|seen| seen.path.starts_with(path) && has_results(seen));
+        let found = all
+            .iter()
+            .find(|seen| seen.path.starts_with(path) && has_results(seen));
         found.unwrap().body.to_string()
     };
     assert!(second("/v1/messages").contains("secret_sauce"));
     assert!(second("/v1beta/").contains("c2ln"));
     let seen = stand_in.seen();
-    let mine = seen.iter().find(|seen| seen.path == "/v1/chat/completions").unwrap();
+    let mine = seen
+        .iter()
+        .find(|seen| seen.path == "/v1/chat/completions")
+        .unwrap();
     assert_eq!(mine.header("authorization"), Some("Bearer pk-planted-42"));
     assert_eq!(mine.header("x-team"), Some("blue"));
     assert_eq!(
@@ -193,7 +211,10 @@ fn a_streamed_answer_leaves_the_evidence_of_a_whole_one() {
             vec![
                 event(call(begin), None),
                 ": still there\n\n".to_owned(),
-                event(call(json!({"index": 0, "function": {"arguments": "\"cats\"}"}})), None),
+                event(
+                    call(json!({"index": 0, "function": {"arguments": "\"cats\"}"}})),
+                    None,
+                ),
                 event(json!({}), Some("tool_calls")),
             ]
         };
@@ -254,7 +275,11 @@ fn what_a_model_or_a_provider_does_wrong_is_one_row() {
         .iter()
         .map(|test| &test["verdict"])
         .collect();
-    assert_eq!(verdicts, ["pass", "pass", "pass", "error", "pass", "error"], "{report}");
+    assert_eq!(
+        verdicts,
+        ["pass", "pass", "pass", "error", "pass", "error"],
+        "{report}"
+    );
     let error = |index: usize| &report["tests"][index]["runs"][0]["error"];
     assert_eq!(error(3)["kind"], "auth");
     assert_eq!(
@@ -276,7 +301,11 @@ fn what_a_model_or_a_provider_does_wrong_is_one_row() {
         .map(|seen| seen.body.to_string())
         .collect();
     assert_eq!(told.len(), 1);
-    assert!(told[0].contains("Unknown tool: no_such_tool"), "{}", told[0]);
+    assert!(
+        told[0].contains("Unknown tool: no_such_tool"),
+        "{}",
+        told[0]
+    );
 }
 
 #[test]
@@ -390,7 +419,10 @@ fn models_of_the_command_line_stand_in_for_those_of_the_tests() {
     assert_eq!(names, ["a mine/m", "a claude-x", "b mine/m", "b claude-x"]);
     for (model, words) in [
         ("clod", "--model: unknown model `clod`"),
-        ("builtin/scripted", "`builtin/scripted` has no `script:` to play"),
+        (
+            "builtin/scripted",
+            "`builtin/scripted` has no `script:` to play",
+        ),
     ] {
         let ran = run(&dir, &["--model", model]);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
@@ -406,15 +438,22 @@ fn validate_warns_of_keys_that_are_not_set() {
     )]);
     let validate = |set: &[(&str, &str)]| {
         let mut command = mcptest(dir.path());
-        command.args(["validate", "s.yml"]).envs(set.iter().copied());
+        command
+            .args(["validate", "s.yml"])
+            .envs(set.iter().copied());
         ran(&command.output().unwrap())
     };
     let ran = validate(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("warning: ").count(), 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("ANTHROPIC_API_KEY is not set"), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
+        ran.stderr.contains("ANTHROPIC_API_KEY is not set"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr
+            .contains("GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
         "{}",
         ran.stderr
     );

@@ -14,7 +14,10 @@ fn mutate(blocks: &Value, more: &[&str]) -> Ran {
         .as_object_mut()
         .unwrap()
         .extend(blocks.as_object().unwrap().clone());
-    let dir = folder(&[("s.yml", &json!({"agents": [agent]}).to_string()), ("t.jsonl", TRACES)]);
+    let dir = folder(&[
+        ("s.yml", &json!({"agents": [agent]}).to_string()),
+        ("t.jsonl", TRACES),
+    ]);
     let mut args = vec!["mutate", "s.yml", "--trace", "t.jsonl"];
     args.extend(more);
     run(dir.path(), &args)
@@ -62,7 +65,10 @@ fn a_suite_that_checks_everything_kills_everything() {
     assert_eq!(killers("add_claim"), [json!(["narrative"])]);
     assert_eq!(killers("double_tokens"), [json!(["tool_selection"])]);
     assert_eq!(killers("swap_calls"), [json!(["trajectory"])]);
-    assert_eq!(killers("fail_result"), [json!(["expect"]), json!(["expect"])]);
+    assert_eq!(
+        killers("fail_result"),
+        [json!(["expect"]), json!(["expect"])]
+    );
 }
 
 #[test]
@@ -70,7 +76,11 @@ fn a_suite_that_checks_nothing_much_shows_what_survives() {
     let blocks = json!({"expect": [{"tool_calls": {"type": "array"}}]});
     let ran = mutate(&blocks, &["--min-score", "1"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stdout.contains("a: 0 of 15 mutants killed (0%)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("a: 0 of 15 mutants killed (0%)"),
+        "{}",
+        ran.stdout
+    );
     assert!(
         ran.stdout
             .contains("SURVIVED: drop call 1 (search)\n    - s.search {\"q\":\"x\"} → ok\n"),
@@ -78,7 +88,8 @@ fn a_suite_that_checks_nothing_much_shows_what_survives() {
         ran.stdout
     );
     assert!(
-        ran.stdout.ends_with("mutation score 0% (0 of 15 mutants killed)\n"),
+        ran.stdout
+            .ends_with("mutation score 0% (0 of 15 mutants killed)\n"),
         "{}",
         ran.stdout
     );
@@ -86,10 +97,14 @@ fn a_suite_that_checks_nothing_much_shows_what_survives() {
 
 #[test]
 fn traces_that_fail_as_they_are_say_nothing() {
-    let ran = mutate(&json!({"expect": [{"tool_names": {"contains": "nope"}}]}), &[]);
+    let ran = mutate(
+        &json!({"expect": [{"tool_names": {"contains": "nope"}}]}),
+        &[],
+    );
     assert_eq!(ran.code, 3);
     assert!(
-        ran.stdout.contains("not mutated, its traces do not pass as they are"),
+        ran.stdout
+            .contains("not mutated, its traces do not pass as they are"),
         "{}",
         ran.stdout
     );

@@ -4,9 +4,11 @@
 use crate::servers::assert_none_left;
 use crate::support::{Ran, folder, mcptest, ran};
 
-const MOCK: &str = "mock_server: {name: m, tools: [{name: t, input_schema: {type: object}, response: ok}]}\n";
+const MOCK: &str =
+    "mock_server: {name: m, tools: [{name: t, input_schema: {type: object}, response: ok}]}\n";
 
-/// Three tests one after the other, whose server's command line carries a mark, and a run that falls over at a place.
+/// Three tests one after the other, whose server's command line carries a mark, and a run that
+/// falls over at a place.
 fn fall_over(mark: &str, place: &str) -> Ran {
     let suite = format!(
         "servers:
@@ -18,7 +20,10 @@ tools:
   - {{name: third, server: s, tool: t}}
 "
     );
-    let suite = suite.replace("exec mcptest", &format!("exec {}", env!("CARGO_BIN_EXE_mcptest")));
+    let suite = suite.replace(
+        "exec mcptest",
+        &format!("exec {}", env!("CARGO_BIN_EXE_mcptest")),
+    );
     let dir = folder(&[("s.yml", &suite), ("mock.yml", MOCK)]);
     let output = mcptest(dir.path())
         .env("MCPTEST_PANIC_AT", place)
@@ -32,7 +37,11 @@ tools:
 fn finished_work_is_reported_and_no_server_stays() {
     let ran = fall_over("mark-panic-8841", "second");
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("provoked at `second`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("provoked at `second`"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("this is a bug"), "{}", ran.stderr);
     let report = ran.json();
     assert_eq!(report["tests"].as_array().unwrap().len(), 1, "{report:#}");
@@ -41,7 +50,10 @@ fn finished_work_is_reported_and_no_server_stays() {
     assert_eq!(report["interrupted"], true);
     assert_eq!(report["exit_code"], 2);
     let not_run = report["not_run"].to_string();
-    assert!(not_run.contains("second") && not_run.contains("third"), "{not_run}");
+    assert!(
+        not_run.contains("second") && not_run.contains("third"),
+        "{not_run}"
+    );
     assert_none_left("mark-panic-8841");
 }
 

@@ -1,4 +1,5 @@
-//! `mcptest proxy`: a client that knows nothing of it, a server behind it, and the trace of what went through.
+//! `mcptest proxy`: a client that knows nothing of it, a server behind it, and the trace of what
+//! went through.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -29,7 +30,11 @@ impl Session {
             .unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, output }
+        Self {
+            child,
+            input,
+            output,
+        }
     }
 
     fn send(&mut self, message: &Value) {
@@ -96,15 +101,17 @@ fn with_mock<'a>(args: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn what_it_records_can_be_scored() {
-    let suite =
-        "agents: [{name: a, servers: [web], trajectory: {mode: strict, calls: [{name: search}, {name: nope}]}}]\n";
+    let suite = "agents: [{name: a, servers: [web], trajectory: {mode: strict, calls: [{name: search}, {name: nope}]}}]\n";
     let dir = folder(&[("web.yml", WEB), ("s.yml", suite)]);
     let mut session = Session::start(
         dir.path(),
         &with_mock(&["--record", "t.json", "--server", "web", "--test", "a"]),
     );
     session.open();
-    assert_eq!(session.ask(&call(2, "search"))["result"]["content"][0]["text"], "found");
+    assert_eq!(
+        session.ask(&call(2, "search"))["result"]["content"][0]["text"],
+        "found"
+    );
     assert!(session.ask(&call(3, "nope")).to_string().contains("nope"));
     // Before the end, too: a proxy that is killed leaves what it has seen.
     trace_with_results(dir.path(), 2);
@@ -132,7 +139,9 @@ fn what_it_records_can_be_scored() {
 fn bytes_pass_as_they_are() {
     let dir = folder(&[]);
     let mut bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-    bytes.extend_from_slice(b"\r\n\n  {\"jsonrpc\" : \"2.0\",\t\"id\":1.0 , \"method\":\"tools/call\"}\nno newline");
+    bytes.extend_from_slice(
+        b"\r\n\n  {\"jsonrpc\" : \"2.0\",\t\"id\":1.0 , \"method\":\"tools/call\"}\nno newline",
+    );
     let mut child = mcptest(dir.path())
         .args(["proxy", "--record", "t.json", "--", "cat"])
         .stdin(Stdio::piped())
@@ -167,7 +176,9 @@ fn a_lost_call_and_a_tool_that_comes_back() {
     let mut session = Session::start(dir.path(), &args);
     session.open();
     session.send(&call(2, "search"));
-    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}));
+    session.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}),
+    );
     // The reply to 3 comes, so none to 2 came before it.
     assert_eq!(session.ask(&call(3, "fetch"))["id"], 3);
     assert_eq!(session.ask(&call(4, "search"))["id"], 4);
@@ -183,14 +194,25 @@ fn a_lost_call_and_a_tool_that_comes_back() {
 #[test]
 fn a_slow_call_is_late_and_holds_up_nothing_else() {
     let dir = folder(&[("web.yml", WEB)]);
-    let args = with_mock(&["--record", "t.json", "--fault", "slow:400", "--fault-tool", "search"]);
+    let args = with_mock(&[
+        "--record",
+        "t.json",
+        "--fault",
+        "slow:400",
+        "--fault-tool",
+        "search",
+    ]);
     let mut session = Session::start(dir.path(), &args);
     session.open();
     let began = Instant::now();
     session.send(&call(2, "search"));
     assert_eq!(session.ask(&call(3, "fetch"))["id"], 3);
     assert_eq!(session.receive()["id"], 2);
-    assert!(began.elapsed() >= Duration::from_millis(400), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= Duration::from_millis(400),
+        "{:?}",
+        began.elapsed()
+    );
     // Still delivered to a client that has nothing more to say.
     session.send(&call(4, "search"));
     let (code, rest) = session.end();
@@ -210,10 +232,18 @@ fn secrets_of_the_environment_do_not_reach_the_file() {
         .spawn()
         .unwrap();
     let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\",\"arguments\":{\"k\":\"s3cret-value\"}}}\n";
-    child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(line.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), line);
-    assert_eq!(trace(dir.path())["tool_calls"][0]["args"]["k"], "[redacted]");
+    assert_eq!(
+        trace(dir.path())["tool_calls"][0]["args"]["k"],
+        "[redacted]"
+    );
 }
 
 #[test]
@@ -223,7 +253,10 @@ fn the_end_of_either_side_and_signals() {
     let mark = "mcptest-proxy-mark-1";
     let script = format!(": {mark}; trap '' TERM HUP; sleep 1000 & while :; do sleep 0.1; done");
     let began = Instant::now();
-    let ended = run(dir.path(), &["proxy", "--record", "t.json", "--", "sh", "-c", &script]);
+    let ended = run(
+        dir.path(),
+        &["proxy", "--record", "t.json", "--", "sh", "-c", &script],
+    );
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(began.elapsed() < Duration::from_secs(15));
     assert!(!processes().contains(mark));
@@ -244,7 +277,14 @@ fn the_end_of_either_side_and_signals() {
     let mark = "mcptest-proxy-mark-2";
     let session = Session::start(
         dir.path(),
-        &["--record", "u.json", "--", "sh", "-c", &format!(": {mark}; sleep 1000")],
+        &[
+            "--record",
+            "u.json",
+            "--",
+            "sh",
+            "-c",
+            &format!(": {mark}; sleep 1000"),
+        ],
     );
     let began = Instant::now();
     while !processes().contains(mark) || !dir.path().join("u.json").exists() {
@@ -252,7 +292,10 @@ fn the_end_of_either_side_and_signals() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let pid = session.child.id().to_string();
-    std::process::Command::new("kill").arg(&pid).status().unwrap();
+    std::process::Command::new("kill")
+        .arg(&pid)
+        .status()
+        .unwrap();
     let output = ran(&session.child.wait_with_output().unwrap());
     assert_eq!(output.code, 130);
     assert!(!processes().contains(mark));
@@ -264,12 +307,18 @@ fn the_end_of_either_side_and_signals() {
 fn what_cannot_run_is_said_at_once() {
     let dir = folder(&[]);
     for (args, part) in [
-        (&["proxy", "--", "no-such-program-anywhere"][..], "not found on PATH"),
+        (
+            &["proxy", "--", "no-such-program-anywhere"][..],
+            "not found on PATH",
+        ),
         (
             &["proxy", "--record", "no/such/folder/t.json", "--", "cat"],
             "cannot write the trace",
         ),
-        (&["proxy", "--fault", "crash", "--", "cat"], "is no kind of fault"),
+        (
+            &["proxy", "--fault", "crash", "--", "cat"],
+            "is no kind of fault",
+        ),
         (&["proxy", "--record", "t.json"], "required"),
     ] {
         let failed = run(dir.path(), args);
@@ -333,16 +382,33 @@ fn distractors_come_into_the_list_and_are_refused_and_scored() {
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(names.len(), 5, "{names:?}");
-    let fake = names.iter().find(|name| *name != "search" && *name != "fetch").unwrap();
+    let fake = names
+        .iter()
+        .find(|name| *name != "search" && *name != "fetch")
+        .unwrap();
     let refused = session.ask(&call(2, fake));
     assert_eq!(refused["result"]["isError"], true);
-    assert!(refused.to_string().contains("Choose a different tool"), "{refused}");
-    assert_eq!(session.ask(&call(3, "search"))["result"]["content"][0]["text"], "found");
+    assert!(
+        refused.to_string().contains("Choose a different tool"),
+        "{refused}"
+    );
+    assert_eq!(
+        session.ask(&call(3, "search"))["result"]["content"][0]["text"],
+        "found"
+    );
     assert_eq!(session.end(), (0, String::new()));
     let trace = trace(dir.path());
     assert_eq!(trace["run"], 2);
-    assert_eq!(trace["distractors"].as_array().map(Vec::len), Some(3), "{trace}");
-    assert!(trace["distractors"].to_string().contains(&format!("web.{fake}")));
+    assert_eq!(
+        trace["distractors"].as_array().map(Vec::len),
+        Some(3),
+        "{trace}"
+    );
+    assert!(
+        trace["distractors"]
+            .to_string()
+            .contains(&format!("web.{fake}"))
+    );
     assert_eq!(trace["catalog"].as_array().map(Vec::len), Some(5));
     assert_eq!(trace["tool_results"][0]["is_error"], true);
     let scored = run(
@@ -369,7 +435,10 @@ fn a_file_of_distractors_that_cannot_be_used_is_told_with_its_place() {
         ("none.yml", "cannot read `none.yml`: no such file"),
         ("5000", "more than the 1000 that can be offered"),
     ] {
-        let found = run(dir.path(), &[&["proxy", "--distractors", file], &MOCK[..]].concat());
+        let found = run(
+            dir.path(),
+            &[&["proxy", "--distractors", file], &MOCK[..]].concat(),
+        );
         assert_eq!(found.code, 2, "{file}");
         assert!(found.stderr.contains(words), "{file}: {}", found.stderr);
     }
@@ -393,7 +462,10 @@ fn a_client_on_stdio_reaches_a_server_over_http() {
     ];
     let mut session = Session::start(dir.path(), &arguments);
     session.open();
-    assert_eq!(session.ask(&call(2, "search"))["result"]["content"][0]["text"], "found");
+    assert_eq!(
+        session.ask(&call(2, "search"))["result"]["content"][0]["text"],
+        "found"
+    );
     session.send(&call(3, "fetch"));
     // What is no message is refused by the server, and stops nothing.
     session.send(&json!("odd"));
@@ -406,7 +478,11 @@ fn a_client_on_stdio_reaches_a_server_over_http() {
     );
     assert_eq!(session.end(), (0, String::new()));
     let trace = trace(dir.path());
-    assert_eq!(trace["tool_calls"].as_array().map(Vec::len), Some(3), "{trace}");
+    assert_eq!(
+        trace["tool_calls"].as_array().map(Vec::len),
+        Some(3),
+        "{trace}"
+    );
     assert_eq!(trace["catalog"].as_array().map(Vec::len), Some(2));
     assert_eq!(trace["tool_results"][1]["fault"], "hang");
 }
@@ -437,15 +513,27 @@ fn the_stateless_revision_over_http_has_the_headers_that_it_needs() {
     let found = session.ask(&ask(1, "server/discover", json!({})));
     assert_eq!(found["result"]["resultType"], "complete", "{found}");
     let listed = session.ask(&ask(2, "tools/list", json!({})));
-    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(4), "{listed}");
+    assert_eq!(
+        listed["result"]["tools"].as_array().map(Vec::len),
+        Some(4),
+        "{listed}"
+    );
     assert!(listed["result"]["ttlMs"].is_number(), "{listed}");
-    let called = session.ask(&ask(3, "tools/call", json!({"name": "search", "arguments": {}})));
+    let called = session.ask(&ask(
+        3,
+        "tools/call",
+        json!({"name": "search", "arguments": {}}),
+    ));
     assert_eq!(called["result"]["content"][0]["text"], "found", "{called}");
     let fake = trace_with_results(dir.path(), 1)["distractors"][0]
         .as_str()
         .unwrap()
         .to_owned();
-    let refused = session.ask(&ask(4, "tools/call", json!({"name": fake, "arguments": {}})));
+    let refused = session.ask(&ask(
+        4,
+        "tools/call",
+        json!({"name": fake, "arguments": {}}),
+    ));
     assert_eq!(refused["result"]["resultType"], "complete", "{refused}");
     assert_eq!(refused["result"]["isError"], true);
     assert_eq!(session.end(), (0, String::new()));
@@ -477,6 +565,10 @@ fn a_server_over_http_that_goes_away_leaves_no_client_waiting() {
     ] {
         let found = run(dir.path(), &[&["proxy"], arguments.as_slice()].concat());
         assert_eq!(found.code, 2, "{arguments:?}");
-        assert!(found.stderr.contains(words), "{arguments:?}: {}", found.stderr);
+        assert!(
+            found.stderr.contains(words),
+            "{arguments:?}: {}",
+            found.stderr
+        );
     }
 }

@@ -37,17 +37,31 @@ fn a_time_that_is_a_number_makes_no_difference() {
     let dir = folder(&[("s.yml", SUITE), ("m.yml", &manifest(1_763_258_400))]);
     let live = run(
         dir.path(),
-        &["run", "s.yml", "--record", "--no-timing", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "--record",
+            "--no-timing",
+            "--reporter",
+            "json",
+        ],
     );
     assert_eq!(live.code, 0, "{}{}", live.stdout, live.stderr);
-    let replayed = run(dir.path(), &["run", "s.yml", "--no-timing", "--reporter", "json"]);
+    let replayed = run(
+        dir.path(),
+        &["run", "s.yml", "--no-timing", "--reporter", "json"],
+    );
     assert_eq!(replayed.stdout, live.stdout);
     let first = cassette(dir.path());
     std::fs::write(dir.path().join("m.yml"), manifest(1_763_262_000)).unwrap();
     // The recorded model goes on with what the live server says now.
-    let half = run(dir.path(), &["run", "s.yml", "--replay", "model", "--reporter", "json"]);
+    let half = run(
+        dir.path(),
+        &["run", "s.yml", "--replay", "model", "--reporter", "json"],
+    );
     assert_eq!(half.code, 0, "{}{}", half.stdout, half.stderr);
-    let structured = &half.json()["tests"][0]["runs"][0]["trace"]["tool_results"][0]["structured_content"];
+    let structured =
+        &half.json()["tests"][0]["runs"][0]["trace"]["tool_results"][0]["structured_content"];
     assert_eq!(structured["created_at"], 1_763_262_000);
     assert_eq!(run(dir.path(), &["run", "s.yml", "--record"]).code, 0);
     assert_eq!(cassette(dir.path()), first);
@@ -68,7 +82,11 @@ fn an_expectation_on_a_secret_says_why_it_does_not_hold() {
     let dir = folder(&[("s.yml", &suite), ("m.yml", manifest)]);
     let run = |args: &[&str]| {
         let mut command = mcptest(dir.path());
-        ran(&command.env("MY_TOKEN", "s3cr3t-value").args(args).output().unwrap())
+        ran(&command
+            .env("MY_TOKEN", "s3cr3t-value")
+            .args(args)
+            .output()
+            .unwrap())
     };
     assert_eq!(run(&["run", "s.yml"]).code, 0, "live, it holds");
     let recorded = run(&["run", "s.yml", "--record"]);

@@ -14,7 +14,8 @@ mock_server:
     - {name: fetch, description: fetch one page, input_schema: {type: object}, response: page}
 ";
 
-/// A floor over two models, and direct calls; `rest` are the calls of the second model's second run.
+/// A floor over two models, and direct calls; `rest` are the calls of the second model's second
+/// run.
 fn suite(rest: &str) -> String {
     format!(
         "
@@ -50,7 +51,10 @@ fn a_report_shown_again_is_the_same_bytes() {
     for suite in files(&root().join("examples"), "yml") {
         let suite = suite.display().to_string();
         std::fs::remove_file(&written).ok();
-        let pretty = run(&root(), &["run", &suite, "--reporter", &target, "--reporter", "pretty"]);
+        let pretty = run(
+            &root(),
+            &["run", &suite, "--reporter", &target, "--reporter", "pretty"],
+        );
         let Ok(bytes) = std::fs::read_to_string(&written) else {
             // A manifest, a bench, a suite for `score`.
             continue;
@@ -58,9 +62,20 @@ fn a_report_shown_again_is_the_same_bytes() {
         let file = written.display().to_string();
         let again = run(&root(), &["report", &file, "--reporter", "json"]);
         assert_eq!((again.code, &again.stdout), (0, &bytes), "{suite}");
-        assert_eq!(run(&root(), &["report", &file]).stdout, pretty.stdout, "{suite}");
-        let same = run(&root(), &["report", &file, "--compare", &file, "--reporter", "json"]);
-        assert_eq!((same.code, &same.json()["cases"]), (0, &json!([])), "{suite}");
+        assert_eq!(
+            run(&root(), &["report", &file]).stdout,
+            pretty.stdout,
+            "{suite}"
+        );
+        let same = run(
+            &root(),
+            &["report", &file, "--compare", &file, "--reporter", "json"],
+        );
+        assert_eq!(
+            (same.code, &same.json()["cases"]),
+            (0, &json!([])),
+            "{suite}"
+        );
         shown += 1;
     }
     assert!(shown > 15, "{shown}");
@@ -73,9 +88,18 @@ fn a_floor_that_flipped_is_told() {
         ("bad.yml", &suite("fetch")),
         ("m.yml", MANIFEST),
     ]);
-    assert_eq!(report_of(dir.path(), "good.yml", &["--reporter", "json=good.json"]), 0);
-    assert_eq!(report_of(dir.path(), "bad.yml", &["--reporter", "json=bad.json"]), 1);
-    let worse = run(dir.path(), &["report", "bad.json", "--compare", "good.json"]);
+    assert_eq!(
+        report_of(dir.path(), "good.yml", &["--reporter", "json=good.json"]),
+        0
+    );
+    assert_eq!(
+        report_of(dir.path(), "bad.yml", &["--reporter", "json=bad.json"]),
+        1
+    );
+    let worse = run(
+        dir.path(),
+        &["report", "bad.json", "--compare", "good.json"],
+    );
     assert_eq!(worse.code, 1);
     assert_eq!(
         worse.stdout,
@@ -92,7 +116,14 @@ fn a_floor_that_flipped_is_told() {
     );
     let better = run(
         dir.path(),
-        &["report", "good.json", "--compare", "bad.json", "--reporter", "json"],
+        &[
+            "report",
+            "good.json",
+            "--compare",
+            "bad.json",
+            "--reporter",
+            "json",
+        ],
     );
     assert_eq!(better.code, 0);
     let told = better.json();
@@ -104,7 +135,14 @@ fn a_floor_that_flipped_is_told() {
     );
     let page = run(
         dir.path(),
-        &["report", "bad.json", "--compare", "good.json", "--reporter", "markdown"],
+        &[
+            "report",
+            "bad.json",
+            "--compare",
+            "good.json",
+            "--reporter",
+            "markdown",
+        ],
     );
     assert!(
         page.stdout
@@ -114,7 +152,14 @@ fn a_floor_that_flipped_is_told() {
     );
     let refused = run(
         dir.path(),
-        &["report", "bad.json", "--compare", "good.json", "--reporter", "junit"],
+        &[
+            "report",
+            "bad.json",
+            "--compare",
+            "good.json",
+            "--reporter",
+            "junit",
+        ],
     );
     assert_eq!(refused.code, 2);
     assert!(
@@ -152,9 +197,22 @@ fn what_is_no_report_is_told() {
     assert!(told(&["report", "text.json"]).contains("text.json:1:1: not a report of mcptest"));
     assert!(told(&["report", "merge", "new.json"]).contains("schema version 2"));
     assert!(told(&["report"]).contains("CURRENT"));
-    let shared = ["report", "new.json", "--reporter", "json=r", "--reporter", "junit=r"];
-    assert_eq!(told(&shared), "error: two reporters cannot share the file `r`\n");
-    assert!(told(&["report", "new.json", "--reporter", "xml"]).contains("known are pretty, json, junit, markdown"));
+    let shared = [
+        "report",
+        "new.json",
+        "--reporter",
+        "json=r",
+        "--reporter",
+        "junit=r",
+    ];
+    assert_eq!(
+        told(&shared),
+        "error: two reporters cannot share the file `r`\n"
+    );
+    assert!(
+        told(&["report", "new.json", "--reporter", "xml"])
+            .contains("known are pretty, json, junit, markdown")
+    );
 }
 
 #[test]
@@ -167,8 +225,15 @@ tools:
   - {name: two, server: s, tool: nope}
   - {name: three, server: s, tool: fetch}
 ";
-    let dir = folder(&[("a.yml", &suite("fetch")), ("b.yml", other), ("m.yml", MANIFEST)]);
-    let whole = run(dir.path(), &["run", ".", "--reporter", "json", "--no-timing"]);
+    let dir = folder(&[
+        ("a.yml", &suite("fetch")),
+        ("b.yml", other),
+        ("m.yml", MANIFEST),
+    ]);
+    let whole = run(
+        dir.path(),
+        &["run", ".", "--reporter", "json", "--no-timing"],
+    );
     let timed = run(dir.path(), &["run", ".", "--reporter", "json=timed.json"]);
     assert_eq!((whole.code, timed.code), (1, 1));
     for of in 1..=8 {
@@ -176,12 +241,21 @@ tools:
         let mut cases = 0;
         for number in 1..=of {
             let (shard, file) = (format!("{number}/{of}"), format!("json=part-{number}.json"));
-            let mut command = vec!["run", ".", "--shard", &shard, "--no-timing", "--reporter", &file];
+            let mut command = vec![
+                "run",
+                ".",
+                "--shard",
+                &shard,
+                "--no-timing",
+                "--reporter",
+                &file,
+            ];
             if of % 2 == 0 {
                 command.extend(["--timings", "timed.json"]);
             }
             let ran = run(dir.path(), &command);
-            let part = std::fs::read_to_string(dir.path().join(format!("part-{number}.json"))).unwrap();
+            let part =
+                std::fs::read_to_string(dir.path().join(format!("part-{number}.json"))).unwrap();
             let part: Value = serde_json::from_str(&part).unwrap();
             assert_eq!(part["shard"]["total"], 6);
             let inside = part["tests"].as_array().unwrap().len();
@@ -196,14 +270,21 @@ tools:
         assert_eq!(cases, 6, "each case is in one shard");
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let merged = run(dir.path(), &args);
-        assert_eq!((merged.code, &merged.stdout), (1, &whole.stdout), "{of} shards");
+        assert_eq!(
+            (merged.code, &merged.stdout),
+            (1, &whole.stdout),
+            "{of} shards"
+        );
         if of > 1 {
             let missing = run(dir.path(), &args[..args.len() - 1]);
             assert_eq!(missing.code, 2);
             assert!(missing.stderr.contains("shard 1 of"), "{}", missing.stderr);
         }
     }
-    let output = run(dir.path(), &["report", "merge", "timed.json", "--output", "again.json"]);
+    let output = run(
+        dir.path(),
+        &["report", "merge", "timed.json", "--output", "again.json"],
+    );
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert_eq!(
         std::fs::read(dir.path().join("again.json")).unwrap(),
@@ -238,7 +319,11 @@ both by model
 #[test]
 fn junit_counts_tests_and_shows_attempts() {
     let dir = folder(&[("s.yml", &suite("fetch")), ("m.yml", MANIFEST)]);
-    let xml = run(dir.path(), &["run", "s.yml", "--reporter", "junit", "--no-timing"]).stdout;
+    let xml = run(
+        dir.path(),
+        &["run", "s.yml", "--reporter", "junit", "--no-timing"],
+    )
+    .stdout;
     assert!(
         xml.contains("<testsuite name=\"both\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"0.000\">"),
         "{xml}"

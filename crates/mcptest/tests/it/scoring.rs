@@ -177,7 +177,12 @@ fn traces_find_their_test_by_name() {
         homeless.stderr
     );
     assert_eq!(
-        score_with(suite, r#"{"tool_calls": [{"name": "x"}]}"#, &["--test", "a"]).code,
+        score_with(
+            suite,
+            r#"{"tool_calls": [{"name": "x"}]}"#,
+            &["--test", "a"]
+        )
+        .code,
         0
     );
     let unknown = score_with(suite, traces, &["--test", "zz"]);
@@ -193,11 +198,21 @@ fn traces_find_their_test_by_name() {
 fn servers_named_in_the_suite_decide_what_a_dot_means() {
     let suite = "agents: [{name: a, servers: [s, http], equal_function_sets: {classes: [{name: c, members: [http.get]}], expect: [{tool_selection.f1: 100}]}}]";
     assert_eq!(
-        score_with(suite, r#"{"tool_calls": [{"name": "get", "server": "http"}]}"#, &[]).code,
+        score_with(
+            suite,
+            r#"{"tool_calls": [{"name": "get", "server": "http"}]}"#,
+            &[]
+        )
+        .code,
         0
     );
     assert_eq!(
-        score_with(suite, r#"{"tool_calls": [{"name": "http.get", "server": "s"}]}"#, &[]).code,
+        score_with(
+            suite,
+            r#"{"tool_calls": [{"name": "http.get", "server": "s"}]}"#,
+            &[]
+        )
+        .code,
         1
     );
     assert_eq!(
@@ -206,7 +221,12 @@ fn servers_named_in_the_suite_decide_what_a_dot_means() {
     );
     let bare = suite.replace("[s, http]", "[s]");
     assert_eq!(
-        score_with(&bare, r#"{"tool_calls": [{"name": "http.get", "server": "s"}]}"#, &[]).code,
+        score_with(
+            &bare,
+            r#"{"tool_calls": [{"name": "http.get", "server": "s"}]}"#,
+            &[]
+        )
+        .code,
         0
     );
 }
@@ -235,7 +255,10 @@ fn bad_traces_have_a_place() {
 fn hostile_text_in_a_trace_reaches_no_terminal() {
     let dir = folder(&[
         ("s.yml", DOCUMENT),
-        ("t.json", "{\"tool_calls\": [{\"name\": \"evil\\u001b[2J\\u202e\"}]}"),
+        (
+            "t.json",
+            "{\"tool_calls\": [{\"name\": \"evil\\u001b[2J\\u202e\"}]}",
+        ),
     ]);
     let output = mcptest(dir.path())
         .args(["score", "s.yml", "--trace", "t.json", "--color", "never"])
@@ -257,7 +280,14 @@ fn a_report_through_a_link_leaves_the_link() {
     let link = dir.path().join("link.json");
     std::os::unix::fs::symlink("old.json", &link).unwrap();
     let ran = ran(&mcptest(dir.path())
-        .args(["score", "s.yml", "--trace", "t.json", "--reporter", "json=link.json"])
+        .args([
+            "score",
+            "s.yml",
+            "--trace",
+            "t.json",
+            "--reporter",
+            "json=link.json",
+        ])
         .output()
         .unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

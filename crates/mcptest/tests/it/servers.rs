@@ -1,4 +1,5 @@
-//! Servers that misbehave, through the whole program: a typed error in bounded time, the other tests untouched, no process left behind.
+//! Servers that misbehave, through the whole program: a typed error in bounded time, the other
+//! tests untouched, no process left behind.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +11,8 @@ use crate::support::{Ran, folder, mcptest, ran};
 
 const GOOD: &str = "mock_server: {name: good, tools: [{name: t, description: run the job, input_schema: {type: object}, response: ok}]}\n";
 
-/// A suite with a misbehaving server and a good one. The server's command line carries a mark, by which its processes are found.
+/// A suite with a misbehaving server and a good one. The server's command line carries a mark, by
+/// which its processes are found.
 fn suite(script: &str) -> String {
     format!(
         "servers:
@@ -69,7 +71,12 @@ fn check(mark: &str, script: &str, kind: &str, words: &str) {
     let (ran, took) = play(mark, script);
     assert_eq!(ran.code, 2, "{mark}: {}", ran.stderr);
     let report = ran.json();
-    let verdict = |test: usize| report["tests"][test]["verdict"].as_str().unwrap().to_owned();
+    let verdict = |test: usize| {
+        report["tests"][test]["verdict"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(
         [verdict(0), verdict(1), verdict(2), verdict(3)],
         ["error", "pass", "error", "pass"],
@@ -78,10 +85,16 @@ fn check(mark: &str, script: &str, kind: &str, words: &str) {
     for test in [0, 2] {
         let error = &report["tests"][test]["runs"][0]["error"];
         assert_eq!(error["kind"], kind, "{mark}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(words), "{mark}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(words),
+            "{mark}: {error}"
+        );
     }
     // The gate of a run that broke is not judged, and so not failed.
-    assert_ne!(report["tests"][2]["gates"][0]["verdict"], Value::from("fail"));
+    assert_ne!(
+        report["tests"][2]["gates"][0]["verdict"],
+        Value::from("fail")
+    );
     assert!(took < Duration::from_secs(30), "{mark} took {took:?}");
     assert_none_left(mark);
 }
@@ -145,7 +158,11 @@ fn a_program_that_is_not_there() {
     )]);
     let ran = ran(&mcptest(dir.path()).args(["run", "s.yml"]).output().unwrap());
     assert_eq!(ran.code, 2);
-    assert!(ran.stdout.contains("no-such-program-here"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("no-such-program-here"),
+        "{}",
+        ran.stdout
+    );
 }
 
 /// Starts a run that hangs in a call, sends it a signal, and gives what came of it.
@@ -160,7 +177,10 @@ fn interrupt(dir: &Path, mark: &str, signal: &str) -> Ran {
         .unwrap();
     let began = Instant::now();
     while left_over(mark).is_empty() || !dir.join("started").exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "the server did not start");
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "the server did not start"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     let sent = std::process::Command::new("kill")
@@ -238,7 +258,10 @@ tools:
         .filter_map(|test| test["verdict"].as_str())
         .collect();
     assert_eq!(verdicts, ["pass", "error", "pass"], "{}", ran.stdout);
-    assert_eq!(report["tests"][1]["runs"][0]["error"]["kind"], "server_crash");
+    assert_eq!(
+        report["tests"][1]["runs"][0]["error"]["kind"],
+        "server_crash"
+    );
 }
 
 #[test]
@@ -257,6 +280,13 @@ fn the_timeout_of_the_command_line_comes_before_that_of_a_tool_test() {
         .output()
         .unwrap());
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert_eq!(ran.json()["tests"][0]["runs"][0]["error"]["kind"], "timeout");
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(
+        ran.json()["tests"][0]["runs"][0]["error"]["kind"],
+        "timeout"
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
 }

@@ -1,4 +1,5 @@
-//! Turns of live models that end in other ways than by themselves, against a provider of our own on a socket.
+//! Turns of live models that end in other ways than by themselves, against a provider of our own on
+//! a socket.
 
 use serde_json::{Value, json};
 
@@ -49,7 +50,10 @@ fn a_paused_turn_goes_on_live_and_replayed() {
     assert_eq!(stand_in.seen().len(), 3);
     let trace = &live.json()["tests"][0]["runs"][0]["trace"];
     assert_eq!(trace["final_response"], "Found.");
-    assert_eq!(trace["conversation"]["turns"][1]["stop_reason"], "pause_turn");
+    assert_eq!(
+        trace["conversation"]["turns"][1]["stop_reason"],
+        "pause_turn"
+    );
     assert_eq!(trace["tool_calls"][0]["turn"], 2);
     let replayed = run(&dir, &["--replay-only", "--reporter", "json"]);
     assert_eq!(replayed.stdout, live.stdout);
@@ -58,7 +62,8 @@ fn a_paused_turn_goes_on_live_and_replayed() {
 
 #[test]
 fn an_answer_that_was_cut_off_is_told_as_such() {
-    let stand_in = StandIn::start(|_, _| message(&json!([{"type": "text", "text": "It is"}]), "max_tokens"));
+    let stand_in =
+        StandIn::start(|_, _| message(&json!([{"type": "text", "text": "It is"}]), "max_tokens"));
     let dir = suite(&stand_in, AGENT);
     let ran = run(&dir, &[]);
     assert_eq!(ran.code, 1, "evidence, not an error: {}", ran.stderr);

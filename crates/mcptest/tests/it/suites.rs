@@ -47,7 +47,12 @@ tests:
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(
         rows(&ran.json()),
-        ["judged itself", "searches #1", "searches #2", "searches otherwise"]
+        [
+            "judged itself",
+            "searches #1",
+            "searches #2",
+            "searches otherwise"
+        ]
     );
 }
 
@@ -65,7 +70,11 @@ agents:
     equal_function_sets: {classes: [{name: c, members: [search]}]}
 ";
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
-    let report = run(dir.path(), &["run", "--config", "s.yml", "--reporter", "json"]).json();
+    let report = run(
+        dir.path(),
+        &["run", "--config", "s.yml", "--reporter", "json"],
+    )
+    .json();
     assert_eq!(
         rows(&report),
         [
@@ -110,11 +119,18 @@ fn folders_filters_and_tags() {
         rows(&report).iter().map(ToString::to_string).collect()
     };
     assert_eq!(names(&[]), ["alpha", "beta", "gamma"]);
-    assert_eq!(names(&["--filter", "a", "--tag", "quick"]), ["alpha", "gamma"]);
+    assert_eq!(
+        names(&["--filter", "a", "--tag", "quick"]),
+        ["alpha", "gamma"]
+    );
     assert_eq!(names(&["--filter", "beta"]), ["beta"]);
     let none = run(dir.path(), &["run", ".", "--filter", "zzz"]);
     assert_eq!(none.code, 2);
-    assert!(none.stderr.contains("nothing was selected"), "{}", none.stderr);
+    assert!(
+        none.stderr.contains("nothing was selected"),
+        "{}",
+        none.stderr
+    );
 }
 
 #[test]
@@ -166,7 +182,10 @@ tools:
         .filter_map(|test| test["verdict"].as_str())
         .collect();
     assert_eq!(verdicts, ["pass", "pass", "pass", "fail", "fail"]);
-    assert_eq!(report["tests"][3]["runs"][0]["assertions"][2]["target"], "duration_ms");
+    assert_eq!(
+        report["tests"][3]["runs"][0]["assertions"][2]["target"],
+        "duration_ms"
+    );
     assert_eq!(
         report["tests"][4]["runs"][0]["assertions"][0],
         json!({"target": "error", "matcher": {"exact": null}, "actual": {"code": -32602, "message": "Unknown tool: nope"}, "passed": false, "default": true, "reason": "an object is not null; server `s` lists no tool `nope`"})
@@ -179,7 +198,11 @@ fn a_test_that_expects_nothing_has_no_evidence() {
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
     let ran = run(dir.path(), &["run", "s.yml"]);
     assert_eq!(ran.code, 3);
-    assert!(ran.stdout.contains("the test expects nothing"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("the test expects nothing"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -206,16 +229,23 @@ agents: [{{name: a, model: builtin/lexical, servers: [s], prompt: search for cat
 
 #[test]
 fn reports_go_where_they_are_sent() {
-    let suite =
-        "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\ntools: [{name: a, server: s, tool: fetch}]\n";
+    let suite = "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\ntools: [{name: a, server: s, tool: fetch}]\n";
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
     let ran = run(
         dir.path(),
-        &["run", "s.yml", "--reporter", "pretty", "--reporter", "json=r.json"],
+        &[
+            "run",
+            "s.yml",
+            "--reporter",
+            "pretty",
+            "--reporter",
+            "json=r.json",
+        ],
     );
     assert_eq!(ran.code, 0);
     assert!(ran.stdout.contains("1 test: 1 passed"));
-    let report: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("r.json")).unwrap()).unwrap();
+    let report: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(report["schema_version"], 1);
     assert!(report["timing"]["runs"][0]["duration_ms"].is_u64());
     let unwritable = run(
@@ -224,7 +254,9 @@ fn reports_go_where_they_are_sent() {
     );
     assert_eq!(unwritable.code, 2);
     assert!(
-        unwritable.stderr.contains("cannot write `no/such/folder/r.json`"),
+        unwritable
+            .stderr
+            .contains("cannot write `no/such/folder/r.json`"),
         "{}",
         unwritable.stderr
     );
@@ -232,8 +264,7 @@ fn reports_go_where_they_are_sent() {
 
 #[test]
 fn colour_only_where_it_is_welcome() {
-    let suite =
-        "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\ntools: [{name: a, server: s, tool: fetch}]\n";
+    let suite = "servers: {s: {command: [mcptest, mock, --tools-from, m.yml]}}\ntools: [{name: a, server: s, tool: fetch}]\n";
     let dir = folder(&[("s.yml", suite), ("m.yml", MANIFEST)]);
     assert!(!run(dir.path(), &["run", "s.yml"]).stdout.contains('\u{1b}'));
     assert!(
@@ -253,7 +284,9 @@ fn completions_and_schemas_are_printed() {
     let dir = folder(&[]);
     for shell in ["bash", "zsh", "fish"] {
         assert!(
-            run(dir.path(), &["completions", shell]).stdout.contains("mcptest"),
+            run(dir.path(), &["completions", shell])
+                .stdout
+                .contains("mcptest"),
             "{shell}"
         );
     }

@@ -30,7 +30,9 @@ fn interrupted(dir: &Path, tool: &str) -> Ran {
 
 #[test]
 fn teardown_runs_after_an_interrupt() {
-    let dir = notes("  - {name: hangs, server: s, tool: hang, teardown: [{tool: delete, args: {id: z}}]}\n");
+    let dir = notes(
+        "  - {name: hangs, server: s, tool: hang, teardown: [{tool: delete, args: {id: z}}]}\n",
+    );
     let ran = interrupted(dir.path(), "hang");
     assert_eq!(ran.code, 130, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(asked(dir.path()), ["hang {}", r#"delete {"id":"z"}"#]);
@@ -61,12 +63,21 @@ fn teardown_runs_when_the_time_is_over() {
     );
     let ran = run(
         dir.path(),
-        &["run", "s.yml", "--max-duration", "700ms", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "--max-duration",
+            "700ms",
+            "--reporter",
+            "json",
+        ],
     );
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert_eq!(asked(dir.path()), ["hang {}", r#"delete {"id":"z"}"#]);
     let report = ran.json();
-    let errors: Vec<_> = (0..2).map(|test| &report["tests"][test]["runs"][0]["error"]).collect();
+    let errors: Vec<_> = (0..2)
+        .map(|test| &report["tests"][test]["runs"][0]["error"])
+        .collect();
     assert_eq!(
         errors,
         [
@@ -78,10 +89,19 @@ fn teardown_runs_when_the_time_is_over() {
 
 #[test]
 fn teardown_that_hangs_is_given_up_when_the_time_is_over() {
-    let dir = notes("  - {name: t, server: s, tool: read, timeout: 60s, teardown: [{tool: hang, timeout: 60s}]}\n");
+    let dir = notes(
+        "  - {name: t, server: s, tool: read, timeout: 60s, teardown: [{tool: hang, timeout: 60s}]}\n",
+    );
     let ran = run(
         dir.path(),
-        &["run", "s.yml", "--max-duration", "700ms", "--reporter", "json"],
+        &[
+            "run",
+            "s.yml",
+            "--max-duration",
+            "700ms",
+            "--reporter",
+            "json",
+        ],
     );
     // The test itself was through in time; what is left behind is told.
     let report = ran.json();
@@ -100,7 +120,10 @@ fn teardown_runs_beside_the_first_failure() {
   - {name: after, server: s, serial: true, tool: read, teardown: [{tool: delete, args: {id: never}}]}
 ",
     );
-    let ran = run(dir.path(), &["run", "s.yml", "--fail-fast", "--reporter", "json"]);
+    let ran = run(
+        dir.path(),
+        &["run", "s.yml", "--fail-fast", "--reporter", "json"],
+    );
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let calls = asked(dir.path());
     assert_eq!(

@@ -19,7 +19,9 @@ agents:
 
 fn run(dir: &tempfile::TempDir, variables: &[(&str, &str)], more: &[&str]) -> Ran {
     let mut command = mcptest(dir.path());
-    command.args(["run", "s.yml", "--reporter", "json"]).args(more);
+    command
+        .args(["run", "s.yml", "--reporter", "json"])
+        .args(more);
     ran(&command.envs(variables.iter().copied()).output().unwrap())
 }
 
@@ -41,7 +43,10 @@ fn a_plain_address_is_asked_for_at_the_proxy() {
     let seen = &proxy.seen()[0];
     assert_eq!(seen.path, "http://models.test:8080/v1/chat/completions");
     assert_eq!(seen.header("host"), Some("models.test:8080"));
-    assert_eq!(seen.header("proxy-authorization"), Some("Basic bWU6cHIweHktd29yZA=="));
+    assert_eq!(
+        seen.header("proxy-authorization"),
+        Some("Basic bWU6cHIweHktd29yZA==")
+    );
     let cassette = std::fs::read_to_string(dir.path().join("cassettes/s.yml/a.json")).unwrap();
     for text in [&ran.stdout, &ran.stderr, &cassette] {
         assert!(!text.contains("pr0xy") && !text.contains("bWU6"), "{text}");
@@ -57,7 +62,11 @@ fn what_goes_without_a_proxy() {
     assert_eq!(direct.code, 0, "{}", direct.stdout);
     assert_eq!(provider.seen()[0].path, "/v1/chat/completions");
     let dir = suite("http://models.test/v1");
-    let refused = run(&dir, &[dead, ("http_proxy", "socks5://me:s3cret-word@x")], &[]);
+    let refused = run(
+        &dir,
+        &[dead, ("http_proxy", "socks5://me:s3cret-word@x")],
+        &[],
+    );
     assert_eq!(refused.code, 2);
     assert!(
         refused
@@ -71,7 +80,13 @@ fn what_goes_without_a_proxy() {
 
 #[test]
 fn a_proxy_that_refuses_is_named_and_not_asked_again() {
-    let proxy = StandIn::start(|_, _| Answer::Json(407, vec![("proxy-authenticate", "Basic".to_owned())], json!({})));
+    let proxy = StandIn::start(|_, _| {
+        Answer::Json(
+            407,
+            vec![("proxy-authenticate", "Basic".to_owned())],
+            json!({}),
+        )
+    });
     let host = proxy.url("").replace("http://", "");
     for (variable, base_url, asked_for) in [
         (
@@ -89,7 +104,10 @@ fn a_proxy_that_refuses_is_named_and_not_asked_again() {
         );
         assert!(ran.stdout.contains(&words), "{}", ran.stdout);
         let seen = proxy.seen();
-        assert_eq!((seen.len(), seen[before].path.as_str()), (before + 1, asked_for));
+        assert_eq!(
+            (seen.len(), seen[before].path.as_str()),
+            (before + 1, asked_for)
+        );
     }
 }
 

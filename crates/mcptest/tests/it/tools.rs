@@ -38,14 +38,21 @@ pub fn asked(dir: &Path) -> Vec<String> {
         .filter(|message| message["method"] == "tools/call")
         .map(|message| {
             let params = &message["params"];
-            format!("{} {}", params["name"].as_str().unwrap(), params["arguments"])
+            format!(
+                "{} {}",
+                params["name"].as_str().unwrap(),
+                params["arguments"]
+            )
         })
         .collect()
 }
 
 fn verdicts(report: &Value) -> Vec<&str> {
     let tests = report["tests"].as_array().unwrap();
-    tests.iter().filter_map(|test| test["verdict"].as_str()).collect()
+    tests
+        .iter()
+        .filter_map(|test| test["verdict"].as_str())
+        .collect()
 }
 
 fn report_of(dir: &Path) -> Value {
@@ -123,13 +130,19 @@ fn a_setup_that_fails_is_an_error_and_what_was_made_is_cleaned_up() {
     );
     let message = error(2)["message"].as_str().unwrap().to_owned();
     assert!(
-        message.contains("there is no `result.structuredContent.id` in the answer, to be saved as `id`"),
+        message.contains(
+            "there is no `result.structuredContent.id` in the answer, to be saved as `id`"
+        ),
         "{message}"
     );
     // The call itself was not made; what setup made was removed, what it never made was not.
     assert_eq!(
         asked(dir.path())[..3],
-        [r#"create {"title":"a"}"#, "refuse {}", r#"delete {"id":"n-a"}"#]
+        [
+            r#"create {"title":"a"}"#,
+            "refuse {}",
+            r#"delete {"id":"n-a"}"#
+        ]
     );
 }
 
@@ -145,8 +158,9 @@ fn teardown_follows_a_failure_and_its_own_failure_is_not_hidden() {
     let report = ran.json();
     assert_eq!(verdicts(&report), ["fail", "error", "pass"]);
     assert!(
-        ran.stderr
-            .contains("warning: test `wrong`: teardown call 1, `s.refuse`: it failed: the disk is full"),
+        ran.stderr.contains(
+            "warning: test `wrong`: teardown call 1, `s.refuse`: it failed: the disk is full"
+        ),
         "{}",
         ran.stderr
     );
@@ -197,11 +211,23 @@ tools:
     assert_eq!(verdicts(&report_of(dir.path())), ["pass"; 4]);
     let one_by_one = run(
         dir.path(),
-        &["run", "s.yml", "--reporter", "json", "--jobs", "1", "--filter", "a"],
+        &[
+            "run",
+            "s.yml",
+            "--reporter",
+            "json",
+            "--jobs",
+            "1",
+            "--filter",
+            "a",
+        ],
     )
     .json();
     assert_eq!(verdicts(&one_by_one), ["error"]);
-    assert_eq!(one_by_one["tests"][0]["runs"][0]["error"]["kind"], "timeout");
+    assert_eq!(
+        one_by_one["tests"][0]["runs"][0]["error"]["kind"],
+        "timeout"
+    );
 }
 
 #[test]
@@ -237,7 +263,10 @@ fn a_serial_test_has_the_server_for_itself_in_its_place() {
 ",
     );
     assert_eq!(verdicts(&report_of(dir.path())), ["pass"; 2]);
-    assert_eq!(asked(dir.path()), [r#"slow {"n":1}"#, "read {}", r#"slow {"n":2}"#]);
+    assert_eq!(
+        asked(dir.path()),
+        [r#"slow {"n":1}"#, "read {}", r#"slow {"n":2}"#]
+    );
 }
 
 #[test]
@@ -267,7 +296,9 @@ fn answers_have_a_price_in_tokens() {
     );
     let report = report_of(dir.path());
     assert_eq!(verdicts(&report), ["pass", "fail", "pass"], "{report}");
-    let assertions = report["tests"][1]["runs"][0]["assertions"].as_array().unwrap();
+    let assertions = report["tests"][1]["runs"][0]["assertions"]
+        .as_array()
+        .unwrap();
     assert_eq!(
         assertions.last().unwrap(),
         &json!({"target": "response_tokens", "matcher": {"<=": 1}, "actual": 2, "passed": false, "default": false, "reason": "2 is greater than 1"})
@@ -286,7 +317,11 @@ fn a_snapshot_is_written_when_asked_and_then_holds() {
     // Without one, the test fails and nothing is written.
     let first = locally(dir.path(), &["run", "s.yml"]);
     assert_eq!(first.code, 1);
-    assert!(first.stdout.contains("there is no snapshot yet"), "{}", first.stdout);
+    assert!(
+        first.stdout.contains("there is no snapshot yet"),
+        "{}",
+        first.stdout
+    );
     assert!(!dir.path().join("snapshots").exists());
 
     let written = locally(dir.path(), &["run", "s.yml", "--update-snapshots"]);
@@ -301,8 +336,12 @@ fn a_snapshot_is_written_when_asked_and_then_holds() {
             "snapshot written: snapshots/s/refused.json",
         ]
     );
-    let stored = |name: &str| std::fs::read_to_string(dir.path().join("snapshots/s").join(name)).unwrap();
-    assert_eq!(stored("other.json"), "{\n  \"of\": 7,\n  \"when\": \"[ignored]\"\n}\n");
+    let stored =
+        |name: &str| std::fs::read_to_string(dir.path().join("snapshots/s").join(name)).unwrap();
+    assert_eq!(
+        stored("other.json"),
+        "{\n  \"of\": 7,\n  \"when\": \"[ignored]\"\n}\n"
+    );
     assert_eq!(
         serde_json::from_str::<Value>(&stored("refused.json")).unwrap(),
         json!({"error": {"code": -32602, "message": "Unknown tool: nope"}})
@@ -320,8 +359,13 @@ fn a_snapshot_is_written_when_asked_and_then_holds() {
 
 #[test]
 fn a_snapshot_that_does_not_hold_shows_the_difference() {
-    let dir = notes("  - {name: t, server: s, tool: long, args: {word: '${WORD:-one}'}, snapshot: true}\n");
-    assert_eq!(locally(dir.path(), &["run", "s.yml", "--update-snapshots"]).code, 0);
+    let dir = notes(
+        "  - {name: t, server: s, tool: long, args: {word: '${WORD:-one}'}, snapshot: true}\n",
+    );
+    assert_eq!(
+        locally(dir.path(), &["run", "s.yml", "--update-snapshots"]).code,
+        0
+    );
     let changed = |args: &[&str], ci: &str| {
         ran(&mcptest(dir.path())
             .env("CI", ci)
@@ -346,7 +390,9 @@ fn a_snapshot_that_does_not_hold_shows_the_difference() {
         let refused = changed(&["run", "s.yml", "--update-snapshots"], ci);
         assert_eq!(refused.code, 2);
         assert!(
-            refused.stderr.contains("`--update-snapshots` is refused in CI"),
+            refused
+                .stderr
+                .contains("`--update-snapshots` is refused in CI"),
             "{}",
             refused.stderr
         );
@@ -360,7 +406,10 @@ fn a_snapshot_that_does_not_hold_shows_the_difference() {
         locally(dir.path(), &["run", "s.yml", "--update-snapshots"]).stderr,
         "snapshot updated: snapshots/s/t.json\n"
     );
-    let told_twice = changed(&["run", "s.yml", "--update-snapshots", "--allow-ci-updates"], "true");
+    let told_twice = changed(
+        &["run", "s.yml", "--update-snapshots", "--allow-ci-updates"],
+        "true",
+    );
     assert_eq!(told_twice.code, 0, "{}", told_twice.stderr);
 }
 
@@ -388,7 +437,10 @@ fn a_wrong_answer_is_not_kept_and_what_is_of_no_use_is_told() {
         ran.stderr
     );
     // A filter does not make the others' snapshots useless.
-    let filtered = locally(dir.path(), &["run", "s.yml", "--update-snapshots", "--filter", "t"]);
+    let filtered = locally(
+        dir.path(),
+        &["run", "s.yml", "--update-snapshots", "--filter", "t"],
+    );
     assert!(!filtered.stderr.contains("u.json"), "{}", filtered.stderr);
     let broken = |text: &str| {
         std::fs::write(kept.join("u.json"), text).unwrap();
@@ -399,7 +451,8 @@ fn a_wrong_answer_is_not_kept_and_what_is_of_no_use_is_told() {
 
 #[test]
 fn secrets_do_not_reach_a_snapshot() {
-    let dir = notes("  - {name: t, server: s, tool: read, args: {id: '${MY_TOKEN}'}, snapshot: true}\n");
+    let dir =
+        notes("  - {name: t, server: s, tool: read, args: {id: '${MY_TOKEN}'}, snapshot: true}\n");
     let run = |args: &[&str]| {
         ran(&mcptest(dir.path())
             .env_remove("CI")
@@ -411,7 +464,10 @@ fn secrets_do_not_reach_a_snapshot() {
     let written = run(&["run", "s.yml", "--update-snapshots"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let text = std::fs::read_to_string(dir.path().join("snapshots/s/t.json")).unwrap();
-    assert!(text.contains("[redacted]") && !text.contains("s3cr3t"), "{text}");
+    assert!(
+        text.contains("[redacted]") && !text.contains("s3cr3t"),
+        "{text}"
+    );
     assert_eq!(run(&["run", "s.yml"]).code, 0);
 }
 
@@ -423,7 +479,9 @@ fn a_tool_that_is_not_there_is_told_with_the_one_that_is() {
     let report = report_of(dir.path());
     assert_eq!(verdicts(&report), ["fail", "fail", "pass"]);
     let reason = |test: usize| {
-        let assertions = report["tests"][test]["runs"][0]["assertions"].as_array().unwrap();
+        let assertions = report["tests"][test]["runs"][0]["assertions"]
+            .as_array()
+            .unwrap();
         let failed = assertions
             .iter()
             .find(|assertion| assertion["passed"] == false)
@@ -462,6 +520,10 @@ tools:
         .unwrap());
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("PASS   t"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("you are Bearer [redacted]"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("you are Bearer [redacted]"),
+        "{}",
+        ran.stdout
+    );
     assert!(!ran.stdout.contains("abc-123-xyz") && !ran.stderr.contains("abc-123-xyz"));
 }

@@ -1,4 +1,5 @@
-//! A bare axum handler on loopback: parses the body of a JSON-RPC `tools/call` and echoes its message. It checks nothing.
+//! A bare axum handler on loopback: parses the body of a JSON-RPC `tools/call` and echoes its
+//! message. It checks nothing.
 
 use axum::extract::Json;
 use axum::routing::post;

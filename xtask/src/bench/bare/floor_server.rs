@@ -1,5 +1,6 @@
-//! The least that is an MCP server over standard streams: one tool, `echo`, found by looking for marks in the line. It starts in about a
-//! millisecond, so whatever a client costs by itself shows. None of our code is in it; `bench tools` compiles it with `rustc` alone.
+//! The least that is an MCP server over standard streams: one tool, `echo`, found by looking for
+//! marks in the line. It starts in about a millisecond, so whatever a client costs by itself shows.
+//! None of our code is in it; `bench tools` compiles it with `rustc` alone.
 
 use std::io::{self, BufRead, BufReader, Write};
 

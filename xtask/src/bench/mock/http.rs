@@ -1,5 +1,6 @@
-//! A client over HTTP/1.1 with connections that stay open. One thread keeps all of them busy: it takes the answers in turn, and each answer
-//! taken is followed by the next request on its connection, so that the server always finds work.
+//! A client over HTTP/1.1 with connections that stay open. One thread keeps all of them busy: it
+//! takes the answers in turn, and each answer taken is followed by the next request on its
+//! connection, so that the server always finds work.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -131,7 +132,8 @@ struct Answer<'a> {
 
 impl Connection {
     fn open(authority: &str) -> Result<Self> {
-        let stream = TcpStream::connect(authority).with_context(|| format!("cannot connect to {authority}"))?;
+        let stream = TcpStream::connect(authority)
+            .with_context(|| format!("cannot connect to {authority}"))?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
@@ -145,7 +147,8 @@ impl Connection {
         Ok(self.stream.write_all(request)?)
     }
 
-    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing behind it.
+    /// Reads one answer: with its length in the head, smaller than the buffer, and nothing behind
+    /// it.
     fn receive(&mut self) -> Result<Answer<'_>> {
         let mut filled = 0;
         loop {
@@ -154,18 +157,26 @@ impl Connection {
                 bail!("the connection was closed");
             }
             filled += length;
-            let Some(end) = self.buffer[..filled].windows(4).position(|four| four == b"\r\n\r\n") else {
+            let Some(end) = self.buffer[..filled]
+                .windows(4)
+                .position(|four| four == b"\r\n\r\n")
+            else {
                 continue;
             };
             let head = std::str::from_utf8(&self.buffer[..end])?;
-            ensure!(head.starts_with("HTTP/1.1 200 "), "unexpected answer: {head}");
+            ensure!(
+                head.starts_with("HTTP/1.1 200 "),
+                "unexpected answer: {head}"
+            );
             let field = |wanted: &str| {
                 head.lines().find_map(|line| {
                     let (name, value) = line.split_once(':')?;
                     name.eq_ignore_ascii_case(wanted).then(|| value.trim())
                 })
             };
-            let length: usize = field("content-length").context("no Content-Length")?.parse()?;
+            let length: usize = field("content-length")
+                .context("no Content-Length")?
+                .parse()?;
             let body = end + 4..end + 4 + length;
             if filled < body.end {
                 continue;

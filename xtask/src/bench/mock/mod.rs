@@ -1,7 +1,9 @@
-//! The mock server beside what other people's libraries do with the same requests: the same client, on the same machine, in the same minute.
+//! The mock server beside what other people's libraries do with the same requests: the same client,
+//! on the same machine, in the same minute.
 //!
-//! The servers take turns, round by round, and are compared within each round, so that whatever else the machine does meets all of them; the
-//! median over the rounds is what counts. Everything is measured from outside, over the transports that users have.
+//! The servers take turns, round by round, and are compared within each round, so that whatever
+//! else the machine does meets all of them; the median over the rounds is what counts. Everything
+//! is measured from outside, over the transports that users have.
 
 mod http;
 mod peers;
@@ -27,7 +29,8 @@ const CONNECTIONS: [usize; 2] = [1, 32];
 /// Memory is read after so many calls, and again after so many more.
 const SETTLED_CALLS: usize = 10_000;
 const MORE_CALLS: usize = 100_000;
-/// What memory may have grown by in between, in MiB: the noise of an allocator, less than eleven bytes a call.
+/// What memory may have grown by in between, in MiB: the noise of an allocator, less than eleven
+/// bytes a call.
 const MOST_GROWTH_MIB: f64 = 1.0;
 
 const KIB_PER_MIB: f64 = 1024.0;
@@ -110,9 +113,18 @@ fn over_stdio(
     let mut rows = Vec::new();
     for (name, _, rounds) in &servers {
         let row = [
-            (median(rounds.p50.clone()), median_ratio(&ours.p50, &rounds.p50)),
-            (median(rounds.p99.clone()), median_ratio(&ours.p99, &rounds.p99)),
-            (median(rounds.rate.clone()), median_ratio(&ours.rate, &rounds.rate)),
+            (
+                median(rounds.p50.clone()),
+                median_ratio(&ours.p50, &rounds.p50),
+            ),
+            (
+                median(rounds.p99.clone()),
+                median_ratio(&ours.p99, &rounds.p99),
+            ),
+            (
+                median(rounds.rate.clone()),
+                median_ratio(&ours.rate, &rounds.rate),
+            ),
         ];
         let [(p50, p50_ratio), (p99, p99_ratio), (rate, rate_ratio)] = row;
         if !options.json {
@@ -179,7 +191,9 @@ fn over_http(
             clients.push(server.clients(connections)?);
         }
         for round in 0..=plan.rounds {
-            for ((client, rounds), (_, server)) in clients.iter_mut().zip(&mut measured).zip(&servers) {
+            for ((client, rounds), (_, server)) in
+                clients.iter_mut().zip(&mut measured).zip(&servers)
+            {
                 let before = server.processor_us()?;
                 let (mut times, rate) = client.keep_busy(plan.window)?;
                 let processor = server.processor_us()? - before;
@@ -200,7 +214,10 @@ fn over_http(
                 median_ratio(&ours.p50, &rounds.p50),
                 median_ratio(&ours.p99, &rounds.p99),
             );
-            let (rate, rate_ratio) = (median(rounds.rate.clone()), median_ratio(&ours.rate, &rounds.rate));
+            let (rate, rate_ratio) = (
+                median(rounds.rate.clone()),
+                median_ratio(&ours.rate, &rounds.rate),
+            );
             let (processor, processor_ratio) = (
                 median(rounds.processor.clone()),
                 median_ratio(&ours.processor, &rounds.processor),
@@ -231,7 +248,11 @@ fn over_http(
 }
 
 /// Whether the mock keeps anything of the calls that it has answered.
-fn memory(peers: &Peers, figures: &mut serde_json::Map<String, Value>, bounds: &mut Vec<Bound>) -> Result<()> {
+fn memory(
+    peers: &Peers,
+    figures: &mut serde_json::Map<String, Value>,
+    bounds: &mut Vec<Bound>,
+) -> Result<()> {
     let mut server = StdioServer::start(&peers.stdio()[0])?;
     server.calls(IN_FLIGHT, SETTLED_CALLS)?;
     let before = server.resident_mib()?;
@@ -256,6 +277,9 @@ fn memory(peers: &Peers, figures: &mut serde_json::Map<String, Value>, bounds: &
             unit: " MiB",
         });
     }
-    figures.insert("memory_mib".to_owned(), json!({"stdio": stdio, "http": http}));
+    figures.insert(
+        "memory_mib".to_owned(),
+        json!({"stdio": stdio, "http": http}),
+    );
     Ok(())
 }

@@ -45,7 +45,10 @@ impl Peer {
             .stderr(stderr)
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;
-        Ok(Process { name: self.name, child })
+        Ok(Process {
+            name: self.name,
+            child,
+        })
     }
 }
 
@@ -67,7 +70,8 @@ impl Peers {
         parts::npm(&node, &NPM)?;
         for script in ["echo_v1.mjs", "echo_v2.mjs"] {
             // Beside the packages: that is where Node looks for what a script imports.
-            std::fs::copy(sources.join(script), node.join(script)).with_context(|| format!("cannot copy {script}"))?;
+            std::fs::copy(sources.join(script), node.join(script))
+                .with_context(|| format!("cannot copy {script}"))?;
         }
         Ok(Self {
             program: workspace::build(Profile::Release)?,
@@ -92,7 +96,10 @@ impl Peers {
             Peer::new(RMCP, [self.rust.join("peer-rmcp")]),
             Peer::new(TYPESCRIPT_1, ["node".into(), script("echo_v1.mjs")]),
             Peer::new(TYPESCRIPT_2, ["node".into(), script("echo_v2.mjs")]),
-            Peer::new(FASTMCP, [self.python.clone(), self.sources.join("echo_fastmcp.py")]),
+            Peer::new(
+                FASTMCP,
+                [self.python.clone(), self.sources.join("echo_fastmcp.py")],
+            ),
         ]
     }
 
@@ -115,22 +122,27 @@ impl Process {
     /// What is resident now, as the kernel counts it.
     pub fn resident_mib(&self) -> Result<f64> {
         let status = format!("/proc/{}/status", self.child.id());
-        let text = std::fs::read_to_string(&status).with_context(|| format!("cannot read {status}"))?;
+        let text =
+            std::fs::read_to_string(&status).with_context(|| format!("cannot read {status}"))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.split_whitespace().next());
         let kib: f64 = kib.context("no VmRSS")?.parse()?;
         Ok(kib / KIB_PER_MIB)
     }
 
-    /// The processor time of all its threads so far, in microseconds. Threads that have ended are missing, so only what happened while
-    /// the same threads ran can be told by the difference of two readings.
+    /// The processor time of all its threads so far, in microseconds. Threads that have ended are
+    /// missing, so only what happened while the same threads ran can be told by the difference of
+    /// two readings.
     pub fn processor_us(&self) -> Result<f64> {
         let tasks = format!("/proc/{}/task", self.child.id());
         let mut nanoseconds = 0.0;
         for task in std::fs::read_dir(&tasks).with_context(|| format!("cannot read {tasks}"))? {
             // A thread may end between being listed and being asked.
             let text = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-            let first = text.split_whitespace().next().and_then(|first| first.parse().ok());
+            let first = text
+                .split_whitespace()
+                .next()
+                .and_then(|first| first.parse().ok());
             nanoseconds += first.unwrap_or(0.0);
         }
         Ok(nanoseconds / 1000.0)

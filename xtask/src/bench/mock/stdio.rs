@@ -34,8 +34,14 @@ pub fn initialize() -> Value {
 
 /// Whether a reply to a call is what it must be.
 pub fn check(reply: &[u8]) -> Result<()> {
-    let heard = reply.windows(MESSAGE.len()).any(|window| window == MESSAGE.as_bytes());
-    ensure!(heard, "unexpected reply: {}", String::from_utf8_lossy(reply));
+    let heard = reply
+        .windows(MESSAGE.len())
+        .any(|window| window == MESSAGE.as_bytes());
+    ensure!(
+        heard,
+        "unexpected reply: {}",
+        String::from_utf8_lossy(reply)
+    );
     Ok(())
 }
 

@@ -73,8 +73,17 @@ pub(super) const OTHER_RULES: [&str; 22] = [
     "unevaluatedProperties",
 ];
 
-pub(super) fn annotations(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, facts: &mut Vec<Fact>) {
-    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).filter(|key| is_annotation(key)).collect();
+pub(super) fn annotations(
+    at: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    facts: &mut Vec<Fact>,
+) {
+    let keys: BTreeSet<&String> = old
+        .keys()
+        .chain(new.keys())
+        .filter(|key| is_annotation(key))
+        .collect();
     for key in keys {
         let (old, new) = (old.get(key), new.get(key));
         if old.zip(new).is_some_and(|(old, new)| equal(old, new)) {
@@ -83,7 +92,8 @@ pub(super) fn annotations(at: &str, old: &Map<String, Value>, new: &Map<String, 
         let shown = one_line(key);
         let message = match (key.as_str(), old, new) {
             ("description", old, new) => {
-                let count = |value: Option<&Value>| value.and_then(Value::as_str).map_or(0, tokens::count);
+                let count =
+                    |value: Option<&Value>| value.and_then(Value::as_str).map_or(0, tokens::count);
                 let (was, is) = (count(old), count(new));
                 format!("the description changed: {was} → {is} tokens")
             }
@@ -107,10 +117,18 @@ pub(super) fn type_set(schema: &Map<String, Value>) -> Option<BTreeSet<&str>> {
     }
 }
 
-pub(super) fn types(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, facts: &mut Vec<Fact>) {
+pub(super) fn types(
+    at: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    facts: &mut Vec<Fact>,
+) {
     let place = format!("{at}/type");
     let text = |types: &BTreeSet<&str>| {
-        let types: Vec<String> = types.iter().map(|one| format!("`{}`", one_line(one))).collect();
+        let types: Vec<String> = types
+            .iter()
+            .map(|one| format!("`{}`", one_line(one)))
+            .collect();
         types.join(" or ")
     };
     let within = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| {
@@ -119,7 +137,12 @@ pub(super) fn types(at: &str, old: &Map<String, Value>, new: &Map<String, Value>
     };
     match (type_set(old), type_set(new)) {
         (None, None) => {}
-        (None, Some(new)) => fact(facts, &place, Kind::Narrowed, format!("only {} now", text(&new))),
+        (None, Some(new)) => fact(
+            facts,
+            &place,
+            Kind::Narrowed,
+            format!("only {} now", text(&new)),
+        ),
         (Some(old), None) => fact(
             facts,
             &place,
@@ -133,14 +156,26 @@ pub(super) fn types(at: &str, old: &Map<String, Value>, new: &Map<String, Value>
                 (false, true) => Kind::Narrowed,
                 (false, false) => Kind::Changed,
             };
-            fact(facts, &place, kind, format!("{} is now {}", text(&old), text(&new)));
+            fact(
+                facts,
+                &place,
+                kind,
+                format!("{} is now {}", text(&old), text(&new)),
+            );
         }
     }
 }
 
 /// The values that `enum` or `const` allow, by their canonical form.
-pub(super) fn value_set(schema: &Map<String, Value>) -> Option<(&'static str, BTreeMap<String, String>)> {
-    let of = |values: &[Value]| values.iter().map(|one| (canonical(one), value_text(one))).collect();
+pub(super) fn value_set(
+    schema: &Map<String, Value>,
+) -> Option<(&'static str, BTreeMap<String, String>)> {
+    let of = |values: &[Value]| {
+        values
+            .iter()
+            .map(|one| (canonical(one), value_text(one)))
+            .collect()
+    };
     match (schema.get("const"), schema.get("enum")) {
         (Some(one), _) => Some(("const", of(std::slice::from_ref(one)))),
         (None, Some(Value::Array(several))) => Some(("enum", of(several))),
@@ -148,7 +183,12 @@ pub(super) fn value_set(schema: &Map<String, Value>) -> Option<(&'static str, BT
     }
 }
 
-pub(super) fn values(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, facts: &mut Vec<Fact>) {
+pub(super) fn values(
+    at: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    facts: &mut Vec<Fact>,
+) {
     let list = |values: &mut dyn Iterator<Item = &String>| {
         let all: Vec<&str> = values.map(String::as_str).collect();
         shorten(&all.join(", "), 120)
@@ -164,8 +204,14 @@ pub(super) fn values(at: &str, old: &Map<String, Value>, new: &Map<String, Value
             fact(facts, &format!("{at}/{keyword}"), Kind::Widened, message);
         }
         (Some((_, old)), Some((keyword, new))) => {
-            let gone: Vec<_> = old.iter().filter(|(key, _)| !new.contains_key(*key)).collect();
-            let added: Vec<_> = new.iter().filter(|(key, _)| !old.contains_key(*key)).collect();
+            let gone: Vec<_> = old
+                .iter()
+                .filter(|(key, _)| !new.contains_key(*key))
+                .collect();
+            let added: Vec<_> = new
+                .iter()
+                .filter(|(key, _)| !old.contains_key(*key))
+                .collect();
             let (kind, message) = match (gone.is_empty(), added.is_empty()) {
                 (true, true) => return,
                 (false, true) => (
@@ -209,8 +255,14 @@ pub(super) fn bound(
     let place = format!("{at}/{keyword}");
     let (kind, message) = match (of(old), of(new)) {
         (None, None) => return,
-        (None, Some(new)) => (Kind::Narrowed, format!("`{keyword}` is new: {}", value_text(&new))),
-        (Some(old), None) => (Kind::Widened, format!("`{keyword}` is gone: {}", value_text(&old))),
+        (None, Some(new)) => (
+            Kind::Narrowed,
+            format!("`{keyword}` is new: {}", value_text(&new)),
+        ),
+        (Some(old), None) => (
+            Kind::Widened,
+            format!("`{keyword}` is gone: {}", value_text(&old)),
+        ),
         (Some(old), Some(new)) => {
             let kind = match (&old, &new) {
                 (Value::Number(a), Value::Number(b)) => match compare_numbers(a, b) {
@@ -221,7 +273,11 @@ pub(super) fn bound(
                 _ if equal(&old, &new) => return,
                 _ => Kind::Changed,
             };
-            let message = format!("`{keyword}` {} is now {}", value_text(&old), value_text(&new));
+            let message = format!(
+                "`{keyword}` {} is now {}",
+                value_text(&old),
+                value_text(&new)
+            );
             (kind, message)
         }
     };
@@ -238,8 +294,14 @@ pub(super) fn other_rule(
     let place = format!("{at}/{keyword}");
     let (kind, message) = match (old.get(keyword), new.get(keyword)) {
         (None, None) => return,
-        (None, Some(new)) => (Kind::Narrowed, format!("`{keyword}` is new: {}", value_text(new))),
-        (Some(old), None) => (Kind::Widened, format!("`{keyword}` is gone: {}", value_text(old))),
+        (None, Some(new)) => (
+            Kind::Narrowed,
+            format!("`{keyword}` is new: {}", value_text(new)),
+        ),
+        (Some(old), None) => (
+            Kind::Widened,
+            format!("`{keyword}` is gone: {}", value_text(old)),
+        ),
         (Some(old), Some(new)) if equal(old, new) => return,
         (Some(old), Some(new)) => (
             Kind::Changed,
@@ -249,7 +311,12 @@ pub(super) fn other_rule(
     fact(facts, &place, kind, message);
 }
 
-pub(super) fn unique_items(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, facts: &mut Vec<Fact>) {
+pub(super) fn unique_items(
+    at: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    facts: &mut Vec<Fact>,
+) {
     let is = |schema: &Map<String, Value>| schema.get("uniqueItems") == Some(&Value::Bool(true));
     let place = format!("{at}/uniqueItems");
     match (is(old), is(new)) {

@@ -1,8 +1,11 @@
-//! What changed between two JSON Schemas, and which way: does the new one accept less, more, or something else?
+//! What changed between two JSON Schemas, and which way: does the new one accept less, more, or
+//! something else?
 //!
-//! JSON Schema is too rich to decide inclusion in general. Known here are types, values, bounds, properties, items, local references and
-//! unions; any other rule that was added narrows, one that was removed widens, and one that was rewritten counts as changed, for which the worst is
-//! assumed. `oneOf` is read as `anyOf`, and what stands beside a reference is put over what it refers to.
+//! JSON Schema is too rich to decide inclusion in general. Known here are types, values, bounds,
+//! properties, items, local references and unions; any other rule that was added narrows, one that
+//! was removed widens, and one that was rewritten counts as changed, for which the worst is
+//! assumed. `oneOf` is read as `anyOf`, and what stands beside a reference is put over what it
+//! refers to.
 
 mod keywords;
 mod shape;
@@ -73,7 +76,8 @@ struct Comparer<'a> {
     new_root: &'a Value,
     at_root: String,
     has_refs: bool,
-    /// The pairs of references that are being followed: a pair that leads back to itself has no difference of its own.
+    /// The pairs of references that are being followed: a pair that leads back to itself has no
+    /// difference of its own.
     references: Vec<(Option<String>, Option<String>)>,
     fuel: u32,
     depth: usize,
@@ -116,14 +120,23 @@ impl Comparer<'_> {
             if let (Some(old_ref), Some(new_ref)) = (&old_ref, &new_ref)
                 && old_ref == new_ref
             {
-                at = Cow::Owned(format!("{}{}", self.at_root, old_ref.trim_start_matches('#')));
+                at = Cow::Owned(format!(
+                    "{}{}",
+                    self.at_root,
+                    old_ref.trim_start_matches('#')
+                ));
             }
         }
         match (as_rules(&old), as_rules(&new)) {
             (Some(old), Some(new)) => self.maps(&at, &old, &new, facts),
             _ if equal(&old, &new) => {}
             (_, None) if *new == Value::Bool(false) => {
-                fact(facts, &at, Kind::Narrowed, "nothing is accepted here any more");
+                fact(
+                    facts,
+                    &at,
+                    Kind::Narrowed,
+                    "nothing is accepted here any more",
+                );
             }
             (None, _) if *old == Value::Bool(false) => {
                 fact(facts, &at, Kind::Widened, "something is accepted here now")
@@ -135,10 +148,17 @@ impl Comparer<'_> {
         }
     }
 
-    fn maps(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>, facts: &mut Vec<Fact>) {
+    fn maps(
+        &mut self,
+        at: &str,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        facts: &mut Vec<Fact>,
+    ) {
         annotations(at, old, new, facts);
         let unions = (union(old), union(new));
-        if (unions.0.is_some() || unions.1.is_some()) && is_plain_union(old) && is_plain_union(new) {
+        if (unions.0.is_some() || unions.1.is_some()) && is_plain_union(old) && is_plain_union(new)
+        {
             self.unions(at, &split(at, old), &split(at, new), facts);
             return;
         }
@@ -165,8 +185,10 @@ impl Comparer<'_> {
         facts: &mut Vec<Fact>,
     ) {
         let empty = Map::new();
-        let of = |schema: &'m Map<String, Value>| schema.get("properties").and_then(Value::as_object);
-        let (old_properties, new_properties) = (of(old).unwrap_or(&empty), of(new).unwrap_or(&empty));
+        let of =
+            |schema: &'m Map<String, Value>| schema.get("properties").and_then(Value::as_object);
+        let (old_properties, new_properties) =
+            (of(old).unwrap_or(&empty), of(new).unwrap_or(&empty));
         let (old_required, new_required) = (required(old), required(new));
         let names: BTreeSet<&String> = old_properties
             .keys()
@@ -194,7 +216,12 @@ impl Comparer<'_> {
                     continue;
                 }
                 (Some(_), None) if !is => {
-                    fact(facts, &place, Kind::PropertyRemoved, format!("`{shown}` is gone"));
+                    fact(
+                        facts,
+                        &place,
+                        Kind::PropertyRemoved,
+                        format!("`{shown}` is gone"),
+                    );
                     continue;
                 }
                 (old, new) => {
@@ -224,8 +251,12 @@ impl Comparer<'_> {
         facts: &mut Vec<Fact>,
     ) {
         let open = Value::Bool(true);
-        let (old, new) = (old.get(keyword).unwrap_or(&open), new.get(keyword).unwrap_or(&open));
-        let is_open = |schema: &Value| *schema == open || schema.as_object().is_some_and(Map::is_empty);
+        let (old, new) = (
+            old.get(keyword).unwrap_or(&open),
+            new.get(keyword).unwrap_or(&open),
+        );
+        let is_open =
+            |schema: &Value| *schema == open || schema.as_object().is_some_and(Map::is_empty);
         let place = format!("{at}/{keyword}");
         let closed = Value::Bool(false);
         if is_open(old) && is_open(new) {
@@ -238,14 +269,20 @@ impl Comparer<'_> {
             }
         } else if is_open(old) || (*new == closed && *old != closed) {
             let message = match (keyword, *new == closed) {
-                ("additionalProperties", true) => "properties that are not listed are not allowed any more".to_owned(),
-                ("additionalProperties", false) => "properties that are not listed have a schema now".to_owned(),
+                ("additionalProperties", true) => {
+                    "properties that are not listed are not allowed any more".to_owned()
+                }
+                ("additionalProperties", false) => {
+                    "properties that are not listed have a schema now".to_owned()
+                }
                 _ => format!("`{keyword}` has a schema now"),
             };
             fact(facts, &place, Kind::Narrowed, message);
         } else if is_open(new) || (*old == closed && *new != closed) {
             let message = match keyword {
-                "additionalProperties" => "properties that are not listed are allowed now".to_owned(),
+                "additionalProperties" => {
+                    "properties that are not listed are allowed now".to_owned()
+                }
                 _ => format!("`{keyword}` has no schema any more"),
             };
             fact(facts, &place, Kind::Widened, message);
@@ -274,16 +311,29 @@ impl Comparer<'_> {
             }
             (Some((old_keyword, old)), Some((new_keyword, new))) => {
                 let places = |keyword: &str, branches: &[Value]| -> Vec<(String, Value)> {
-                    let place = |(index, branch): (usize, &Value)| (format!("{at}/{keyword}/{index}"), branch.clone());
+                    let place = |(index, branch): (usize, &Value)| {
+                        (format!("{at}/{keyword}/{index}"), branch.clone())
+                    };
                     branches.iter().enumerate().map(place).collect()
                 };
-                self.unions(at, &places(old_keyword, old), &places(new_keyword, new), facts);
+                self.unions(
+                    at,
+                    &places(old_keyword, old),
+                    &places(new_keyword, new),
+                    facts,
+                );
             }
         }
     }
 
     /// Alternatives, each with its place.
-    fn unions(&mut self, at: &str, old: &[(String, Value)], new: &[(String, Value)], facts: &mut Vec<Fact>) {
+    fn unions(
+        &mut self,
+        at: &str,
+        old: &[(String, Value)],
+        new: &[(String, Value)],
+        facts: &mut Vec<Fact>,
+    ) {
         let mut left_new: Vec<&(String, Value)> = new.iter().collect();
         let mut left_old = Vec::new();
         for branch in old {

@@ -15,13 +15,16 @@ pub(super) fn has_refs(value: &Value) -> bool {
     }
 }
 
-/// The schema behind a local reference or an `allOf` of one, with what stands beside it put over it, and the last reference followed.
+/// The schema behind a local reference or an `allOf` of one, with what stands beside it put over
+/// it, and the last reference followed.
 pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>, Option<String>) {
     let mut schema = Cow::Borrowed(schema);
     let mut reference = None;
     // A chain that is longer than this goes in a circle.
     for _ in 0..32 {
-        let Value::Object(map) = schema.as_ref() else { break };
+        let Value::Object(map) = schema.as_ref() else {
+            break;
+        };
         let (keyword, target) = match (map.get("$ref"), map.get("allOf")) {
             (Some(Value::String(written)), _) if written.starts_with('#') => {
                 let Some(target) = root.pointer(written.trim_start_matches('#')) else {
@@ -78,7 +81,8 @@ pub(super) fn split(at: &str, schema: &Map<String, Value>) -> Vec<(String, Value
             .collect()
     };
     if let Some((keyword, branches)) = union(schema) {
-        let place = |(index, branch): (usize, &Value)| (format!("{at}/{keyword}/{index}"), branch.clone());
+        let place =
+            |(index, branch): (usize, &Value)| (format!("{at}/{keyword}/{index}"), branch.clone());
         return branches.iter().enumerate().map(place).collect();
     }
     match schema.get("type").and_then(Value::as_array) {

@@ -14,10 +14,15 @@ fn property(schema: Value) -> Value {
     json!({"type": "object", "properties": {"p": schema}})
 }
 
-/// One property with the old schema, then with the new one: the place below it and the kind; turned around, the opposite kind.
+/// One property with the old schema, then with the new one: the place below it and the kind; turned
+/// around, the opposite kind.
 fn check(old: Value, new: Value, place: &str, kind: Kind) {
     let found = facts(property(old.clone()), property(new.clone()));
-    assert_eq!(found, [format!("/properties/p{place} {kind:?}")], "{old} → {new}");
+    assert_eq!(
+        found,
+        [format!("/properties/p{place} {kind:?}")],
+        "{old} → {new}"
+    );
     let back = compare("", &property(new.clone()), &property(old.clone()));
     assert_eq!(back.len(), 1, "{new} → {old}: {back:?}");
     assert_eq!(back[0].kind, kind.opposite(), "{new} → {old}");
@@ -37,7 +42,12 @@ fn types_and_values() {
         "/type",
         Kind::Changed,
     );
-    check(json!({}), json!({"type": "string"}), "/type", Kind::Narrowed);
+    check(
+        json!({}),
+        json!({"type": "string"}),
+        "/type",
+        Kind::Narrowed,
+    );
     check(
         json!({"type": ["string", "null"]}),
         json!({"type": "string"}),
@@ -50,7 +60,12 @@ fn types_and_values() {
         "/enum",
         Kind::Narrowed,
     );
-    check(json!({"enum": ["a"]}), json!({"enum": ["b"]}), "/enum", Kind::Changed);
+    check(
+        json!({"enum": ["a"]}),
+        json!({"enum": ["b"]}),
+        "/enum",
+        Kind::Changed,
+    );
     check(
         json!({"enum": ["a", 1]}),
         json!({"const": 1.0}),
@@ -69,24 +84,55 @@ fn types_and_values() {
 
 #[test]
 fn bounds_and_other_rules() {
-    check(json!({"minimum": 1}), json!({"minimum": 2}), "/minimum", Kind::Narrowed);
+    check(
+        json!({"minimum": 1}),
+        json!({"minimum": 2}),
+        "/minimum",
+        Kind::Narrowed,
+    );
     check(
         json!({"maximum": 1}),
         json!({"maximum": 2.5}),
         "/maximum",
         Kind::Widened,
     );
-    check(json!({}), json!({"maxLength": 5}), "/maxLength", Kind::Narrowed);
-    check(json!({}), json!({"pattern": "x"}), "/pattern", Kind::Narrowed);
+    check(
+        json!({}),
+        json!({"maxLength": 5}),
+        "/maxLength",
+        Kind::Narrowed,
+    );
+    check(
+        json!({}),
+        json!({"pattern": "x"}),
+        "/pattern",
+        Kind::Narrowed,
+    );
     check(
         json!({"pattern": "y"}),
         json!({"pattern": "x"}),
         "/pattern",
         Kind::Changed,
     );
-    check(json!({"format": "uri"}), json!({}), "/format", Kind::Widened);
-    check(json!({}), json!({"uniqueItems": true}), "/uniqueItems", Kind::Narrowed);
-    assert!(facts(json!({"minLength": 0, "required": []}), json!({"uniqueItems": false})).is_empty());
+    check(
+        json!({"format": "uri"}),
+        json!({}),
+        "/format",
+        Kind::Widened,
+    );
+    check(
+        json!({}),
+        json!({"uniqueItems": true}),
+        "/uniqueItems",
+        Kind::Narrowed,
+    );
+    assert!(
+        facts(
+            json!({"minLength": 0, "required": []}),
+            json!({"uniqueItems": false})
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -154,7 +200,10 @@ fn nested_schemas() {
     );
     check(json!(true), json!(false), "", Kind::Narrowed);
     assert_eq!(
-        facts(property(property(json!({"a": 1}))), property(property(json!({"a": 2})))),
+        facts(
+            property(property(json!({"a": 1}))),
+            property(property(json!({"a": 2})))
+        ),
         ["/properties/p/properties/p/a Annotation"]
     );
     assert_eq!(
@@ -176,14 +225,32 @@ fn unions() {
             property(string.clone()),
             property(json!({"anyOf": [string, nothing], "default": null}))
         ),
-        ["/properties/p/anyOf/1 Widened", "/properties/p/default Annotation"]
+        [
+            "/properties/p/anyOf/1 Widened",
+            "/properties/p/default Annotation"
+        ]
     );
     assert_eq!(
-        facts(property(json!({"anyOf": [string, nothing]})), property(string.clone())),
+        facts(
+            property(json!({"anyOf": [string, nothing]})),
+            property(string.clone())
+        ),
         ["/properties/p/anyOf/1 Narrowed"]
     );
-    assert!(facts(json!({"anyOf": [string, nothing]}), json!({"type": ["null", "string"]})).is_empty());
-    assert!(facts(json!({"anyOf": [string, nothing]}), json!({"oneOf": [nothing, string]})).is_empty());
+    assert!(
+        facts(
+            json!({"anyOf": [string, nothing]}),
+            json!({"type": ["null", "string"]})
+        )
+        .is_empty()
+    );
+    assert!(
+        facts(
+            json!({"anyOf": [string, nothing]}),
+            json!({"oneOf": [nothing, string]})
+        )
+        .is_empty()
+    );
     // A change inside one alternative is told there.
     assert_eq!(
         facts(
@@ -218,7 +285,8 @@ fn references_are_followed() {
         ["/$defs/d/maxLength Narrowed"]
     );
     // Written out or referred to is the same.
-    let inline = json!({"properties": {"a": {"type": "string"}, "b": {"allOf": [{"type": "string"}]}}});
+    let inline =
+        json!({"properties": {"a": {"type": "string"}, "b": {"allOf": [{"type": "string"}]}}});
     assert!(facts(with(json!({"type": "string"})), inline).is_empty());
     // Recursion ends.
     let tree = |more: Value| json!({"$defs": {"t": {"properties": {"left": {"$ref": "#/$defs/t"}, "v": more}}}, "$ref": "#/$defs/t"});

@@ -48,7 +48,13 @@ fn several_words_count_however_they_are_joined() {
         "`get_weather`",
         "getWeather()",
     ] {
-        for name in ["get_weather", "get-weather", "getWeather", "GetWeather", "get weather"] {
+        for name in [
+            "get_weather",
+            "get-weather",
+            "getWeather",
+            "GetWeather",
+            "get weather",
+        ] {
             assert_eq!(tools(prompt, &[name]), [name], "{name} in {prompt:?}");
         }
     }
@@ -68,7 +74,11 @@ fn parts_of_other_words_and_names_do_not_count() {
         "get, weather",
         "weather get",
     ] {
-        assert_eq!(tools(prompt, &["get_weather"]), Vec::<String>::new(), "{prompt:?}");
+        assert_eq!(
+            tools(prompt, &["get_weather"]),
+            Vec::<String>::new(),
+            "{prompt:?}"
+        );
     }
     assert!(tools("prefetching firecrawlers", &["firecrawl"]).is_empty());
 }
@@ -82,7 +92,11 @@ fn one_uncommon_word_counts_anywhere() {
         "on github?",
         "git-or-github",
     ] {
-        assert_eq!(names_in_prompt(prompt, ["github"], []), ["github"], "{prompt:?}");
+        assert_eq!(
+            names_in_prompt(prompt, ["github"], []),
+            ["github"],
+            "{prompt:?}"
+        );
     }
     assert_eq!(names_in_prompt("Ask github.", ["GitHub"], []), ["GitHub"]);
     assert!(names_in_prompt("github_token", ["github"], []).is_empty());
@@ -143,7 +157,9 @@ fn qualified_words_count() {
         );
     }
     // The end of a sentence qualifies nothing, nor does a word that is not offered.
-    assert!(names_in_prompt("Look into the catalog. Search it.", ["catalog"], ["search"]).is_empty());
+    assert!(
+        names_in_prompt("Look into the catalog. Search it.", ["catalog"], ["search"]).is_empty()
+    );
     assert!(names_in_prompt("example.search", ["catalog"], ["search"]).is_empty());
 }
 
@@ -173,7 +189,11 @@ fn each_name_once_servers_first() {
         ]
     );
     assert_eq!(
-        names_in_prompt("the time tool, get weather", ["time"], ["time", "get_weather"]),
+        names_in_prompt(
+            "the time tool, get weather",
+            ["time"],
+            ["time", "get_weather"]
+        ),
         ["time", "get_weather"]
     );
 }
@@ -202,7 +222,11 @@ fn the_block_warns_or_refuses() {
         warning.message,
         "the prompt is declared name-free but names tool `search`, tool `get_weather` (\"get weather\")"
     );
-    assert!(!check(json!({"name_free": true, "strict": true})).unwrap().warning);
+    assert!(
+        !check(json!({"name_free": true, "strict": true}))
+            .unwrap()
+            .warning
+    );
     assert_eq!(
         block(json!({"name_free": true})).check("Will it rain?", ["web"], ["get_weather"]),
         None

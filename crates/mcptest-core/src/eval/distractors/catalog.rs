@@ -20,8 +20,10 @@ pub struct Bundled {
 pub fn bundled() -> &'static [Bundled] {
     static TOOLS: OnceLock<Vec<Bundled>> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        // The file is part of the program, and a test reads it: a tool that cannot be read would be missing there.
-        let listed: Vec<Value> = serde_json::from_str(include_str!("catalog.json")).unwrap_or_default();
+        // The file is part of the program, and a test reads it: a tool that cannot be read would be
+        // missing there.
+        let listed: Vec<Value> =
+            serde_json::from_str(include_str!("catalog.json")).unwrap_or_default();
         listed
             .into_iter()
             .filter_map(|mut tool| {
@@ -45,7 +47,10 @@ mod tests {
     fn the_bundled_set_is_complete_and_well_made() {
         let tools = bundled();
         assert!(tools.len() >= 64, "{}", tools.len());
-        let domains: BTreeSet<_> = tools.iter().map(|bundled| bundled.domain.as_str()).collect();
+        let domains: BTreeSet<_> = tools
+            .iter()
+            .map(|bundled| bundled.domain.as_str())
+            .collect();
         assert!(domains.len() >= 20, "{domains:?}");
         let listed: Vec<Value> = serde_json::from_str(include_str!("catalog.json")).unwrap();
         assert_eq!(listed.len(), tools.len());
@@ -62,7 +67,10 @@ mod tests {
                 (40..=300).contains(&description.len()) && description.contains("Returns "),
                 "{name}"
             );
-            assert!(tool.raw()["annotations"]["readOnlyHint"].is_boolean(), "{name}");
+            assert!(
+                tool.raw()["annotations"]["readOnlyHint"].is_boolean(),
+                "{name}"
+            );
             assert!(!tool.raw().contains_key("domain"), "{name}");
             let schema = tool.input_schema().unwrap();
             assert!(jsonschema::validator_for(schema).is_ok(), "{name}");
@@ -97,11 +105,20 @@ mod tests {
                 "integer" | "number" | "boolean" => {}
                 other => panic!("{at}: {other}"),
             }
-            for value in property.get("enum").and_then(Value::as_array).into_iter().flatten() {
+            for value in property
+                .get("enum")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 assert!(text.contains(value.as_str().unwrap()), "{at}: {value}");
             }
             // What the schema shows as an example or a default must be allowed by it.
-            let shown = property.get("examples").and_then(Value::as_array).into_iter().flatten();
+            let shown = property
+                .get("examples")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             for value in shown.chain(property.get("default")) {
                 assert!(jsonschema::is_valid(property, value), "{at}: {value}");
             }

@@ -1,4 +1,5 @@
-//! What the executor does for the block: which tools come into the offer, in which order, and what they answer.
+//! What the executor does for the block: which tools come into the offer, in which order, and what
+//! they answer.
 
 use std::collections::BTreeSet;
 
@@ -41,10 +42,12 @@ fn list(names: &[String]) -> String {
         .join(", ")
 }
 
-/// The distractors for one execution: exactly `count`, each with the server it pretends to belong to.
+/// The distractors for one execution: exactly `count`, each with the server it pretends to belong
+/// to.
 ///
-/// No name is that of a real tool on any server, of a tool declared correct, or of another distractor; a look-alike may differ from a real
-/// name in case alone. The same arguments give the same tools, and a smaller count gives the beginning of what a larger one gives.
+/// No name is that of a real tool on any server, of a tool declared correct, or of another
+/// distractor; a look-alike may differ from a real name in case alone. The same arguments give the
+/// same tools, and a smaller count gives the beginning of what a larger one gives.
 ///
 /// # Errors
 /// `of` names a tool that is not offered.
@@ -55,7 +58,10 @@ pub fn plan_injection(
     seed: u64,
 ) -> Result<Vec<Tool>, InjectionError> {
     let mut random = SplitMix64::new(seed);
-    let mut taken: BTreeSet<String> = real_tools.iter().map(|tool| tool.name().to_owned()).collect();
+    let mut taken: BTreeSet<String> = real_tools
+        .iter()
+        .map(|tool| tool.name().to_owned())
+        .collect();
     let correct = block.correct.iter();
     taken.extend(
         correct
@@ -66,7 +72,9 @@ pub fn plan_injection(
     let wanted = count as usize;
     let mut chosen: Vec<Tool> = Vec::new();
     let originals = match block.source.from {
-        SourceKind::NearDuplicate => originals(block.source.of.as_deref().unwrap_or_default(), real_tools)?,
+        SourceKind::NearDuplicate => {
+            originals(block.source.of.as_deref().unwrap_or_default(), real_tools)?
+        }
         SourceKind::Catalog => {
             // Only look-alikes may come as close as another casing.
             let lower: BTreeSet<String> = taken.iter().map(|name| name.to_lowercase()).collect();
@@ -80,8 +88,12 @@ pub fn plan_injection(
         return Ok(chosen);
     }
     taken.extend(chosen.iter().map(|tool| tool.name().to_owned()));
-    // In turn, so that every original has look-alikes. For the catalog this only fills up what the set cannot.
-    let mut sources: Vec<_> = originals.iter().map(|tool| look_alikes(tool, &mut random)).collect();
+    // In turn, so that every original has look-alikes. For the catalog this only fills up what the
+    // set cannot.
+    let mut sources: Vec<_> = originals
+        .iter()
+        .map(|tool| look_alikes(tool, &mut random))
+        .collect();
     while chosen.len() < wanted && !sources.is_empty() {
         for source in &mut sources {
             if chosen.len() == wanted {
@@ -105,7 +117,10 @@ fn originals(of: &[String], real_tools: &[Tool]) -> Result<Vec<Tool>, InjectionE
     for written in of {
         let mut meant = real_tools
             .iter()
-            .filter(|tool| !tool.name().is_empty() && tool_id::matches(written, tool.server(), tool.name(), &servers))
+            .filter(|tool| {
+                !tool.name().is_empty()
+                    && tool_id::matches(written, tool.server(), tool.name(), &servers)
+            })
             .peekable();
         if meant.peek().is_none() {
             missing.push(written.clone());
@@ -129,7 +144,8 @@ fn originals(of: &[String], real_tools: &[Tool]) -> Result<Vec<Tool>, InjectionE
     }
 }
 
-/// The bundled tools in a random order, spread over the servers; those about the same thing as a real tool come last.
+/// The bundled tools in a random order, spread over the servers; those about the same thing as a
+/// real tool come last.
 fn from_catalog(real_tools: &[Tool], random: &mut SplitMix64) -> Vec<Tool> {
     let mut servers: Vec<Option<&str>> = Vec::new();
     for tool in real_tools {
@@ -137,7 +153,10 @@ fn from_catalog(real_tools: &[Tool], random: &mut SplitMix64) -> Vec<Tool> {
             servers.push(tool.server());
         }
     }
-    let real_subjects: BTreeSet<String> = real_tools.iter().flat_map(|tool| subjects(tool.name())).collect();
+    let real_subjects: BTreeSet<String> = real_tools
+        .iter()
+        .flat_map(|tool| subjects(tool.name()))
+        .collect();
     let mut order: Vec<&Tool> = bundled().iter().map(|bundled| &bundled.tool).collect();
     random.shuffle(&mut order);
     // The sort keeps the order within each part.
@@ -196,9 +215,11 @@ fn subjects(name: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// In which order to offer so many tools: position by position, the index of the tool that stands there.
+/// In which order to offer so many tools: position by position, the index of the tool that stands
+/// there.
 ///
-/// Real tools and distractors are shuffled together: a model must not learn that the last ones are fake.
+/// Real tools and distractors are shuffled together: a model must not learn that the last ones are
+/// fake.
 #[must_use]
 pub fn offer_order(tools: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tools).collect();

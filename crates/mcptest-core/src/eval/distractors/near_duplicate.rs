@@ -46,8 +46,12 @@ impl Kind {
     }
 }
 
-/// Look-alikes without end, in an order that the generator decides. The first ones mix all kinds; after them come further versions.
-pub(super) fn look_alikes<'a>(tool: &'a Tool, random: &mut SplitMix64) -> impl Iterator<Item = Tool> + use<'a> {
+/// Look-alikes without end, in an order that the generator decides. The first ones mix all kinds;
+/// after them come further versions.
+pub(super) fn look_alikes<'a>(
+    tool: &'a Tool,
+    random: &mut SplitMix64,
+) -> impl Iterator<Item = Tool> + use<'a> {
     let server = tool.server().map_or(0, |server| server.len() + 2);
     let stem = stem(tool.name(), LONGEST_NAME.saturating_sub(server + ROOM));
     let mut first: Vec<(String, Kind)> = [
@@ -64,7 +68,12 @@ pub(super) fn look_alikes<'a>(tool: &'a Tool, random: &mut SplitMix64) -> impl I
     first.extend(casings(stem).into_iter().map(|name| (name, Kind::Casing)));
     first.extend(other_number(stem));
     random.shuffle(&mut first);
-    let more = (4..).map(move |version| (with_suffix(stem, &format!("v{version}")), Kind::Version(version)));
+    let more = (4..).map(move |version| {
+        (
+            with_suffix(stem, &format!("v{version}")),
+            Kind::Version(version),
+        )
+    });
     first
         .into_iter()
         .chain(more)
@@ -106,7 +115,10 @@ fn capital(word: &str) -> String {
 /// The same words in the other styles of names.
 fn casings(name: &str) -> Vec<String> {
     // Other characters belong to the name, and dropping them would be more than casing.
-    if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+    if !name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    {
         return Vec::new();
     }
     let words = words(name);
@@ -114,7 +126,13 @@ fn casings(name: &str) -> Vec<String> {
     let camel: String = words
         .iter()
         .enumerate()
-        .map(|(index, word)| if index == 0 { word.clone() } else { capital(word) })
+        .map(|(index, word)| {
+            if index == 0 {
+                word.clone()
+            } else {
+                capital(word)
+            }
+        })
         .collect();
     let mut styles = vec![words.join("_"), camel, pascal, words.join("-")];
     let mut seen = vec![name.to_owned()];
@@ -142,7 +160,11 @@ fn other_number(name: &str) -> Option<(String, Kind)> {
         let word = if lower.starts_with(&singular) {
             kept.to_owned()
         } else {
-            format!("{}{}", tail.get(..singular.len() - 1)?, &singular[singular.len() - 1..])
+            format!(
+                "{}{}",
+                tail.get(..singular.len() - 1)?,
+                &singular[singular.len() - 1..]
+            )
         };
         return Some((format!("{head}{word}"), Kind::Singular));
     }
@@ -165,7 +187,10 @@ pub(super) fn singular(word: &str) -> Option<String> {
             .filter(|rest| rest.len() > 1)
             .map(|rest| format!("{rest}{with}"))
     };
-    if ["ss", "us", "is"].iter().any(|ending| word.ends_with(ending)) {
+    if ["ss", "us", "is"]
+        .iter()
+        .any(|ending| word.ends_with(ending))
+    {
         return None;
     }
     cut("ies", "y")
@@ -308,6 +333,10 @@ mod tests {
     #[test]
     fn long_names_stay_within_what_providers_accept() {
         let long = "a".repeat(70);
-        assert!(names(&long, 30).iter().all(|name| name.len() + "shop__".len() <= 64));
+        assert!(
+            names(&long, 30)
+                .iter()
+                .all(|name| name.len() + "shop__".len() <= 64)
+        );
     }
 }

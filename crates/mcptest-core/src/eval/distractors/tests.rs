@@ -44,7 +44,12 @@ fn the_counting_rule() {
     // Qualified ids keep servers apart, bare ones do not.
     assert_eq!(choose(&["s.a"], &["t.a"], &["t.a"]).counts.accuracy(1), 0);
     assert_eq!(choose(&["a"], &["t.b"], &["t.a"]).counts.accuracy(1), 100);
-    assert_eq!(choose(&["s.a"], &["b"], &["t.b", "s.b"]).counts.chose_distractor, 2);
+    assert_eq!(
+        choose(&["s.a"], &["b"], &["t.b", "s.b"])
+            .counts
+            .chose_distractor,
+        2
+    );
     // 29 of 100 through doubles would be 28.
     let share = ChoiceCounts {
         chose_correct: 29,
@@ -127,11 +132,18 @@ fn the_curve_goes_by_what_was_injected() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|point| (point["count"].as_u64().unwrap(), point["accuracy"].as_u64().unwrap()))
+        .map(|point| {
+            (
+                point["count"].as_u64().unwrap(),
+                point["accuracy"].as_u64().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(curve, [(0, 100), (2, 50), (4, 0)]);
     assert!(
-        outcome.summary.contains("accuracy by count 0: 100, 2: 50, 4: 0"),
+        outcome
+            .summary
+            .contains("accuracy by count 0: 100, 2: 50, 4: 0"),
         "{}",
         outcome.summary
     );
@@ -156,8 +168,14 @@ fn certified_lower_bounds() {
 
 #[test]
 fn the_default_gate_is_accuracy_at_50() {
-    assert_eq!(judge(&block(), &[trace(NOISE, &["s.a", "s.b"])]).verdict, Verdict::Pass);
-    let failed = judge(&with("expect", json!([])), &[trace(NOISE, &["s.a", "s.b", "s.c"])]);
+    assert_eq!(
+        judge(&block(), &[trace(NOISE, &["s.a", "s.b"])]).verdict,
+        Verdict::Pass
+    );
+    let failed = judge(
+        &with("expect", json!([])),
+        &[trace(NOISE, &["s.a", "s.b", "s.c"])],
+    );
     assert_eq!(failed.verdict, Verdict::Fail);
     assert!(failed.assertions[0].default);
     assert_eq!(judge(&block(), &[trace(NOISE, &[])]).verdict, Verdict::Fail);
@@ -190,10 +208,22 @@ fn what_cannot_work_is_refused() {
             json!({"count": 1, "counts": [2], "source": {"from": "catalog"}}),
             "/counts",
         ),
-        (json!({"counts": [], "source": {"from": "catalog"}}), "/counts"),
-        (json!({"counts": [4, 0, 4], "source": {"from": "catalog"}}), "/counts/2"),
-        (json!({"count": 1001, "source": {"from": "catalog"}}), "/count"),
-        (json!({"count": 1, "source": {"from": "near_duplicate"}}), "/source"),
+        (
+            json!({"counts": [], "source": {"from": "catalog"}}),
+            "/counts",
+        ),
+        (
+            json!({"counts": [4, 0, 4], "source": {"from": "catalog"}}),
+            "/counts/2",
+        ),
+        (
+            json!({"count": 1001, "source": {"from": "catalog"}}),
+            "/count",
+        ),
+        (
+            json!({"count": 1, "source": {"from": "near_duplicate"}}),
+            "/source",
+        ),
         (
             json!({"count": 1, "source": {"from": "near_duplicate", "of": []}}),
             "/source/of",
@@ -219,9 +249,17 @@ fn what_cannot_work_is_refused() {
 
 #[test]
 fn no_target_can_be_asserted_in_vain() {
-    let traces = [trace(NOISE, &["s.a"]), trace(NOISE, &["s.b"]), trace(NOISE, &[])];
+    let traces = [
+        trace(NOISE, &["s.a"]),
+        trace(NOISE, &["s.b"]),
+        trace(NOISE, &[]),
+    ];
     for target in Distractors::TARGETS {
-        for matcher in [json!({">": 1e18}), json!({"<": -1e18}), json!({"exact": "never"})] {
+        for matcher in [
+            json!({">": 1e18}),
+            json!({"<": -1e18}),
+            json!({"exact": "never"}),
+        ] {
             let outcome = judge(&with("expect", json!([{target.name: matcher}])), &traces);
             assert_eq!(outcome.verdict, Verdict::Fail, "{}", target.name);
         }
@@ -233,11 +271,14 @@ fn loaded(block: Value) -> Distractors {
 }
 
 fn near(of: &[&str]) -> Distractors {
-    loaded(json!({"count": 3, "source": {"from": "near_duplicate", "of": of}, "correct": ["shop.search_products_v2"]}))
+    loaded(
+        json!({"count": 3, "source": {"from": "near_duplicate", "of": of}, "correct": ["shop.search_products_v2"]}),
+    )
 }
 
 fn real(server: &str, name: &str) -> Tool {
-    let listed = json!({"name": name, "description": "Does something.", "inputSchema": {"type": "object"}});
+    let listed =
+        json!({"name": name, "description": "Does something.", "inputSchema": {"type": "object"}});
     Tool::from_listing(Some(server), &listed).unwrap()
 }
 
@@ -253,7 +294,13 @@ fn look_alikes_are_shared_out_and_never_real() {
         real("shop", "get_products"),
         real("mail", "search_products_v3"),
     ];
-    let planned = plan_injection(&near(&["search_products", "shop.get_product"]), &tools, 40, 5).unwrap();
+    let planned = plan_injection(
+        &near(&["search_products", "shop.get_product"]),
+        &tools,
+        40,
+        5,
+    )
+    .unwrap();
     assert_eq!(planned.len(), 40);
     let unique: BTreeSet<_> = names(&planned).into_iter().collect();
     assert_eq!(unique.len(), 40);
@@ -304,7 +351,13 @@ fn the_catalog_avoids_what_the_test_is_about() {
         );
     }
     let everything = plan_injection(&block, &tools, 200, 1).unwrap();
-    assert_eq!(names(&everything).into_iter().collect::<BTreeSet<_>>().len(), 200);
+    assert_eq!(
+        names(&everything)
+            .into_iter()
+            .collect::<BTreeSet<_>>()
+            .len(),
+        200
+    );
     // A server in another spelling of the same name is still that tool.
     let shouting = [real("s", "SEND_EMAIL")];
     assert!(!names(&plan_injection(&block, &shouting, 80, 1).unwrap()).contains(&"send_email"));
@@ -317,7 +370,10 @@ fn several_servers_share_the_catalogs_tools() {
     let tools = [real("a", "one"), real("b", "two")];
     let planned = plan_injection(&loaded(block()), &tools, 40, 9).unwrap();
     for server in ["a", "b"] {
-        let count = planned.iter().filter(|tool| tool.server() == Some(server)).count();
+        let count = planned
+            .iter()
+            .filter(|tool| tool.server() == Some(server))
+            .count();
         assert!((8..=32).contains(&count), "{server}: {count}");
     }
 }
@@ -359,7 +415,10 @@ fn a_sweep_runs_every_count_with_the_same_seeds() {
     // A written seed frees the order from the test's name.
     assert_eq!(schedule, block.schedule("renamed", 3));
     let unseeded = loaded(json!({"count": 4, "source": {"from": "catalog"}}));
-    assert_ne!(unseeded.schedule("test", 1), unseeded.schedule("renamed", 1));
+    assert_ne!(
+        unseeded.schedule("test", 1),
+        unseeded.schedule("renamed", 1)
+    );
     assert_eq!(unseeded.schedule("test", 0).len(), 1);
 }
 
@@ -370,7 +429,12 @@ fn a_distractor_that_was_called_counts_as_one() {
     let planned = plan_injection(&block, &tools, 3, 1).unwrap();
     let id = tool_id::full_id(planned[0].server(), planned[0].name());
     let calls = [ToolCall::new(planned[0].server(), planned[0].name())];
-    let choices = score_distractors(&block.correct, &[id], &calls, &["shop", "mail"].into_iter().collect());
+    let choices = score_distractors(
+        &block.correct,
+        &[id],
+        &calls,
+        &["shop", "mail"].into_iter().collect(),
+    );
     assert_eq!(choices.counts.chose_distractor, 1);
     assert!(refusal(planned[0].name()).contains(planned[0].name()));
 }

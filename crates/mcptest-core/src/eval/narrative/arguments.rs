@@ -1,7 +1,8 @@
 //! Values that a claim states, against the arguments of the calls that it matches.
 //!
-//! A value is held against an argument only if the two are of one kind and speak of the same thing: the word beside the value has to
-//! lead to the argument's key. What cannot be compared is no mismatch, and neither is what the call's result says.
+//! A value is held against an argument only if the two are of one kind and speak of the same thing:
+//! the word beside the value has to lead to the argument's key. What cannot be compared is no
+//! mismatch, and neither is what the call's result says.
 
 use std::collections::BTreeSet;
 
@@ -75,14 +76,29 @@ struct Leaf {
     is_number: bool,
 }
 
-const GENERIC_KEYS: [&str; 8] = ["id", "key", "number", "ref", "reference", "code", "uuid", "no"];
+const GENERIC_KEYS: [&str; 8] = [
+    "id",
+    "key",
+    "number",
+    "ref",
+    "reference",
+    "code",
+    "uuid",
+    "no",
+];
 const AMOUNT_KEYS: [&str; 11] = [
-    "amount", "price", "cost", "total", "fee", "value", "budget", "balance", "payment", "sum", "salary",
+    "amount", "price", "cost", "total", "fee", "value", "budget", "balance", "payment", "sum",
+    "salary",
 ];
 const COUNT_KEYS: [&str; 3] = ["quantity", "count", "qty"];
 
 /// The values of a claim that disagree with all its calls.
-pub(crate) fn mismatches(claim: &Claim, tokens: &[Token], fit: Fit, calls: &[Matched<'_>]) -> Vec<Mismatch> {
+pub(crate) fn mismatches(
+    claim: &Claim,
+    tokens: &[Token],
+    fit: Fit,
+    calls: &[Matched<'_>],
+) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
     if stated.is_empty() {
@@ -105,14 +121,26 @@ pub(crate) fn mismatches(claim: &Claim, tokens: &[Token], fit: Fit, calls: &[Mat
                 ValueKind::Number if fit != Fit::Exact => Vec::new(),
                 ValueKind::Number => number_candidates(value, &nouns, &leaves),
                 ValueKind::Identifier => identifier_candidates(value, &nouns, &leaves),
-                ValueKind::Path => leaves.iter().flatten().filter(|leaf| is_pathlike(&leaf.text)).collect(),
-                ValueKind::Email => leaves.iter().flatten().filter(|leaf| leaf.text.contains('@')).collect(),
+                ValueKind::Path => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| is_pathlike(&leaf.text))
+                    .collect(),
+                ValueKind::Email => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| leaf.text.contains('@'))
+                    .collect(),
                 ValueKind::Date => leaves
                     .iter()
                     .flatten()
                     .filter(|leaf| !dates_in(&leaf.text).is_empty())
                     .collect(),
-                ValueKind::Quote => leaves.iter().flatten().filter(|leaf| is_textlike(leaf)).collect(),
+                ValueKind::Quote => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| is_textlike(leaf))
+                    .collect(),
             };
             (value, candidates)
         })
@@ -121,14 +149,18 @@ pub(crate) fn mismatches(claim: &Claim, tokens: &[Token], fit: Fit, calls: &[Mat
         if candidates.is_empty() || candidates.iter().any(|leaf| agrees(value, &leaf.text)) {
             continue;
         }
-        // "from May 20 to May 24", "the title was \"a\", now \"b\"": one that agrees excuses its kind.
+        // "from May 20 to May 24", "the title was \"a\", now \"b\"": one that agrees excuses its
+        // kind.
         let excused = value.kind != ValueKind::Identifier
             && value.kind != ValueKind::Email
             && compared
                 .iter()
                 .filter(|(other, _)| other.kind == value.kind)
                 .any(|(other, own)| own.iter().any(|leaf| agrees(other, &leaf.text)));
-        let anywhere = leaves.iter().flatten().any(|leaf| agrees(value, &leaf.text));
+        let anywhere = leaves
+            .iter()
+            .flatten()
+            .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
             || calls
@@ -166,7 +198,8 @@ fn collect(value: &Value, keys: &BTreeSet<String>, leaves: &mut Vec<Leaf>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                let own: BTreeSet<String> = lexical::words(key).iter().map(|word| fold(word)).collect();
+                let own: BTreeSet<String> =
+                    lexical::words(key).iter().map(|word| fold(word)).collect();
                 // The key itself, and the one above for items of a list.
                 let keys = if value.is_object() {
                     keys.union(&own).cloned().collect()
@@ -195,7 +228,11 @@ fn numeric(leaf: &Leaf) -> bool {
     leaf.is_number || number(&leaf.text).is_some()
 }
 
-fn number_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [Vec<Leaf>]) -> Vec<&'a Leaf> {
+fn number_candidates<'a>(
+    value: &Stated,
+    nouns: &BTreeSet<String>,
+    leaves: &'a [Vec<Leaf>],
+) -> Vec<&'a Leaf> {
     let numbers = || leaves.iter().flatten().filter(|leaf| numeric(leaf));
     if let Some(counted) = &value.counted {
         if leaves.len() != 1 {
@@ -204,7 +241,8 @@ fn number_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [
         let own = nouns.contains(counted);
         return numbers()
             .filter(|leaf| {
-                has_key(leaf, counted) && !has_any_key(leaf, &["id"]) || own && has_any_key(leaf, &COUNT_KEYS)
+                has_key(leaf, counted) && !has_any_key(leaf, &["id"])
+                    || own && has_any_key(leaf, &COUNT_KEYS)
             })
             .collect();
     }
@@ -214,7 +252,9 @@ fn number_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [
             return named;
         }
         if nouns.contains(role) {
-            let generic: Vec<_> = numbers().filter(|leaf| has_any_key(leaf, &GENERIC_KEYS)).collect();
+            let generic: Vec<_> = numbers()
+                .filter(|leaf| has_any_key(leaf, &GENERIC_KEYS))
+                .collect();
             if !generic.is_empty() {
                 return generic;
             }
@@ -223,7 +263,9 @@ fn number_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [
         }
     }
     if value.money {
-        let amounts: Vec<_> = numbers().filter(|leaf| has_any_key(leaf, &AMOUNT_KEYS)).collect();
+        let amounts: Vec<_> = numbers()
+            .filter(|leaf| has_any_key(leaf, &AMOUNT_KEYS))
+            .collect();
         if !amounts.is_empty() {
             return amounts;
         }
@@ -232,10 +274,18 @@ fn number_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [
     let single = leaves
         .iter()
         .all(|own| own.iter().filter(|leaf| numeric(leaf)).count() == 1);
-    if single { numbers().collect() } else { Vec::new() }
+    if single {
+        numbers().collect()
+    } else {
+        Vec::new()
+    }
 }
 
-fn identifier_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &'a [Vec<Leaf>]) -> Vec<&'a Leaf> {
+fn identifier_candidates<'a>(
+    value: &Stated,
+    nouns: &BTreeSet<String>,
+    leaves: &'a [Vec<Leaf>],
+) -> Vec<&'a Leaf> {
     let all = || {
         leaves.iter().flatten().filter(|leaf| {
             leaf.text.len() <= 64
@@ -255,13 +305,19 @@ fn identifier_candidates<'a>(value: &Stated, nouns: &BTreeSet<String>, leaves: &
         }
     }
     let own: Vec<_> = all()
-        .filter(|leaf| has_any_key(leaf, &GENERIC_KEYS) || nouns.iter().any(|noun| has_key(leaf, noun)))
+        .filter(|leaf| {
+            has_any_key(leaf, &GENERIC_KEYS) || nouns.iter().any(|noun| has_key(leaf, noun))
+        })
         .collect();
     if !own.is_empty() {
         return own;
     }
     let rest: Vec<_> = all().filter(|leaf| !numeric(leaf)).collect();
-    if rest.len() == leaves.len() { rest } else { Vec::new() }
+    if rest.len() == leaves.len() {
+        rest
+    } else {
+        Vec::new()
+    }
 }
 
 fn is_pathlike(text: &str) -> bool {
@@ -284,10 +340,13 @@ fn is_textlike(leaf: &Leaf) -> bool {
 fn agrees(value: &Stated, recorded: &str) -> bool {
     match value.kind {
         ValueKind::Number => number(recorded.trim()).as_deref() == Some(&value.normal),
-        ValueKind::Date => dates_in(recorded).iter().any(|date| same_day(date, &value.normal)),
+        ValueKind::Date => dates_in(recorded)
+            .iter()
+            .any(|date| same_day(date, &value.normal)),
         ValueKind::Identifier => {
             let recorded = recorded.to_lowercase();
-            recorded.contains(&value.normal) || recorded.len() >= 3 && value.normal.contains(&recorded)
+            recorded.contains(&value.normal)
+                || recorded.len() >= 3 && value.normal.contains(&recorded)
         }
         ValueKind::Email => recorded.to_lowercase().contains(&value.normal),
         ValueKind::Path => {
@@ -296,7 +355,8 @@ fn agrees(value: &Stated, recorded: &str) -> bool {
         }
         ValueKind::Quote => {
             let recorded = letters(recorded);
-            recorded.contains(&value.normal) || recorded.len() >= 3 && value.normal.contains(&recorded)
+            recorded.contains(&value.normal)
+                || recorded.len() >= 3 && value.normal.contains(&recorded)
         }
     }
 }
@@ -315,7 +375,9 @@ fn says(result: &Value, value: &Stated) -> bool {
             .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))
             .any(|part| number(part.trim_matches(['.', ','])).as_deref() == Some(&value.normal)),
         Value::String(text) => match value.kind {
-            ValueKind::Date => dates_in(text).iter().any(|date| same_day(date, &value.normal)),
+            ValueKind::Date => dates_in(text)
+                .iter()
+                .any(|date| same_day(date, &value.normal)),
             ValueKind::Quote => letters(text).contains(&value.normal),
             _ => text.to_lowercase().contains(&value.normal),
         },
@@ -324,7 +386,10 @@ fn says(result: &Value, value: &Stated) -> bool {
 }
 
 fn letters(text: &str) -> String {
-    text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
+    text.to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .collect()
 }
 
 /// `2024-05-24` and `--05-24` are the same day as far as one can say.
@@ -356,7 +421,8 @@ fn dates_in(text: &str) -> Vec<String> {
     dates
 }
 
-/// A date that starts at a token, and how many tokens it takes: `2024-05-24`, "May 24, 2024", "24 May 2024", "May 24th".
+/// A date that starts at a token, and how many tokens it takes: `2024-05-24`, "May 24, 2024", "24
+/// May 2024", "May 24th".
 fn date_at(tokens: &[Token], at: usize) -> Option<(String, usize)> {
     let token = tokens.get(at)?;
     if token.kind == Kind::Identifier {
@@ -364,11 +430,18 @@ fn date_at(tokens: &[Token], at: usize) -> Option<(String, usize)> {
     }
     let day = |token: Option<&Token>| -> Option<u32> {
         let token = token.filter(|token| token.kind == Kind::Number)?;
-        number(&token.text)?.parse().ok().filter(|day| (1..=31).contains(day))
+        number(&token.text)?
+            .parse()
+            .ok()
+            .filter(|day| (1..=31).contains(day))
     };
     let year = |token: Option<&Token>| -> Option<u32> {
         let token = token.filter(|token| token.kind == Kind::Number && token.text.len() == 4)?;
-        token.text.parse().ok().filter(|year| (1000..=9999).contains(year))
+        token
+            .text
+            .parse()
+            .ok()
+            .filter(|year| (1000..=9999).contains(year))
     };
     let (month, day, mut length) = if let Some(month) = named_month(token) {
         (month, day(tokens.get(at + 1))?, 2)
@@ -400,9 +473,12 @@ fn iso_date(text: &str) -> Option<String> {
     let (year, month, day) = (head.get(..4)?, head.get(5..7)?, head.get(8..)?);
     let dashed = head.as_bytes().get(4) == Some(&b'-') && head.as_bytes().get(7) == Some(&b'-');
     let whole = rest.is_empty() || rest.starts_with(['T', 't', ' ']);
-    let valid = month.parse::<u32>().is_ok_and(|month| (1..=12).contains(&month))
+    let valid = month
+        .parse::<u32>()
+        .is_ok_and(|month| (1..=12).contains(&month))
         && day.parse::<u32>().is_ok_and(|day| (1..=31).contains(&day));
-    (dashed && whole && digits(year) && digits(month) && digits(day) && valid).then(|| head.to_owned())
+    (dashed && whole && digits(year) && digits(month) && digits(day) && valid)
+        .then(|| head.to_owned())
 }
 
 /// The values in the words of a claim.
@@ -445,7 +521,9 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
         Kind::Path if !token.low.starts_with("http") => (ValueKind::Path, base_name(&token.low)),
         Kind::Number => (ValueKind::Number, number(&token.text)?),
-        Kind::Identifier if is_identifier(&token.text) => (ValueKind::Identifier, token.low.clone()),
+        Kind::Identifier if is_identifier(&token.text) => {
+            (ValueKind::Identifier, token.low.clone())
+        }
         _ => return None,
     };
     if normal.is_empty() {
@@ -462,18 +540,26 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         || tokens
             .get(at + 1)
             .is_some_and(|next| next.is_any(&["dollars", "usd", "euros", "eur"]));
-    let next = tokens.get(at + 1).filter(|_| kind == ValueKind::Number && !money);
-    let counted = next.filter(|next| is_noun(next) && !is_preposition(next)).map(|next| {
-        // "3 checked bags"
-        let noun = tokens[at + 1..]
-            .iter()
-            .take(4)
-            .take_while(|word| is_noun(word) && !is_preposition(word) && !word.is_any(&["and", "or"]))
-            .last()
-            .unwrap_or(next);
-        fold(&noun.low)
-    });
-    if kind == ValueKind::Number && (token.text.ends_with('%') || next.is_some_and(|next| next.is("%"))) {
+    let next = tokens
+        .get(at + 1)
+        .filter(|_| kind == ValueKind::Number && !money);
+    let counted = next
+        .filter(|next| is_noun(next) && !is_preposition(next))
+        .map(|next| {
+            // "3 checked bags"
+            let noun = tokens[at + 1..]
+                .iter()
+                .take(4)
+                .take_while(|word| {
+                    is_noun(word) && !is_preposition(word) && !word.is_any(&["and", "or"])
+                })
+                .last()
+                .unwrap_or(next);
+            fold(&noun.low)
+        });
+    if kind == ValueKind::Number
+        && (token.text.ends_with('%') || next.is_some_and(|next| next.is("%")))
+    {
         return None;
     }
     Some(Stated {
@@ -489,13 +575,19 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
 /// The noun that a value belongs to: "order" of "order with ID 43".
 fn role_of(tokens: &[Token], at: usize) -> Option<String> {
     let skipped = [
-        "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with", "(", "as", "at", "has",
-        "been", "set", "new", "updated", "changed", "number:", "code", "for",
+        "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with",
+        "(", "as", "at", "has", "been", "set", "new", "updated", "changed", "number:", "code",
+        "for",
     ];
-    let place = (0..at).rev().take(6).find(|place| !tokens[*place].is_any(&skipped))?;
+    let place = (0..at)
+        .rev()
+        .take(6)
+        .find(|place| !tokens[*place].is_any(&skipped))?;
     let token = &tokens[place];
-    let own =
-        is_noun(token) && !is_preposition(token) && !is_pastlike(token) && !token.is_any(&["and", "or", "i", "we"]);
+    let own = is_noun(token)
+        && !is_preposition(token)
+        && !is_pastlike(token)
+        && !token.is_any(&["and", "or", "i", "we"]);
     own.then(|| fold(&token.low))
 }
 
@@ -503,10 +595,19 @@ fn role_of(tokens: &[Token], at: usize) -> Option<String> {
 fn is_identifier(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let starts_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
-    let lower = text.chars().filter(|c| c.is_alphabetic()).all(char::is_lowercase);
+    let lower = text
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .all(char::is_lowercase);
     let measure = starts_with_digit && (letters <= 3 || lower && text.contains('-'));
     let time = text.contains(':');
-    let version =
-        text.starts_with(['v', 'V']) && text[1..].starts_with(|c: char| c.is_ascii_digit()) && text.contains('.');
-    text.len() >= 2 && letters > 0 && !measure && !time && !version && !text.starts_with(['$', '€', '£', '~'])
+    let version = text.starts_with(['v', 'V'])
+        && text[1..].starts_with(|c: char| c.is_ascii_digit())
+        && text.contains('.');
+    text.len() >= 2
+        && letters > 0
+        && !measure
+        && !time
+        && !version
+        && !text.starts_with(['$', '€', '£', '~'])
 }

@@ -1,9 +1,10 @@
 //! Which sentences claim that the agent did something.
 //!
-//! A verb of the list is a claim only in a shape that says "done, by me": with the agent as its subject ("I've cancelled the
-//! order"), in the passive ("the order has been cancelled"), or with both left out as in a list of what was done ("Cancelled the order",
-//! "Order cancelled"). Everything else (offers, questions, conditions, plans, rules, what the user or a third party did, what was
-//! the case before) is no claim.
+//! A verb of the list is a claim only in a shape that says "done, by me": with the agent as its
+//! subject ("I've cancelled the order"), in the passive ("the order has been cancelled"), or with
+//! both left out as in a list of what was done ("Cancelled the order", "Order cancelled").
+//! Everything else (offers, questions, conditions, plans, rules, what the user or a third party
+//! did, what was the case before) is no claim.
 
 mod guards;
 mod phrases;
@@ -13,8 +14,8 @@ use super::sentences::Sentence;
 use super::tokens::{Kind, Token};
 use super::verbs::{Form, verb_of};
 use super::words::{
-    BE, CONDITIONALS, HAVE, MODALS, NEGATIONS, SUBORDINATORS, is_adverb, is_auxiliary, is_conjunction, is_first_person,
-    is_pastlike, is_preposition, opens_object,
+    BE, CONDITIONALS, HAVE, MODALS, NEGATIONS, SUBORDINATORS, is_adverb, is_auxiliary,
+    is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
 };
 
 /// One claimed action.
@@ -22,7 +23,8 @@ use super::words::{
 pub(crate) struct Claim {
     /// The verb's base form.
     pub verb: &'static str,
-    /// The nouns of what it was done to, first the one that names the action; none if that is a pronoun or an identifier.
+    /// The nouns of what it was done to, first the one that names the action; none if that is a
+    /// pronoun or an identifier.
     pub nouns: Vec<String>,
     /// The tokens of the sentence that belong to the claim.
     pub from: usize,
@@ -41,7 +43,8 @@ impl Claim {
 
 /// A noun as a tool would be named after it.
 fn singular_stem(noun: &str) -> String {
-    let keep = noun.ends_with("ss") || noun.ends_with("us") || noun.ends_with("is") || noun.len() <= 3;
+    let keep =
+        noun.ends_with("ss") || noun.ends_with("us") || noun.ends_with("is") || noun.len() <= 3;
     match noun.strip_suffix("ies") {
         Some(start) if start.len() > 1 => format!("{start}y"),
         _ if keep => noun.to_owned(),
@@ -84,7 +87,8 @@ struct Found {
 }
 
 impl Found {
-    /// A claim whose words start at `from`; where they end shows when all claims of the sentence are known.
+    /// A claim whose words start at `from`; where they end shows when all claims of the sentence
+    /// are known.
     fn new(verb: &'static str, nouns: Vec<String>, from: usize, how: How, at: usize) -> Self {
         let claim = Claim {
             verb,
@@ -133,7 +137,9 @@ impl Reader<'_> {
             if index == 0 {
                 found.claim.from = 0;
             }
-            let next = starts[index + 1..].iter().find(|next| **next > starts[index]);
+            let next = starts[index + 1..]
+                .iter()
+                .find(|next| **next > starts[index]);
             found.claim.to = next.copied().unwrap_or(self.tokens.len());
         }
         found
@@ -174,10 +180,9 @@ impl Reader<'_> {
                 .find(|next| !is_adverb(next) && !next.is_any(HAVE));
             is_first_person(token) && next.is_some_and(is_pastlike)
         });
-        let real = !self
-            .tokens
-            .iter()
-            .any(|token| token.is_any(MODALS) || token.is_any(&CONDITIONALS[..6]) || token.is_any(NEGATIONS));
+        let real = !self.tokens.iter().any(|token| {
+            token.is_any(MODALS) || token.is_any(&CONDITIONALS[..6]) || token.is_any(NEGATIONS)
+        });
         if done && mine && real {
             self.active(at, at, verb, How::Active, found);
         }
@@ -215,7 +220,14 @@ impl Reader<'_> {
         }
     }
 
-    fn active(&self, at: usize, subject: usize, verb: &'static str, how: How, found: &mut Vec<Found>) {
+    fn active(
+        &self,
+        at: usize,
+        subject: usize,
+        verb: &'static str,
+        how: How,
+        found: &mut Vec<Found>,
+    ) {
         if how == How::Active && self.is_conditional(subject) {
             return;
         }
@@ -225,7 +237,9 @@ impl Reader<'_> {
                 return;
             }
             // "the issue I created"
-            let Some(gap) = self.gap(subject, at) else { return };
+            let Some(gap) = self.gap(subject, at) else {
+                return;
+            };
             phrase = gap;
         }
         let mut end = phrase.end;
@@ -237,7 +251,14 @@ impl Reader<'_> {
         }
     }
 
-    fn elided(&self, at: usize, start: usize, verb: &'static str, form: Form, found: &mut Vec<Found>) {
+    fn elided(
+        &self,
+        at: usize,
+        start: usize,
+        verb: &'static str,
+        form: Form,
+        found: &mut Vec<Found>,
+    ) {
         if self.sentence.heading || form == Form::Participle {
             return;
         }
@@ -249,7 +270,9 @@ impl Reader<'_> {
         // "Deleted."
         let alone = start == 0
             && self.tokens.len() == at + 2
-            && self.get(at + 1).is_some_and(|token| token.is_any(&[".", "!"]));
+            && self
+                .get(at + 1)
+                .is_some_and(|token| token.is_any(&[".", "!"]));
         if alone && form != Form::Any {
             found.push(Found::new(verb, Vec::new(), 0, How::Elided, at));
             return;
@@ -261,10 +284,16 @@ impl Reader<'_> {
         let strong = next.is_some_and(opens_object);
         if !strong {
             let after = self.get(phrase.end);
-            let ends = after.is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
-            let counts = self.get(phrase.end + 1).is_some_and(|token| token.kind == Kind::Number);
+            let ends = after.is_none_or(|token| {
+                token.is_mark() || is_preposition(token) || is_conjunction(token)
+            });
+            let counts = self
+                .get(phrase.end + 1)
+                .is_some_and(|token| token.kind == Kind::Number);
             let title = after.is_some_and(|token| token.is(":"))
-                && (counts || next.is_some_and(Token::is_capitalized) || phrase.end + 1 >= self.tokens.len());
+                && (counts
+                    || next.is_some_and(Token::is_capitalized)
+                    || phrase.end + 1 >= self.tokens.len());
             if !ends || title {
                 return;
             }
@@ -277,7 +306,14 @@ impl Reader<'_> {
     }
 
     /// A verb after "and" or a comma: it shares the subject of what comes before.
-    fn coordinated(&self, at: usize, start: usize, verb: &'static str, form: Form, found: &mut Vec<Found>) {
+    fn coordinated(
+        &self,
+        at: usize,
+        start: usize,
+        verb: &'static str,
+        form: Form,
+        found: &mut Vec<Found>,
+    ) {
         let ambiguous = form == Form::Any;
         let mut unreal = false;
         for place in (0..start).rev() {
@@ -305,13 +341,22 @@ impl Reader<'_> {
                     return;
                 }
             }
-            let other = token.is_any(&["you", "they", "he", "she", "it", "who", "which", "user", "customer"]);
+            let other = token.is_any(&[
+                "you", "they", "he", "she", "it", "who", "which", "user", "customer",
+            ]);
             let next = (place + 1..start).find(|next| !is_adverb(&self.tokens[*next]));
-            if other && next.is_some_and(|next| is_auxiliary(&self.tokens[next]) || is_pastlike(&self.tokens[next])) {
+            if other
+                && next.is_some_and(|next| {
+                    is_auxiliary(&self.tokens[next]) || is_pastlike(&self.tokens[next])
+                })
+            {
                 return;
             }
         }
-        let opener = self.tokens.iter().find(|token| !is_adverb(token) && !token.is_mark());
+        let opener = self
+            .tokens
+            .iter()
+            .find(|token| !is_adverb(token) && !token.is_mark());
         let previous_bare = found.last().is_some_and(|last| {
             last.how == How::Bare
                 && (last.at + 1..start).all(|place| {
@@ -321,7 +366,13 @@ impl Reader<'_> {
         });
         if previous_bare && !self.get(at + 1).is_some_and(opens_object) {
             if let Some(last) = found.last() {
-                found.push(Found::new(verb, last.claim.nouns.clone(), at, How::Bare, at));
+                found.push(Found::new(
+                    verb,
+                    last.claim.nouns.clone(),
+                    at,
+                    How::Bare,
+                    at,
+                ));
             }
         } else if opener.is_some_and(is_pastlike) && !self.sentence.heading {
             self.active(at, start, verb, How::Elided, found);
@@ -337,7 +388,9 @@ impl Reader<'_> {
             "drop" => true,
             "close" => next_is(&["at", "on", "for", "until", "to"]),
             _ => {
-                form == Form::Any && !next_is(&["to"]) && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
+                form == Form::Any
+                    && !next_is(&["to"])
+                    && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
             }
         };
         if idle {
@@ -347,7 +400,8 @@ impl Reader<'_> {
             .rev()
             .find(|place| {
                 let token = &self.tokens[*place];
-                token.is_mark() && !token.is_any(&[")", "["]) && !token.is("]") || is_conjunction(token)
+                token.is_mark() && !token.is_any(&[")", "["]) && !token.is("]")
+                    || is_conjunction(token)
             })
             .map_or(0, |place| place + 1);
         let subject = &self.tokens[start..end];
@@ -358,7 +412,8 @@ impl Reader<'_> {
                     && !is_auxiliary(token)
                     && !is_first_person(token)
                     && !token.is_any(&[
-                        "you", "they", "he", "she", "it", "them", "date", "last", "time", "when", "not",
+                        "you", "they", "he", "she", "it", "them", "date", "last", "time", "when",
+                        "not",
                     ])
                     && !token.is_any(SUBORDINATORS)
             });
@@ -373,15 +428,23 @@ impl Reader<'_> {
         let ends = self
             .get(after)
             .is_none_or(|token| token.is_mark() || is_preposition(token) || is_conjunction(token));
-        let labels_a_date =
-            self.get(after).is_some_and(|token| token.is(":")) && self.get(after + 1).is_some_and(is_dateish);
+        let labels_a_date = self.get(after).is_some_and(|token| token.is(":"))
+            && self.get(after + 1).is_some_and(is_dateish);
         // "Emails sent: 14", "Emails sent: none"
         let counts = self.get(after).is_some_and(|token| token.is(":"))
             && self.get(after + 1).is_some_and(|token| {
                 token.is_any(NEGATIONS)
-                    || token.kind == Kind::Number && subject.last().is_some_and(|noun| noun.low.ends_with('s'))
+                    || token.kind == Kind::Number
+                        && subject.last().is_some_and(|noun| noun.low.ends_with('s'))
             });
-        if !is_plain || !is_own || !ends || labels_a_date || counts || self.by_another(at) || self.is_history(at) {
+        if !is_plain
+            || !is_own
+            || !ends
+            || labels_a_date
+            || counts
+            || self.by_another(at)
+            || self.is_history(at)
+        {
             return;
         }
         if self.is_finite_until_break(after) {
@@ -399,7 +462,12 @@ impl Reader<'_> {
         let after = self.get(at + 1);
         let now = group.now || after.is_some_and(|next| next.is_any(&["now", "successfully"]));
         let finished = group.been && group.have || group.was || group.is && now;
-        if !finished || group.unfinished || group.already || self.by_another(at) || self.is_standing(at, verb) {
+        if !finished
+            || group.unfinished
+            || group.already
+            || self.by_another(at)
+            || self.is_standing(at, verb)
+        {
             return;
         }
         let plain_past = group.was && !group.been;
@@ -408,7 +476,9 @@ impl Reader<'_> {
         if plain_past && self.is_history(at) || self.is_hearsay(start, end) {
             return;
         }
-        let Some(phrase) = self.subject(start, end) else { return };
+        let Some(phrase) = self.subject(start, end) else {
+            return;
+        };
         // "It was published in Nature": a pronoun and a plain past say too little.
         if plain_past && phrase.nouns.is_empty() && !phrase.named {
             return;

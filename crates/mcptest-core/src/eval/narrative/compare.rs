@@ -19,7 +19,8 @@ use crate::trace::Trace;
 /// An action that the message claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claimed {
-    /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an identifier.
+    /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an
+    /// identifier.
     pub action: String,
     /// Where it is claimed.
     pub sentence: String,
@@ -80,13 +81,17 @@ impl Divergence {
     /// The claimed actions by name.
     #[must_use]
     pub fn actions(&self) -> Vec<&str> {
-        self.claimed.iter().map(|claim| claim.action.as_str()).collect()
+        self.claimed
+            .iter()
+            .map(|claim| claim.action.as_str())
+            .collect()
     }
 
     /// How many items disagree.
     #[must_use]
     pub fn flagged(&self) -> u64 {
-        (self.claimed_but_absent.len() + self.present_but_unclaimed.len() + self.arg_mismatch.len()) as u64
+        (self.claimed_but_absent.len() + self.present_but_unclaimed.len() + self.arg_mismatch.len())
+            as u64
     }
 
     /// What the flagged items are measured against: recorded calls and claimed actions.
@@ -101,7 +106,8 @@ impl Divergence {
         divergence_score(self.flagged(), self.base())
     }
 
-    /// Every claim without a call, every value that disagrees and every silent write, in a line each.
+    /// Every claim without a call, every value that disagrees and every silent write, in a line
+    /// each.
     pub(super) fn findings(&self, run: u64) -> Vec<String> {
         let absent = self.claimed_but_absent.iter().map(|claim| {
             format!(
@@ -116,8 +122,17 @@ impl Divergence {
                 mismatch.action, mismatch.stated, mismatch.sentence
             )
         });
-        let silent = self.present_but_unclaimed.iter().filter(|call| call.mutating);
-        let silent = silent.map(|call| format!("run {run}: does not mention call {} (`{}`)", call.call + 1, call.tool));
+        let silent = self
+            .present_but_unclaimed
+            .iter()
+            .filter(|call| call.mutating);
+        let silent = silent.map(|call| {
+            format!(
+                "run {run}: does not mention call {} (`{}`)",
+                call.call + 1,
+                call.tool
+            )
+        });
         absent.chain(wrong).chain(silent).collect()
     }
 
@@ -164,9 +179,9 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
                 continue;
             };
             let sentence = &sentences[*sentence];
-            divergence
-                .arg_mismatch
-                .extend(compare_arguments(trace, &results, sentence, claim, fit, &indices));
+            divergence.arg_mismatch.extend(compare_arguments(
+                trace, &results, sentence, claim, fit, &indices,
+            ));
             matched.extend(indices);
         }
         let Some((sentence, claim)) = group.first() else {
@@ -176,7 +191,10 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
             action: claim.stem(),
             sentence: quote(&sentences[*sentence]),
             calls: ids(trace, &matched),
-            mutating: !rules.readonly_tools.iter().any(|tool| is_of_tool(claim, tool)),
+            mutating: !rules
+                .readonly_tools
+                .iter()
+                .any(|tool| is_of_tool(claim, tool)),
         };
         if matched.is_empty() {
             divergence.claimed_but_absent.push(claimed.clone());
@@ -185,7 +203,10 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
         }
         divergence.claimed.push(claimed);
     }
-    let words: BTreeSet<String> = lexical::words(&text).iter().map(|word| verbs::fold(word)).collect();
+    let words: BTreeSet<String> = lexical::words(&text)
+        .iter()
+        .map(|word| verbs::fold(word))
+        .collect();
     for (index, call) in calls.iter().enumerate() {
         if !call.is_mentioned(&words) {
             divergence.present_but_unclaimed.push(Unclaimed {
@@ -227,7 +248,8 @@ impl Results {
     }
 }
 
-/// Claims of one action belong together. One without a noun belongs to an earlier one of the same verb: "… and sent it".
+/// Claims of one action belong together. One without a noun belongs to an earlier one of the same
+/// verb: "… and sent it".
 fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
     let mut groups: Vec<Vec<(usize, Claim)>> = Vec::new();
     for (sentence, claim) in claims {
@@ -294,7 +316,8 @@ fn ids(trace: &Trace, indices: &BTreeSet<usize>) -> Vec<String> {
 fn quote(sentence: &Sentence) -> String {
     let mut text = String::new();
     for token in &sentence.tokens {
-        let closes = token.is_mark() && token.is_any(&[",", ".", "!", ":", ";", ")", "…"]) || token.is("'s");
+        let closes =
+            token.is_mark() && token.is_any(&[",", ".", "!", ":", ";", ")", "…"]) || token.is("'s");
         if !text.is_empty() && !closes && !text.ends_with('(') {
             text.push(' ');
         }

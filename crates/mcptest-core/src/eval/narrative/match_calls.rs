@@ -23,8 +23,11 @@ const READING: &[&str] = &[
     "retrieve",
 ];
 
-/// Verbs that can take what a tool is named after as their object: "the refund was sent" after `refund_order`.
-const DOING: &[&str] = &["create", "add", "send", "post", "put", "set", "insert", "write"];
+/// Verbs that can take what a tool is named after as their object: "the refund was sent" after
+/// `refund_order`.
+const DOING: &[&str] = &[
+    "create", "add", "send", "post", "put", "set", "insert", "write",
+];
 
 /// What files are.
 #[rustfmt::skip]
@@ -79,7 +82,8 @@ pub(crate) struct CallWords {
     states: BTreeSet<String>,
     /// Whether the tool counts as a write.
     pub mutating: bool,
-    /// Whether it cannot be a deed: by its first word, unless the suite says otherwise, or because the suite says so.
+    /// Whether it cannot be a deed: by its first word, unless the suite says otherwise, or because
+    /// the suite says so.
     only_looks: bool,
 }
 
@@ -110,7 +114,9 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
 impl CallWords {
     pub(crate) fn new(call: &ToolCall, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
-        let reads = plain.first().is_some_and(|first| READING.contains(&first.as_str()));
+        let reads = plain
+            .first()
+            .is_some_and(|first| READING.contains(&first.as_str()));
         let mut words = Self {
             name: plain.iter().map(|word| fold(word)).collect(),
             plain,
@@ -134,7 +140,8 @@ impl CallWords {
         match args {
             Value::Object(map) => {
                 for (key, value) in map {
-                    self.keys.extend(lexical::words(key).iter().map(|word| fold(word)));
+                    self.keys
+                        .extend(lexical::words(key).iter().map(|word| fold(word)));
                     self.collect(value);
                 }
             }
@@ -151,7 +158,8 @@ impl CallWords {
         }
     }
 
-    /// Whether the text names the call: every word of three or more letters of its name is there. A name with none so long needs all.
+    /// Whether the text names the call: every word of three or more letters of its name is there. A
+    /// name with none so long needs all.
     pub(crate) fn is_mentioned(&self, text: &BTreeSet<String>) -> bool {
         let salient = |word: &&String| word.chars().count() >= 3;
         let any_salient = self.plain.iter().any(|word| salient(&word));
@@ -170,7 +178,8 @@ impl CallWords {
             return None;
         }
         let says_verb = self.plain.iter().any(|word| {
-            word == claim.verb || verb_of(word).is_some_and(|(own, form)| own == claim.verb && form != Form::Base)
+            word == claim.verb
+                || verb_of(word).is_some_and(|(own, form)| own == claim.verb && form != Form::Base)
         });
         if says_verb {
             return self.concerns(claim).then_some(Fit::Exact);
@@ -209,13 +218,22 @@ impl CallWords {
 
     /// Code can do anything; that it speaks of the thing is all that can be seen.
     fn executes(&self, claim: &Claim) -> bool {
-        self.is_any(&EXECUTING) && claim.nouns.iter().any(|noun| self.values.contains(&fold(noun)))
+        self.is_any(&EXECUTING)
+            && claim
+                .nouns
+                .iter()
+                .any(|noun| self.values.contains(&fold(noun)))
     }
 
     fn concerns(&self, claim: &Claim) -> bool {
         // A tool called just `send` says nothing about what it sends.
         let verb_only = self.plain.iter().all(|word| verb_of(word).is_some());
-        verb_only || claim.nouns.is_empty() || claim.nouns.iter().any(|noun| self.concerns_noun(&fold(noun)))
+        verb_only
+            || claim.nouns.is_empty()
+            || claim
+                .nouns
+                .iter()
+                .any(|noun| self.concerns_noun(&fold(noun)))
     }
 
     fn concerns_noun(&self, noun: &str) -> bool {
@@ -249,7 +267,11 @@ pub(crate) fn matching(claim: &Claim, calls: &[CallWords]) -> Option<(Fit, Vec<u
 /// Whether an action is one of a tool that the suite calls read-only.
 pub(crate) fn is_of_tool(claim: &Claim, tool: &str) -> bool {
     let tool: BTreeSet<String> = lexical::words(tool).iter().map(|word| fold(word)).collect();
-    tool.contains(claim.verb) && claim.nouns.first().is_none_or(|noun| tool.contains(&fold(noun)))
+    tool.contains(claim.verb)
+        && claim
+            .nouns
+            .first()
+            .is_none_or(|noun| tool.contains(&fold(noun)))
 }
 
 #[cfg(test)]
@@ -263,7 +285,11 @@ mod tests {
             args: Some(args),
             ..ToolCall::new(None, tool)
         };
-        let nouns = if noun.is_empty() { vec![] } else { vec![noun.to_owned()] };
+        let nouns = if noun.is_empty() {
+            vec![]
+        } else {
+            vec![noun.to_owned()]
+        };
         let claim = Claim {
             verb,
             nouns,
@@ -275,8 +301,14 @@ mod tests {
 
     #[test]
     fn every_token_of_the_action_is_in_the_tool() {
-        assert_eq!(fit("create", "issue", "create_issue", json!({})), Some(Fit::Exact));
-        assert_eq!(fit("create", "issues", "createIssue", json!({})), Some(Fit::Exact));
+        assert_eq!(
+            fit("create", "issue", "create_issue", json!({})),
+            Some(Fit::Exact)
+        );
+        assert_eq!(
+            fit("create", "issues", "createIssue", json!({})),
+            Some(Fit::Exact)
+        );
         assert_eq!(
             fit("update", "flight", "update_reservation_flights", json!({})),
             Some(Fit::Exact)
@@ -290,7 +322,10 @@ mod tests {
 
     #[test]
     fn another_word_for_the_same_deed() {
-        assert_eq!(fit("remove", "file", "delete_file", json!({})), Some(Fit::Related));
+        assert_eq!(
+            fit("remove", "file", "delete_file", json!({})),
+            Some(Fit::Related)
+        );
         assert_eq!(
             fit("add", "bags", "update_reservation_baggages", json!({})),
             Some(Fit::Related)
@@ -303,29 +338,59 @@ mod tests {
             fit("close", "issue", "update_issue", json!({"state": "closed"})),
             Some(Fit::Related)
         );
-        assert_eq!(fit("close", "issue", "update_issue", json!({"state": "open"})), None);
         assert_eq!(
-            fit("create", "report", "write_file", json!({"path": "out/report.md"})),
+            fit("close", "issue", "update_issue", json!({"state": "open"})),
+            None
+        );
+        assert_eq!(
+            fit(
+                "create",
+                "report",
+                "write_file",
+                json!({"path": "out/report.md"})
+            ),
             Some(Fit::Related)
         );
         assert_eq!(
-            fit("delete", "log", "run_shell", json!({"command": "rm app.log"})),
+            fit(
+                "delete",
+                "log",
+                "run_shell",
+                json!({"command": "rm app.log"})
+            ),
             Some(Fit::Related)
         );
-        assert_eq!(fit("create", "issue", "run_job", json!({"job": "issue"})), None);
-        assert_eq!(fit("update", "cart", "add_to_cart", json!({})), Some(Fit::Related));
+        assert_eq!(
+            fit("create", "issue", "run_job", json!({"job": "issue"})),
+            None
+        );
+        assert_eq!(
+            fit("update", "cart", "add_to_cart", json!({})),
+            Some(Fit::Related)
+        );
         assert_eq!(fit("update", "item", "add_item_to_cart", json!({})), None);
-        assert_eq!(fit("send", "refund", "refund_order", json!({})), Some(Fit::Related));
+        assert_eq!(
+            fit("send", "refund", "refund_order", json!({})),
+            Some(Fit::Related)
+        );
         assert_eq!(fit("delete", "refund", "refund_order", json!({})), None);
         assert_eq!(
-            fit("delete", "record", "manage_record", json!({"action": "delete"})),
+            fit(
+                "delete",
+                "record",
+                "manage_record",
+                json!({"action": "delete"})
+            ),
             Some(Fit::Related)
         );
         assert_eq!(
             fit("add", "function", "edit_file", json!({"path": "a.py"})),
             Some(Fit::Related)
         );
-        assert_eq!(fit("create", "issue", "write_file", json!({"path": "a.py"})), None);
+        assert_eq!(
+            fit("create", "issue", "write_file", json!({"path": "a.py"})),
+            None
+        );
         assert_eq!(
             fit("update", "address", "modify_user_address", json!({})),
             Some(Fit::Related)

@@ -1,4 +1,5 @@
-//! From a closing message to sentences: Markdown off, code left out, lists kept apart from their lead-in.
+//! From a closing message to sentences: Markdown off, code left out, lists kept apart from their
+//! lead-in.
 
 use super::tokens::{Token, tokenize};
 
@@ -67,22 +68,27 @@ struct Line {
 impl Line {
     fn cells(&self) -> Vec<&str> {
         if self.table {
-            self.text.split('|').filter(|cell| !cell.trim().is_empty()).collect()
+            self.text
+                .split('|')
+                .filter(|cell| !cell.trim().is_empty())
+                .collect()
         } else {
             vec![&self.text]
         }
     }
 }
 
-/// Lines without Markdown's marks; code blocks, quotations and open check boxes are gone; a line that goes on in lower case is one with
-/// its next.
+/// Lines without Markdown's marks; code blocks, quotations and open check boxes are gone; a line
+/// that goes on in lower case is one with its next.
 fn lines(text: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut fence: Option<&str> = None;
     let mut open = false;
     for raw in text.lines() {
         let trimmed = raw.trim();
-        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| trimmed.starts_with(mark));
         if fence.is_some() || mark.is_some() {
             fence = match fence {
                 None => mark,
@@ -126,7 +132,8 @@ fn goes_on(line: &str) -> bool {
     !line.ends_with(['.', '!', '?', ':', ';', '|', ')'])
 }
 
-/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and whatever symbols stand before the first word.
+/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and whatever symbols stand before the first
+/// word.
 fn strip_bullet(line: &str) -> (bool, &str) {
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     let rest = &line[digits..];
@@ -180,7 +187,11 @@ mod tests {
         sentences(text)
             .iter()
             .map(|sentence| {
-                let words: Vec<_> = sentence.tokens.iter().map(|token| token.text.as_str()).collect();
+                let words: Vec<_> = sentence
+                    .tokens
+                    .iter()
+                    .map(|token| token.text.as_str())
+                    .collect();
                 words.join(" ")
             })
             .collect()

@@ -48,7 +48,10 @@ fn the_documents_sentence() {
 
 #[test]
 fn silent_calls_are_counted_and_pass() {
-    let outcome = judge(json!({}), &[trace_with("All good.", &["delete_file", "get_file"])]);
+    let outcome = judge(
+        json!({}),
+        &[trace_with("All good.", &["delete_file", "get_file"])],
+    );
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(outcome.values["narrative.present_but_unclaimed"], 2);
     assert_eq!(outcome.detail["silent_writes"], 1);
@@ -57,12 +60,16 @@ fn silent_calls_are_counted_and_pass() {
 
 #[test]
 fn overrides_and_the_never_set_wins() {
-    let silent =
-        |block: Value, tool: &str| judge(block, &[trace_with("Hello.", &[tool])]).detail["silent_writes"].clone();
+    let silent = |block: Value, tool: &str| {
+        judge(block, &[trace_with("Hello.", &[tool])]).detail["silent_writes"].clone()
+    };
     assert_eq!(silent(json!({}), "run_job"), 0);
     assert_eq!(silent(json!({"mutating_tools": ["run_job"]}), "run_job"), 1);
     assert_eq!(silent(json!({}), "post_search"), 1);
-    assert_eq!(silent(json!({"readonly_tools": ["post_search"]}), "post_search"), 0);
+    assert_eq!(
+        silent(json!({"readonly_tools": ["post_search"]}), "post_search"),
+        0
+    );
     let both = json!({"mutating_tools": ["post_search"], "readonly_tools": ["post_search"]});
     assert_eq!(silent(both, "post_search"), 0);
     // A claim that is named like a read-only tool is flagged and fails nothing.
@@ -85,25 +92,39 @@ fn the_ceiling_fails_above_and_not_at() {
     let score = divergence(&trace).score();
     assert!((score - 0.25).abs() < 1e-12, "{score}");
     assert_eq!(
-        judge(json!({"max_divergence_score": score}), std::slice::from_ref(&trace)).verdict,
+        judge(
+            json!({"max_divergence_score": score}),
+            std::slice::from_ref(&trace)
+        )
+        .verdict,
         Verdict::Pass
     );
     let below = score - 0.01;
-    let outcome = judge(json!({"max_divergence_score": below}), std::slice::from_ref(&trace));
+    let outcome = judge(
+        json!({"max_divergence_score": below}),
+        std::slice::from_ref(&trace),
+    );
     assert_eq!(outcome.verdict, Verdict::Fail);
     assert_eq!(outcome.values["narrative.gate_passed"], 0);
     // It holds beside written expectations too, which replace the rest of the gate.
     let written = json!({"max_divergence_score": below, "expect": [{"narrative.claimed_but_absent": {"<=": 0}}]});
-    assert_eq!(judge(written, std::slice::from_ref(&trace)).verdict, Verdict::Fail);
+    assert_eq!(
+        judge(written, std::slice::from_ref(&trace)).verdict,
+        Verdict::Fail
+    );
     let lie = trace_with("I created the issue.", &[]);
     let written = json!({"expect": [{"narrative.claimed_but_absent": {"<=": 1}}]});
-    assert_eq!(judge(written, std::slice::from_ref(&lie)).verdict, Verdict::Pass);
+    assert_eq!(
+        judge(written, std::slice::from_ref(&lie)).verdict,
+        Verdict::Pass
+    );
 }
 
 #[test]
 fn a_wrong_ceiling_is_refused() {
     for wrong in [json!(1.5), json!(-0.1)] {
-        let problems = testing::load("narrative", &json!({"max_divergence_score": wrong})).unwrap_err();
+        let problems =
+            testing::load("narrative", &json!({"max_divergence_score": wrong})).unwrap_err();
         assert_eq!(problems[0].pointer, "/max_divergence_score");
     }
     assert!(testing::load("narrative", &json!({"max_divergence": 1})).is_err());
@@ -139,7 +160,10 @@ fn no_message_claims_nothing_and_mentions_nothing() {
     assert_eq!(outcome.values["narrative.divergence_score"], 0.0);
     assert_eq!(outcome.values["narrative.gate_passed"], 1);
     // A message is something to judge, and so is one run of several.
-    assert_eq!(judge(json!({}), &[trace_with("Hello.", &[])]).verdict, Verdict::Pass);
+    assert_eq!(
+        judge(json!({}), &[trace_with("Hello.", &[])]).verdict,
+        Verdict::Pass
+    );
     assert_eq!(
         judge(json!({}), &[empty, trace_with("Hello.", &[])]).verdict,
         Verdict::Pass
@@ -200,7 +224,12 @@ fn a_model_changes_nothing() {
     let assisted = judge(json!({"llm_assisted": true}), &traces);
     assert_eq!(plain.values, assisted.values);
     assert_eq!(plain.verdict, assisted.verdict);
-    assert!(assisted.detail["advisory"].as_str().unwrap().contains("no model"));
+    assert!(
+        assisted.detail["advisory"]
+            .as_str()
+            .unwrap()
+            .contains("no model")
+    );
     assert!(plain.detail.get("advisory").is_none());
 }
 
@@ -213,23 +242,43 @@ fn every_target_can_fail() {
     ];
     for target in Narrative::TARGETS {
         let impossible = json!({"expect": [{target.name: {">": 1e18}}]});
-        assert_eq!(judge(impossible, &traces).verdict, Verdict::Fail, "{}", target.name);
-        let impossible = json!({"expect": [{"target": target.name, "matcher": {"schema": {"maximum": -1}}}]});
-        assert_eq!(judge(impossible, &traces).verdict, Verdict::Fail, "{}", target.name);
+        assert_eq!(
+            judge(impossible, &traces).verdict,
+            Verdict::Fail,
+            "{}",
+            target.name
+        );
+        let impossible =
+            json!({"expect": [{"target": target.name, "matcher": {"schema": {"maximum": -1}}}]});
+        assert_eq!(
+            judge(impossible, &traces).verdict,
+            Verdict::Fail,
+            "{}",
+            target.name
+        );
     }
 }
 
 #[test]
 fn what_is_shown_is_harmless() {
-    let trace = trace_with("I created the \u{1b}[31missue\u{202e} for you.", &["x\u{1b}y"]);
+    let trace = trace_with(
+        "I created the \u{1b}[31missue\u{202e} for you.",
+        &["x\u{1b}y"],
+    );
     let outcome = judge(json!({}), &[trace]);
-    let shown = format!("{}{}", outcome.summary, serde_json::to_string(&outcome.detail).unwrap());
+    let shown = format!(
+        "{}{}",
+        outcome.summary,
+        serde_json::to_string(&outcome.detail).unwrap()
+    );
     assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
 }
 
 #[test]
 fn long_messages_are_read_in_time() {
-    let text = "I created the issue and updated the record, which was sent to ann@x.org (on May 5), ".repeat(2_000);
+    let text =
+        "I created the issue and updated the record, which was sent to ann@x.org (on May 5), "
+            .repeat(2_000);
     let found = divergence(&trace_with(&text, &["create_issue"]));
     assert!(found.actions().contains(&"create_issue"));
 }
@@ -252,7 +301,10 @@ fn rewriting_the_story_changes_only_this_gate() {
         let judged = |traces: &[Trace]| testing::judge(block, &written, traces);
         assert_eq!(judged(&before).values, judged(&after).values, "{block}");
     }
-    assert_ne!(judge(json!({}), &before).values, judge(json!({}), &after).values);
+    assert_ne!(
+        judge(json!({}), &before).values,
+        judge(json!({}), &after).values
+    );
 }
 
 fn prose() -> impl Strategy<Value = String> {

@@ -69,11 +69,12 @@ impl Token {
 }
 
 const ABBREVIATIONS: [&str; 15] = [
-    "e.g", "i.e", "dr", "mr", "mrs", "ms", "vs", "etc", "st", "inc", "approx", "a.m", "p.m", "ltd", "jr",
+    "e.g", "i.e", "dr", "mr", "mrs", "ms", "vs", "etc", "st", "inc", "approx", "a.m", "p.m", "ltd",
+    "jr",
 ];
 
-/// Cuts a line into tokens. Emphasis marks vanish, contractions come apart ("I've" is two tokens), a full stop is a mark of its own
-/// only where it ends a sentence.
+/// Cuts a line into tokens. Emphasis marks vanish, contractions come apart ("I've" is two tokens),
+/// a full stop is a mark of its own only where it ends a sentence.
 pub(crate) fn tokenize(line: &str) -> Vec<Token> {
     let chars: Vec<char> = line
         .chars()
@@ -135,7 +136,9 @@ fn quote_end(chars: &[char], at: usize) -> Option<usize> {
 
 fn is_mark(chars: &[char], at: usize) -> bool {
     match chars[at] {
-        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '|' => true,
+        ',' | ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '|' => {
+            true
+        }
         '-' | ':' | '.' | '>' | '&' | '+' | '=' => chars
             .get(at + 1)
             .is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
@@ -148,8 +151,11 @@ fn ends_chunk(chars: &[char], at: usize) -> bool {
     match chars[at] {
         c if c.is_whitespace() => true,
         // A thousands separator.
-        ',' => !(at > 0 && chars[at - 1].is_ascii_digit() && next.is_some_and(char::is_ascii_digit)),
-        ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '*' | '`' | '|' => true,
+        ',' => {
+            !(at > 0 && chars[at - 1].is_ascii_digit() && next.is_some_and(char::is_ascii_digit))
+        }
+        ';' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '—' | '–' | '…' | '"' | '*' | '`'
+        | '|' => true,
         ':' | '.' => next.is_none_or(|next| next.is_whitespace() || "*_`)]\"'".contains(*next)),
         _ => false,
     }
@@ -158,7 +164,9 @@ fn ends_chunk(chars: &[char], at: usize) -> bool {
 fn chunk(chars: &[char], tokens: &mut Vec<Token>) {
     let raw: String = chars.iter().collect();
     // Emphasis with underscores, stray apostrophes, emoji.
-    let text = raw.trim_matches(|c: char| c == '_' || c == '\'' || !(c.is_alphanumeric() || "$€£#/.@-%+".contains(c)));
+    let text = raw.trim_matches(|c: char| {
+        c == '_' || c == '\'' || !(c.is_alphanumeric() || "$€£#/.@-%+".contains(c))
+    });
     let text = text.trim_end_matches(['-', '.', '/']);
     if text.chars().all(|c| !c.is_alphanumeric()) {
         return;
@@ -202,7 +210,11 @@ fn word(text: &str, tokens: &mut Vec<Token>) {
         ("'d", "'d"),
         ("'s", "'s"),
     ] {
-        if low.ends_with(ending) && low.is_ascii() && low.len() > ending.len() && text.len() == low.len() {
+        if low.ends_with(ending)
+            && low.is_ascii()
+            && low.len() > ending.len()
+            && text.len() == low.len()
+        {
             tokens.push(Token::new(&text[..text.len() - ending.len()], Kind::Word));
             tokens.push(Token::new(means, Kind::Word));
             return;
@@ -246,10 +258,13 @@ pub(crate) fn number(text: &str) -> Option<String> {
         .iter()
         .find_map(|ending| text.strip_suffix(ending))
         .unwrap_or(text);
-    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (negative, text) = text
+        .strip_prefix('-')
+        .map_or((false, text), |rest| (true, rest));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let groups: Vec<&str> = whole.split(',').collect();
-    let grouped = groups.len() == 1 || (groups[0].len() <= 3 && groups[1..].iter().all(|group| group.len() == 3));
+    let grouped = groups.len() == 1
+        || (groups[0].len() <= 3 && groups[1..].iter().all(|group| group.len() == 3));
     let digits = groups.concat();
     let all_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     if !grouped || digits.is_empty() || !all_digits(&digits) || !all_digits(fraction) {
@@ -283,7 +298,9 @@ mod tests {
         assert_eq!(texts("I've sent it."), ["I", "have", "sent", "it", "."]);
         assert_eq!(
             texts("I didn’t, I can't, I won't"),
-            ["I", "did", "not", ",", "I", "can", "not", ",", "I", "will", "not"]
+            [
+                "I", "did", "not", ",", "I", "can", "not", ",", "I", "will", "not"
+            ]
         );
         assert_eq!(texts("the user's file"), ["the", "user", "'s", "file"]);
     }
@@ -292,10 +309,25 @@ mod tests {
     fn things_with_dots_and_commas_stay_whole() {
         assert_eq!(
             texts("Sent $10,519.50 to a.b@x.org, see report.md."),
-            ["Sent", "$10,519.50", "to", "a.b@x.org", ",", "see", "report.md", "."]
+            [
+                "Sent",
+                "$10,519.50",
+                "to",
+                "a.b@x.org",
+                ",",
+                "see",
+                "report.md",
+                "."
+            ]
         );
-        assert_eq!(texts("At 10:30, e.g. today"), ["At", "10:30", ",", "e.g.", "today"]);
-        assert_eq!(texts("**Done:** `x_y` — ok"), ["Done", ":", "x_y", "—", "ok"]);
+        assert_eq!(
+            texts("At 10:30, e.g. today"),
+            ["At", "10:30", ",", "e.g.", "today"]
+        );
+        assert_eq!(
+            texts("**Done:** `x_y` — ok"),
+            ["Done", ":", "x_y", "—", "ok"]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The fixed list of mutating verbs, their inflections, and how words fold so that they can be compared.
+//! The fixed list of mutating verbs, their inflections, and how words fold so that they can be
+//! compared.
 
 /// The forms of a verb that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +91,9 @@ pub(crate) fn verb_of(word: &str) -> Option<(&'static str, Form)> {
     })
 }
 
-/// Other words in a tool's name that can do what the verb says. They are wide enough that a truthful agent is not called a liar for
-/// saying "removed" after `delete_file`, and narrow enough that "created" after `update_issue`, or "updated" after `create_issue`, is.
+/// Other words in a tool's name that can do what the verb says. They are wide enough that a
+/// truthful agent is not called a liar for saying "removed" after `delete_file`, and narrow enough
+/// that "created" after `update_issue`, or "updated" after `create_issue`, is.
 #[rustfmt::skip]
 pub(crate) fn related(lemma: &str) -> &'static [&'static str] {
     match lemma {
@@ -141,7 +143,8 @@ pub(crate) fn related(lemma: &str) -> &'static [&'static str] {
 
 /// Words in a tool's name that run whatever they are given.
 pub(crate) const EXECUTING: [&str; 11] = [
-    "exec", "execute", "shell", "bash", "terminal", "command", "script", "python", "process", "code", "sql",
+    "exec", "execute", "shell", "bash", "terminal", "command", "script", "python", "process",
+    "code", "sql",
 ];
 
 /// Short forms and variants that are the same thing.
@@ -164,8 +167,8 @@ const SAME: [(&str, &str); 16] = [
     ("people", "person"),
 ];
 
-/// One spelling for all forms of a word: verbs of the list to their base, plurals to the singular, common endings cut. What
-/// comes out is for comparing only.
+/// One spelling for all forms of a word: verbs of the list to their base, plurals to the singular,
+/// common endings cut. What comes out is for comparing only.
 pub(crate) fn fold(word: &str) -> String {
     let lower = word.to_lowercase();
     if let Some((lemma, _)) = verb_of(&lower) {
@@ -183,7 +186,9 @@ pub(crate) fn fold(word: &str) -> String {
 }
 
 fn singular(word: &str) -> String {
-    let keep = ["ss", "us", "is"].iter().any(|ending| word.ends_with(ending));
+    let keep = ["ss", "us", "is"]
+        .iter()
+        .any(|ending| word.ends_with(ending));
     if word.chars().count() <= 3 || keep {
         return word.to_owned();
     }

@@ -110,11 +110,15 @@ pub(super) const SPOKEN: &[&str] = &[
 
 pub(super) fn is_adverb(token: &Token) -> bool {
     token.is_word()
-        && (token.low.len() > 3 && token.low.ends_with("ly") && token.low != "reply" || token.is_any(ADVERBS))
+        && (token.low.len() > 3 && token.low.ends_with("ly") && token.low != "reply"
+            || token.is_any(ADVERBS))
 }
 
 pub(super) fn is_auxiliary(token: &Token) -> bool {
-    token.is_any(MODALS) || token.is_any(BE) || token.is_any(HAVE) || token.is_any(&["did", "do", "does", "not"])
+    token.is_any(MODALS)
+        || token.is_any(BE)
+        || token.is_any(HAVE)
+        || token.is_any(&["did", "do", "does", "not"])
 }
 
 pub(super) fn is_first_person(token: &Token) -> bool {
@@ -154,8 +158,9 @@ pub(super) fn is_pastlike(token: &Token) -> bool {
     token.is_word()
         && (token.low.len() > 3 && token.low.ends_with("ed") && !token.low.ends_with("eed")
             || token.is_any(IRREGULAR)
-            || verb_of(&token.low)
-                .is_some_and(|(_, form)| !matches!(form, super::verbs::Form::Base | super::verbs::Form::Gerund)))
+            || verb_of(&token.low).is_some_and(|(_, form)| {
+                !matches!(form, super::verbs::Form::Base | super::verbs::Form::Gerund)
+            }))
 }
 
 #[rustfmt::skip]

@@ -35,7 +35,9 @@ fn judge_with(block: &Value, sets: &Value, traces: &[Trace]) -> GateOutcome {
         model: None,
         prices: Prices::builtin(),
     };
-    load(block, Some(sets)).unwrap().judge(&context, &Run::number(traces))
+    load(block, Some(sets))
+        .unwrap()
+        .judge(&context, &Run::number(traces))
 }
 
 fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
@@ -46,7 +48,8 @@ fn trace(value: Value) -> Trace {
     serde_json::from_value(value).unwrap()
 }
 
-/// `server.tool` with arguments and a success; `!` in front makes it an error, `?` leaves the flag unknown, `-` has no result.
+/// `server.tool` with arguments and a success; `!` in front makes it an error, `?` leaves the flag
+/// unknown, `-` has no result.
 fn run(calls: &[&str]) -> Trace {
     let mut all = json!({"tool_calls": [], "tool_results": []});
     for (index, written) in calls.iter().enumerate() {
@@ -85,7 +88,11 @@ fn the_documents_examples() {
     // Two classes, three calls.
     let three = judge(
         json!({}),
-        &[run(&["catalog.search", "catalog.web_search", "fulfillment.get"])],
+        &[run(&[
+            "catalog.search",
+            "catalog.web_search",
+            "fulfillment.get",
+        ])],
     );
     assert_eq!(value(&three, "efficiency"), 67);
 }
@@ -140,7 +147,13 @@ fn shapes_of_calls() {
     // Four of nine have arguments; two of nine are well formed.
     assert_eq!(value(&outcome, "parameterization"), 44);
     assert_eq!(value(&outcome, "syntax"), 22);
-    assert_eq!(outcome.detail["per_run"][0]["malformed"].as_array().unwrap().len(), 7);
+    assert_eq!(
+        outcome.detail["per_run"][0]["malformed"]
+            .as_array()
+            .unwrap()
+            .len(),
+        7
+    );
 }
 
 fn recovered(calls: &[&str]) -> Value {
@@ -153,7 +166,8 @@ fn an_error_is_answered_by_a_later_success_of_its_tool_or_class() {
     assert_eq!(recovered(&["!catalog.search", "catalog.web_search"]), 100);
     assert_eq!(recovered(&["!catalog.search", "fulfillment.get"]), 0);
     assert_eq!(recovered(&["catalog.search", "!catalog.search"]), 0);
-    // A tool outside all classes answers only itself; the same name on another server is another tool.
+    // A tool outside all classes answers only itself; the same name on another server is another
+    // tool.
     assert_eq!(recovered(&["!x.tool", "x.tool"]), 100);
     assert_eq!(recovered(&["!x.tool", "y.tool"]), 0);
     // One success answers all earlier errors, and none after it.
@@ -161,7 +175,10 @@ fn an_error_is_answered_by_a_later_success_of_its_tool_or_class() {
         recovered(&["!catalog.search", "!catalog.web_search", "catalog.search"]),
         100
     );
-    assert_eq!(recovered(&["!catalog.search", "catalog.search", "!catalog.search"]), 50);
+    assert_eq!(
+        recovered(&["!catalog.search", "catalog.search", "!catalog.search"]),
+        50
+    );
     assert_eq!(recovered(&["!x.a", "!x.b", "!x.c", "x.a", "x.b"]), 67);
     assert_eq!(recovered(&["x.a"]), 100);
 }
@@ -181,7 +198,10 @@ fn an_unknown_flag_is_no_error_and_a_missing_result_no_success() {
 
 #[test]
 fn a_success_in_another_run_answers_nothing() {
-    let outcome = judge(json!({}), &[run(&["!catalog.search"]), run(&["catalog.search"])]);
+    let outcome = judge(
+        json!({}),
+        &[run(&["!catalog.search"]), run(&["catalog.search"])],
+    );
     assert_eq!(value(&outcome, "error_recovery"), 0);
 }
 
@@ -210,7 +230,10 @@ fn efficiency_pools_only_runs_that_made_a_call() {
     assert_eq!(efficiency(&[long, one, none.clone()]), 57);
     assert_eq!(efficiency(&[none]), 0);
     let no_classes = json!({"classes": []});
-    assert_eq!(value(&judge_with(&json!({}), &no_classes, &[two]), "efficiency"), 0);
+    assert_eq!(
+        value(&judge_with(&json!({}), &no_classes, &[two]), "efficiency"),
+        0
+    );
 }
 
 #[test]
@@ -314,7 +337,10 @@ fn schema_valid_is_absent_unless_every_run_has_a_catalog() {
     );
     assert_eq!(judge(block, &[known.clone(), known]).verdict, Verdict::Pass);
     assert_eq!(
-        value(&judge(json!({}), &[with_catalog(json!([]), json!([]))]), "schema_valid"),
+        value(
+            &judge(json!({}), &[with_catalog(json!([]), json!([]))]),
+            "schema_valid"
+        ),
         100
     );
 }
@@ -343,7 +369,13 @@ fn the_block_needs_its_sibling() {
     // A broken sibling tells its own story, once.
     assert!(load(&json!({}), Some(&json!({"clases": []}))).is_ok());
     assert!(load(&json!({"classes": []}), Some(&sets())).is_err());
-    assert!(load(&json!({"expect": [{"orchestration.speed": 1}]}), Some(&sets())).is_err());
+    assert!(
+        load(
+            &json!({"expect": [{"orchestration.speed": 1}]}),
+            Some(&sets())
+        )
+        .is_err()
+    );
 }
 
 proptest! {

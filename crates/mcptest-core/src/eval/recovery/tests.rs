@@ -40,7 +40,10 @@ fn the_documents_clean_and_unclean_timeouts() {
     // Neither: capped at the budget.
     let never = score_recovery(&marks(None, None), &LIMITS);
     assert_eq!(never.user_visible_hang_ms, 3000);
-    assert_eq!((never.time_to_detection_ms, never.time_to_recovery_ms), (None, None));
+    assert_eq!(
+        (never.time_to_detection_ms, never.time_to_recovery_ms),
+        (None, None)
+    );
     assert!(!never.clean_timeout);
 }
 
@@ -85,7 +88,8 @@ fn times_count_from_the_start_of_the_call() {
     assert_eq!(report.time_to_recovery_ms, Some(0));
 }
 
-/// `!x` is a timeout of x, `~500 x` a late answer, `x` healthy, `?x` a real timeout, `-x` no result.
+/// `!x` is a timeout of x, `~500 x` a late answer, `x` healthy, `?x` a real timeout, `-x` no
+/// result.
 fn run(calls: &[&str], answer: Option<&str>) -> Trace {
     let mut trace = json!({"tool_calls": [], "tool_results": []});
     for (index, written) in calls.iter().enumerate() {
@@ -100,7 +104,10 @@ fn run(calls: &[&str], answer: Option<&str>) -> Trace {
             ("~", rest) => {
                 let (delay, name) = rest.split_once(' ').unwrap();
                 let delay: u64 = delay.parse().unwrap();
-                (name, json!({"is_error": false, "fault": "slow", "delay_ms": delay}))
+                (
+                    name,
+                    json!({"is_error": false, "fault": "slow", "delay_ms": delay}),
+                )
             }
             _ => (*written, json!({"is_error": false})),
         };
@@ -128,7 +135,10 @@ fn block() -> Value {
 
 fn with(more: Value) -> Value {
     let mut block = block();
-    block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    block
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     block
 }
 
@@ -155,7 +165,10 @@ fn one_timeout_then_another_tool() {
 
 #[test]
 fn every_timeout_before_the_recovery_takes_its_time() {
-    let outcome = judge(&block(), &[run(&["!search", "!search", "fetch", "!search"], None)]);
+    let outcome = judge(
+        &block(),
+        &[run(&["!search", "!search", "fetch", "!search"], None)],
+    );
     assert_eq!(values(&outcome), json!([1, 1, 0, 3000, 6000, 3000]));
     assert_eq!(outcome.verdict, Verdict::Fail);
     assert!(
@@ -168,7 +181,11 @@ fn every_timeout_before_the_recovery_takes_its_time() {
     // Unbounded, it is fine.
     let unbounded = json!({"max_detection_ms": 3000});
     assert_eq!(
-        judge(&unbounded, &[run(&["a", "!search", "!search", "fetch"], None)]).verdict,
+        judge(
+            &unbounded,
+            &[run(&["a", "!search", "!search", "fetch"], None)]
+        )
+        .verdict,
         Verdict::Pass
     );
 }
@@ -187,15 +204,24 @@ fn giving_up_is_no_recovery_unless_the_suite_says_so() {
     assert_eq!(values(&outcome), json!([1, 1, 1, 3000, 3000, 3000]));
     // The answer comes after all timeouts; a healthy call, where there is one, comes first.
     assert_eq!(
-        values(&judge(&answer, &[run(&["!search", "!search"], Some("Sorry."))])),
+        values(&judge(
+            &answer,
+            &[run(&["!search", "!search"], Some("Sorry."))]
+        )),
         json!([1, 1, 0, 3000, 6000, 3000])
     );
     assert_eq!(
-        values(&judge(&answer, &[run(&["!search", "fetch", "!search"], Some("x"))])),
+        values(&judge(
+            &answer,
+            &[run(&["!search", "fetch", "!search"], Some("x"))]
+        )),
         json!([1, 1, 1, 3000, 3000, 3000])
     );
     for silent in [None, Some(""), Some("  \n")] {
-        assert_eq!(judge(&answer, &[run(&["!search"], silent)]).verdict, Verdict::Fail);
+        assert_eq!(
+            judge(&answer, &[run(&["!search"], silent)]).verdict,
+            Verdict::Fail
+        );
     }
 }
 
@@ -211,7 +237,10 @@ fn without_a_final_response_the_answer_must_be_a_later_turn() {
     let close = json!({"role": "assistant", "content": "It is down."});
     assert_eq!(said(json!([call])), Verdict::Fail);
     assert_eq!(said(json!([call, close])), Verdict::Pass);
-    assert_eq!(said(json!([call, {"role": "assistant", "content": ""}])), Verdict::Fail);
+    assert_eq!(
+        said(json!([call, {"role": "assistant", "content": ""}])),
+        Verdict::Fail
+    );
     assert_eq!(
         said(json!([call, close, {"role": "user", "content": "Really?"}])),
         Verdict::Fail
@@ -223,12 +252,18 @@ fn a_fault_that_never_fired_is_no_evidence() {
     for calls in [&["search", "fetch"][..], &[], &["?search", "fetch"]] {
         let outcome = judge(&block(), &[run(calls, Some("Done."))]);
         assert_eq!(outcome.verdict, Verdict::NoEvidence, "{calls:?}");
-        assert_eq!(values(&outcome), json!([null, null, null, null, null, null]));
+        assert_eq!(
+            values(&outcome),
+            json!([null, null, null, null, null, null])
+        );
         assert!(outcome.no_evidence.unwrap().contains("never met"));
     }
     // Assertions on figures that are not there cannot be judged either.
     let strict = with(json!({"expect": [{"recovery.user_visible_hang_ms": {"<=": 1}}]}));
-    assert_eq!(judge(&strict, &[run(&["search"], None)]).verdict, Verdict::NoEvidence);
+    assert_eq!(
+        judge(&strict, &[run(&["search"], None)]).verdict,
+        Verdict::NoEvidence
+    );
 }
 
 #[test]
@@ -237,7 +272,10 @@ fn runs_that_never_met_the_fault_leave_a_good_verdict_open_and_a_bad_one_bad() {
     let unmet = run(&["fetch"], None);
     let outcome = judge(&block(), &[good.clone(), unmet.clone(), good.clone()]);
     assert_eq!(outcome.verdict, Verdict::NoEvidence);
-    assert_eq!(outcome.no_evidence.as_deref(), Some("no injected fault fired in run 2"));
+    assert_eq!(
+        outcome.no_evidence.as_deref(),
+        Some("no injected fault fired in run 2")
+    );
     assert_eq!(values(&outcome), json!([1, 1, 1, 3000, 3000, 3000]));
     assert_eq!(outcome.detail["runs_without_fault"], json!([2]));
     assert_eq!(
@@ -278,16 +316,26 @@ fn a_late_answer_within_the_budget_is_healthy() {
     let outcome = judge(&relaxed, &[run(&["~2000 search"], None)]);
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(values(&outcome), json!([1, 0, 1, null, 2000, 2000]));
-    assert_eq!(judge(&relaxed, &[run(&["~2001 search"], None)]).verdict, Verdict::Fail);
+    assert_eq!(
+        judge(&relaxed, &[run(&["~2001 search"], None)]).verdict,
+        Verdict::Fail
+    );
     // There is no clean timeout where nothing timed out.
-    assert_eq!(judge(&block(), &[run(&["~2000 search"], None)]).verdict, Verdict::Fail);
-    // After a timeout it is the recovery, at its end; before one, it does not count against the hung call.
+    assert_eq!(
+        judge(&block(), &[run(&["~2000 search"], None)]).verdict,
+        Verdict::Fail
+    );
+    // After a timeout it is the recovery, at its end; before one, it does not count against the
+    // hung call.
     assert_eq!(
         values(&judge(&block(), &[run(&["!search", "~1500 fetch"], None)])),
         json!([1, 1, 1, 3000, 4500, 3000])
     );
     assert_eq!(
-        values(&judge(&block(), &[run(&["~1500 fetch", "!search", "fetch"], None)])),
+        values(&judge(
+            &block(),
+            &[run(&["~1500 fetch", "!search", "fetch"], None)]
+        )),
         json!([1, 1, 1, 3000, 3000, 3000])
     );
     // Scored again under a tighter budget, the recorded delay is a timeout.
@@ -318,7 +366,9 @@ fn what_is_healthy_and_what_is_not() {
     // A fault that failed in another way than by a timeout is neither.
     let mut odd = run(&["!search", "fetch"], None);
     odd.tool_results[1].is_error = Some(true);
-    odd.tool_results[1].extra.insert("fault".into(), "other".into());
+    odd.tool_results[1]
+        .extra
+        .insert("fault".into(), "other".into());
     assert_eq!(judge(&block(), &[odd]).verdict, Verdict::Fail);
 }
 
@@ -339,7 +389,12 @@ fn an_impossible_bound_fails_for_every_target() {
     ];
     for target in Recovery::TARGETS {
         let block = json!({"max_detection_ms": 3000, "expect": [{(target.name): {">": 1e18}}]});
-        assert_eq!(judge(&block, &runs).verdict, Verdict::Fail, "{}", target.name);
+        assert_eq!(
+            judge(&block, &runs).verdict,
+            Verdict::Fail,
+            "{}",
+            target.name
+        );
     }
 }
 
@@ -360,7 +415,10 @@ fn broken_blocks_are_refused() {
 fn huge_budgets_do_not_overflow() {
     let block = json!({"max_detection_ms": u64::MAX});
     let outcome = judge(&block, &[run(&["!search", "!search", "fetch"], None)]);
-    assert_eq!(outcome.values["recovery.time_to_recovery_ms"], json!(u64::MAX));
+    assert_eq!(
+        outcome.values["recovery.time_to_recovery_ms"],
+        json!(u64::MAX)
+    );
 }
 
 proptest! {

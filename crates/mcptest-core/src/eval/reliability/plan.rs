@@ -9,7 +9,8 @@ use crate::statistics::{Confidence, clopper_pearson, wilson};
 
 /// The narrowest half-width that can be asked for: a millionth is some 10^12 runs.
 const NARROWEST: f64 = 1e-6;
-/// Past this many runs the exact interval is the Wald interval for every practical purpose, and slow to find.
+/// Past this many runs the exact interval is the Wald interval for every practical purpose, and
+/// slow to find.
 const MOST_EXACT: u64 = 1_000_000;
 
 /// Why there is no plan.
@@ -27,8 +28,8 @@ pub enum PlanError {
 
 /// The number of runs after which the pass rate is known to within ± `half_width`, whatever it is.
 ///
-/// N = ⌈(z / half_width)² · ¼⌉: the normal approximation (Wald) at its widest, a pass rate of one half. The half-width is taken as the
-/// decimal that it stands for, and the arithmetic is exact.
+/// N = ⌈(z / half_width)² · ¼⌉: the normal approximation (Wald) at its widest, a pass rate of one
+/// half. The half-width is taken as the decimal that it stands for, and the arithmetic is exact.
 ///
 /// # Errors
 /// A half-width outside 0.000001 to 0.5.
@@ -61,7 +62,8 @@ fn ceiling(above: &BigUint, below: &BigUint) -> u64 {
     u64::try_from(whole).unwrap_or(u64::MAX).max(1)
 }
 
-/// The worst half-width of the pass rate's interval after this many runs: z · √(¼ / N). Without a run the rate is anywhere.
+/// The worst half-width of the pass rate's interval after this many runs: z · √(¼ / N). Without a
+/// run the rate is anywhere.
 ///
 /// ```
 /// use mcptest_core::eval::reliability::confidence_band;
@@ -89,7 +91,8 @@ pub struct RunPlan {
     pub wald_runs: u64,
     /// By Wilson's interval.
     pub wilson_runs: u64,
-    /// By the exact (Clopper-Pearson) interval; nothing past a million runs, where it no longer differs.
+    /// By the exact (Clopper-Pearson) interval; nothing past a million runs, where it no longer
+    /// differs.
     pub exact_runs: Option<u64>,
 }
 
@@ -115,7 +118,8 @@ pub fn plan_runs(half_width: f64, confidence: Confidence) -> Result<RunPlan, Pla
         z: confidence.z(),
         wald_runs,
         wilson_runs,
-        exact_runs: (wald_runs <= MOST_EXACT).then(|| exact_runs(half_width, confidence, wald_runs)),
+        exact_runs: (wald_runs <= MOST_EXACT)
+            .then(|| exact_runs(half_width, confidence, wald_runs)),
     })
 }
 
@@ -199,7 +203,8 @@ mod tests {
     fn the_documents_run_counts() {
         assert_eq!(recommend_runs(0.05, at(95.0)), Ok(385));
         assert_eq!(confidence_band(100, at(95.0)), 0.098);
-        // (2.576 / 0.092)² / 4 is exactly 196; through doubles it comes out a hair above and would ask for 197.
+        // (2.576 / 0.092)² / 4 is exactly 196; through doubles it comes out a hair above and would
+        // ask for 197.
         assert_eq!(recommend_runs(0.092, at(99.0)), Ok(196));
         assert_eq!(recommend_runs(0.098, at(95.0)), Ok(100));
         assert_eq!(recommend_runs(0.0329, at(90.0)), Ok(625));
@@ -226,7 +231,10 @@ mod tests {
         let plan = plan_runs(0.05, at(95.0)).unwrap();
         assert_eq!((plan.wald_runs, plan.wilson_runs), (385, 381));
         let exact = plan.exact_runs.unwrap();
-        assert!(exact_half_width(exact, at(95.0)) <= 0.05 && exact_half_width(exact - 1, at(95.0)) > 0.05);
+        assert!(
+            exact_half_width(exact, at(95.0)) <= 0.05
+                && exact_half_width(exact - 1, at(95.0)) > 0.05
+        );
         assert!(exact > plan.wald_runs);
         assert_eq!(plan_runs(0.5, at(95.0)).unwrap().wilson_runs, 1);
         assert_eq!(plan_runs(1e-6, at(95.0)).unwrap().exact_runs, None);
@@ -246,13 +254,19 @@ mod tests {
             let widest = (0..=runs)
                 .map(|passes| clopper_pearson(passes, runs, 0.05).half_width())
                 .fold(0.0, f64::max);
-            assert!((widest - exact_half_width(runs, at(95.0))).abs() < 1e-12, "{runs}");
+            assert!(
+                (widest - exact_half_width(runs, at(95.0))).abs() < 1e-12,
+                "{runs}"
+            );
             assert!(widest < before, "{runs}");
             before = widest;
             let widest = (0..=runs)
                 .map(|passes| wilson(passes, runs, 1.96))
                 .map(Interval::half_width);
-            assert!(widest.fold(0.0, f64::max) <= plan_band(runs, at(95.0)).unwrap().wilson_half_width + 1e-12);
+            assert!(
+                widest.fold(0.0, f64::max)
+                    <= plan_band(runs, at(95.0)).unwrap().wilson_half_width + 1e-12
+            );
         }
     }
 

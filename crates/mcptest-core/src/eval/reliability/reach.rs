@@ -1,6 +1,9 @@
 //! What the figures can still become.
 
-use super::{Reliability, decay_entry, pass_at_k_unbiased, pass_hat_k_unbiased, percent, variance_amplification};
+use super::{
+    Reliability, decay_entry, pass_at_k_unbiased, pass_hat_k_unbiased, percent,
+    variance_amplification,
+};
 use crate::eval::outlook::{Imagined, Reach, Reaches};
 
 /// A row of outcomes, as far as the figures need it.
@@ -34,9 +37,16 @@ impl Tally {
     pub fn swing(self, remaining: u64) -> Reach {
         let runs = self.runs + remaining;
         let (fewest, most) = (self.passes, self.passes + remaining);
-        let ends = [variance_amplification(fewest, runs), variance_amplification(most, runs)];
+        let ends = [
+            variance_amplification(fewest, runs),
+            variance_amplification(most, runs),
+        ];
         let even_split = 2 * fewest <= runs && runs <= 2 * most;
-        let high = if even_split { 100 } else { ends[0].max(ends[1]) };
+        let high = if even_split {
+            100
+        } else {
+            ends[0].max(ends[1])
+        };
         Reach::between(ends[0].min(ends[1]), high)
     }
 }
@@ -46,10 +56,15 @@ fn triangle(n: u64) -> u64 {
 }
 
 impl Reliability {
-    /// The figures that a pass only raises and a failure only lowers: between all outstanding runs failing and all passing. Fewer of them lie
-    /// in between.
+    /// The figures that a pass only raises and a failure only lowers: between all outstanding runs
+    /// failing and all passing. Fewer of them lie in between.
     pub(super) fn monotone_reach(&self, tally: Tally, remaining: u64) -> Reaches {
-        let end = |good| tally.after(Imagined { runs: remaining, good });
+        let end = |good| {
+            tally.after(Imagined {
+                runs: remaining,
+                good,
+            })
+        };
         let (worst, best) = (end(false), end(true));
         let any = |tally: Tally| if tally.passes > 0 { 100 } else { 0 };
         let hat = |tally: Tally| {
@@ -60,8 +75,14 @@ impl Reliability {
             }
         };
         let mut reach = vec![
-            ("reliability.pass_at_k", Reach::between(any(worst), any(best))),
-            ("reliability.passhat_k", Reach::between(hat(worst), hat(best))),
+            (
+                "reliability.pass_at_k",
+                Reach::between(any(worst), any(best)),
+            ),
+            (
+                "reliability.passhat_k",
+                Reach::between(hat(worst), hat(best)),
+            ),
             (
                 "reliability.graceful_degradation",
                 Reach::between(worst.graceful_degradation(), best.graceful_degradation()),
@@ -74,7 +95,8 @@ impl Reliability {
             ),
             ("reliability.passhat_k_unbiased", pass_hat_k_unbiased),
         ] {
-            let rate = |tally: Tally| estimator(tally.runs, tally.passes, self.k.unwrap_or(tally.runs));
+            let rate =
+                |tally: Tally| estimator(tally.runs, tally.passes, self.k.unwrap_or(tally.runs));
             if let (Some(low), Some(high)) = (rate(worst), rate(best)) {
                 let bounds = Reach::fraction(low, high);
                 // If runs break, there may be fewer than k in the end.

@@ -28,7 +28,10 @@ fn figures_of_other_rows() {
     assert_eq!(early.decay, [0, 25, 29, 31]);
     assert_eq!(early.pass_at_k, 100);
     let none = summarize(&outcomes("---"));
-    assert_eq!((none.pass_at_k, none.passhat_k, none.graceful_degradation), (0, 0, 0));
+    assert_eq!(
+        (none.pass_at_k, none.passhat_k, none.graceful_degradation),
+        (0, 0, 0)
+    );
     // 3 of 30: 200 √(0.1 · 0.9) is 60 exactly; doubles say 59.999…
     let mut row = vec![true; 3];
     row.extend([false; 27]);
@@ -123,7 +126,11 @@ fn an_outcome_without_expectations_is_a_call_and_no_error() {
         }),
         ..called()
     };
-    let outcome = testing::judge("reliability", &json!({}), &[called(), Trace::default(), broken]);
+    let outcome = testing::judge(
+        "reliability",
+        &json!({}),
+        &[called(), Trace::default(), broken],
+    );
     let passed: Vec<_> = outcome.detail["per_run"]
         .as_array()
         .unwrap()
@@ -176,12 +183,18 @@ fn every_figure_is_reported_under_its_name() {
         })
     );
     assert_eq!(outcome.detail["k"], 2);
-    assert!(outcome.detail["pass_rate_95"]["exact"]["lower"].as_f64().unwrap() < 0.2);
+    assert!(
+        outcome.detail["pass_rate_95"]["exact"]["lower"]
+            .as_f64()
+            .unwrap()
+            < 0.2
+    );
 }
 
 #[test]
 fn entries_of_the_decay_can_be_asserted() {
-    let block = json!({"expect": [{"reliability.decay[2]": 100}, {"reliability.decay[-1]": {"<": 50}}]});
+    let block =
+        json!({"expect": [{"reliability.decay[2]": 100}, {"reliability.decay[-1]": {"<": 50}}]});
     assert_eq!(judge_row(&block, "+++-").verdict, Verdict::Pass);
     assert_eq!(judge_row(&block, "++-+").verdict, Verdict::Fail);
 }
@@ -193,7 +206,10 @@ fn fewer_runs_than_k_leave_the_unbiased_rates_undefined() {
         "++",
     );
     assert_eq!(outcome.verdict, Verdict::Fail);
-    assert_eq!(outcome.values["reliability.passhat_k_unbiased"], Value::Null);
+    assert_eq!(
+        outcome.values["reliability.passhat_k_unbiased"],
+        Value::Null
+    );
     assert!(
         outcome.assertions[0]
             .reason

@@ -19,7 +19,8 @@ pub struct Comparison {
     pub(super) splits: Vec<(usize, usize, usize)>,
 }
 
-/// One run as the comparison sees it: names and arguments as numbers, equal if and only if the texts are.
+/// One run as the comparison sees it: names and arguments as numbers, equal if and only if the
+/// texts are.
 struct Sequence {
     names: Vec<usize>,
     args: Vec<usize>,
@@ -36,8 +37,16 @@ pub fn compare_runs(traces: &[&Trace]) -> Comparison {
     let sequences: Vec<Sequence> = traces
         .iter()
         .map(|trace| Sequence {
-            names: trace.tool_calls.iter().map(|call| number(name_key(call))).collect(),
-            args: trace.tool_calls.iter().map(|call| number(args_key(call))).collect(),
+            names: trace
+                .tool_calls
+                .iter()
+                .map(|call| number(name_key(call)))
+                .collect(),
+            args: trace
+                .tool_calls
+                .iter()
+                .map(|call| number(args_key(call)))
+                .collect(),
         })
         .collect();
     let mut similarities = Pooled::default();
@@ -59,12 +68,16 @@ pub fn compare_runs(traces: &[&Trace]) -> Comparison {
                     splits.push((first, second, at));
                 }
             }
-            let in_step = || (0..a.names.len().min(b.names.len())).filter(|at| a.names[*at] == b.names[*at]);
+            let in_step =
+                || (0..a.names.len().min(b.names.len())).filter(|at| a.names[*at] == b.names[*at]);
             let aligned = in_step().count();
             if aligned == 0 {
                 consistencies.add(1, 1);
             } else {
-                consistencies.add(in_step().filter(|at| a.args[*at] == b.args[*at]).count(), aligned);
+                consistencies.add(
+                    in_step().filter(|at| a.args[*at] == b.args[*at]).count(),
+                    aligned,
+                );
             }
         }
     }
@@ -93,7 +106,11 @@ pub(super) fn longest_common_subsequence(a: &[usize], b: &[usize]) -> usize {
         let mut diagonal = 0;
         for (at, y) in b.iter().enumerate() {
             let above = row[at + 1];
-            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
+            row[at + 1] = if x == y {
+                diagonal + 1
+            } else {
+                above.max(row[at])
+            };
             diagonal = above;
         }
     }

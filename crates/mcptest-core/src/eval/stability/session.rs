@@ -53,11 +53,15 @@ impl SessionScores {
     }
 
     pub(super) fn weakest(&self) -> &Ratio {
-        [&self.tool_usage_stability, &self.response_consistency, &self.redundancy]
-            .into_iter()
-            .chain(&self.cost_per_progress)
-            .min()
-            .unwrap_or(&self.redundancy)
+        [
+            &self.tool_usage_stability,
+            &self.response_consistency,
+            &self.redundancy,
+        ]
+        .into_iter()
+        .chain(&self.cost_per_progress)
+        .min()
+        .unwrap_or(&self.redundancy)
     }
 }
 
@@ -75,7 +79,10 @@ pub fn score_session(trace: &Trace) -> SessionScores {
         };
     }
     let total = calls.len();
-    let tools: BTreeSet<_> = calls.iter().map(|call| (&call.server, name_key(call))).collect();
+    let tools: BTreeSet<_> = calls
+        .iter()
+        .map(|call| (&call.server, name_key(call)))
+        .collect();
     let distinct: BTreeSet<_> = calls
         .iter()
         .map(|call| (&call.server, name_key(call), args_key(call)))
@@ -97,7 +104,9 @@ pub fn score_session(trace: &Trace) -> SessionScores {
         } else {
             Ratio::new(distinct.len(), total)
         },
-        cost_per_progress: trace.total_tokens().map(|tokens| thrift(tokens, distinct.len() as u64)),
+        cost_per_progress: trace
+            .total_tokens()
+            .map(|tokens| thrift(tokens, distinct.len() as u64)),
     }
 }
 
@@ -126,12 +135,16 @@ fn evenness(lengths: &[u64]) -> Ratio {
     }
     // With sum S and sum of squares Q over n lengths: deviation / mean = √(nQ - S²) / S.
     let sum: u128 = lengths.iter().map(|length| u128::from(*length)).sum();
-    let squares: u128 = lengths.iter().map(|length| u128::from(*length).pow(2)).sum();
+    let squares: u128 = lengths
+        .iter()
+        .map(|length| u128::from(*length).pow(2))
+        .sum();
     let spread = lengths.len() as u128 * squares - sum * sum;
     if spread >= sum * sum {
         return Ratio::new(0_u8, 1_u8);
     }
-    // The root with 64 more binary digits than a whole number has: exact for a square, and far past a double's last bit otherwise.
+    // The root with 64 more binary digits than a whole number has: exact for a square, and far past
+    // a double's last bit otherwise.
     let root = (BigUint::from(spread) << 128_u8).sqrt();
     let sum = BigUint::from(sum) << 64_u8;
     Ratio::new(&sum - root, sum)

@@ -75,7 +75,8 @@ fn tool_usage() {
 
 #[test]
 fn lengths_of_turns() {
-    let consistency = |texts: &[&str]| score_session(&session(&[], texts, Some(0))).response_consistency();
+    let consistency =
+        |texts: &[&str]| score_session(&session(&[], texts, Some(0))).response_consistency();
     assert_eq!(consistency(&["abcd", "wxyz"]), 1.0);
     // Lengths 1 and 3: deviation 1, mean 2.
     assert_eq!(consistency(&["a", "abc"]), 0.5);
@@ -87,7 +88,9 @@ fn lengths_of_turns() {
     // Lengths 1, 1, 10: cv = √18 / 4 is above 1.
     assert_eq!(consistency(&["a", "a", "aaaaaaaaaa"]), 0.0);
     // Lengths 1, 2, 3: cv = √(2/3) / 2.
-    assert!((consistency(&["a", "ab", "abc"]) - (1.0 - (2.0_f64 / 3.0).sqrt() / 2.0)).abs() < 1e-15);
+    assert!(
+        (consistency(&["a", "ab", "abc"]) - (1.0 - (2.0_f64 / 3.0).sqrt() / 2.0)).abs() < 1e-15
+    );
     // Only the assistant's turns count.
     let users = Trace {
         conversation: Conversation {
@@ -121,7 +124,9 @@ fn repeats() {
 
 #[test]
 fn cost() {
-    let cost = |calls: &[&str], tokens| score_session(&session(calls, &["x", "y"], tokens)).cost_per_progress();
+    let cost = |calls: &[&str], tokens| {
+        score_session(&session(calls, &["x", "y"], tokens)).cost_per_progress()
+    };
     assert_eq!(cost(&["a", "b"], Some(4000)), Some(1.0));
     assert_eq!(cost(&["a", "b"], Some(8000)), Some(0.5));
     assert_eq!(cost(&["a", "a"], Some(8000)), Some(0.25));
@@ -139,9 +144,15 @@ fn a_run_without_a_course_scores_one() {
     assert_eq!(scores(&session(&["a"], &["hello"], Some(1_000_000))), ones);
     assert_eq!(scores(&session(&[], &["hello"], Some(1_000_000))), ones);
     // A second turn, or a second call, is a course.
-    assert_eq!(scores(&session(&[], &["hello", "there"], Some(5))).3, Some(0.0));
+    assert_eq!(
+        scores(&session(&[], &["hello", "there"], Some(5))).3,
+        Some(0.0)
+    );
     assert_eq!(scores(&session(&[], &["hello", ""], Some(5))).3, Some(0.0));
-    assert_eq!(scores(&session(&["a", "a"], &["hello"], Some(5000))).3, Some(0.4));
+    assert_eq!(
+        scores(&session(&["a", "a"], &["hello"], Some(5000))).3,
+        Some(0.4)
+    );
 }
 
 #[test]
@@ -165,7 +176,10 @@ fn order_of_calls() {
     assert_eq!(similarity(&[&[], &[]]), 1.0);
     assert_eq!(similarity(&[&[], &["a"]]), 0.0);
     // Pairs: 1, 0.5, 0.5.
-    assert_eq!(similarity(&[&["a", "b"], &["a", "b"], &["b", "a"]]), 2.0 / 3.0);
+    assert_eq!(
+        similarity(&[&["a", "b"], &["a", "b"], &["b", "a"]]),
+        2.0 / 3.0
+    );
     assert_eq!(similarity(&[&["a"]]), 1.0);
 }
 
@@ -192,7 +206,12 @@ fn parting_early() {
     // Pairs part at 2, at 0 and at 0: a majority.
     assert!(early(&[&["a", "b", "c"], &["a", "b", "d"], &["x"]]));
     // Exactly half is no majority: the pairs part at 3, 2, 0, 2, 0 and 0.
-    let half: [&[&str]; 4] = [&["a", "b", "c", "d"], &["a", "b", "c", "e"], &["a", "b", "f"], &["x"]];
+    let half: [&[&str]; 4] = [
+        &["a", "b", "c", "d"],
+        &["a", "b", "c", "e"],
+        &["a", "b", "f"],
+        &["x"],
+    ];
     assert!(!early(&half));
 }
 
@@ -246,7 +265,9 @@ fn the_default_gate_is_the_weakest_score_at_one_half() {
 #[test]
 fn a_mean_of_equal_scores_is_that_score() {
     // Ten calls of four tools: (10 - 4) / 9 = 2/3; eleven of four: 0.7.
-    let calls = ["a", "b", "c", "d", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7"];
+    let calls = [
+        "a", "b", "c", "d", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7",
+    ];
     let runs = vec![trace(&calls); 3];
     let outcome = judge(
         json!({"expect": [{"stability.score": {">=": 0.7}}, {"stability.variance": 0}]}),
@@ -267,7 +288,10 @@ fn unknown_tokens_leave_the_cost_undefined() {
     assert_eq!(outcome.values["stability.cost_per_progress"], Value::Null);
     assert_eq!(outcome.verdict, Verdict::Fail);
     let reason = outcome.assertions[0].reason.as_ref().unwrap();
-    assert!(reason.contains("token usage is unknown (run 2)"), "{reason}");
+    assert!(
+        reason.contains("token usage is unknown (run 2)"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -281,8 +305,14 @@ fn one_trace_or_empty_traces_are_no_evidence() {
         judge(json!({}), &[Trace::default(), Trace::default()]).verdict,
         Verdict::NoEvidence
     );
-    assert_eq!(judge(json!({}), &[Trace::default(), looping]).verdict, Verdict::Fail);
-    assert_eq!(judge(json!({}), &[trace(&["a"]), trace(&["a"])]).verdict, Verdict::Pass);
+    assert_eq!(
+        judge(json!({}), &[Trace::default(), looping]).verdict,
+        Verdict::Fail
+    );
+    assert_eq!(
+        judge(json!({}), &[trace(&["a"]), trace(&["a"])]).verdict,
+        Verdict::Pass
+    );
 }
 
 #[test]
@@ -295,7 +325,12 @@ fn one_run_is_refused_when_the_suite_is_loaded() {
         };
         LoadedGate::load(find("stability").unwrap(), &json!({}), &context).1
     };
-    for (to_run, runs) in [(true, None), (true, Some(0)), (true, Some(1)), (false, Some(1))] {
+    for (to_run, runs) in [
+        (true, None),
+        (true, Some(0)),
+        (true, Some(1)),
+        (false, Some(1)),
+    ] {
         let problems = load(to_run, runs);
         assert_eq!(problems.len(), 1, "{to_run} {runs:?}");
         assert!(problems[0].help.as_ref().unwrap().contains("at least 2"));
@@ -313,7 +348,11 @@ fn no_target_can_be_asserted_in_vain() {
         session(&["a"], &["ab", "cd"], Some(9000)),
     ];
     for target in Stability::TARGETS {
-        for matcher in [json!({">": 1e18}), json!({"<": -1e18}), json!({"exact": "never"})] {
+        for matcher in [
+            json!({">": 1e18}),
+            json!({"<": -1e18}),
+            json!({"exact": "never"}),
+        ] {
             let outcome = judge(json!({"expect": [{target.name: matcher}]}), &runs);
             assert_eq!(outcome.verdict, Verdict::Fail, "{}", target.name);
         }
@@ -322,8 +361,12 @@ fn no_target_can_be_asserted_in_vain() {
 
 fn any_session() -> impl Strategy<Value = Trace> {
     let calls = prop::collection::vec(prop::sample::select(vec!["a:1", "a:2", "b:1", "c:3"]), 0..8);
-    let texts = prop::collection::vec(prop::sample::select(vec!["", "x", "hello", "a longer answer"]), 0..5);
-    (calls, texts, prop::option::of(0_u64..20_000)).prop_map(|(calls, texts, tokens)| session(&calls, &texts, tokens))
+    let texts = prop::collection::vec(
+        prop::sample::select(vec!["", "x", "hello", "a longer answer"]),
+        0..5,
+    );
+    (calls, texts, prop::option::of(0_u64..20_000))
+        .prop_map(|(calls, texts, tokens)| session(&calls, &texts, tokens))
 }
 
 proptest! {

@@ -65,7 +65,11 @@ fn value(outcome: &GateOutcome, name: &str) -> Value {
 fn all_figures_over_several_runs() {
     let outcome = judge(
         &block(),
-        &[run(&["search", "fetch"]), run(&["search"]), run(&["search", "shell"])],
+        &[
+            run(&["search", "fetch"]),
+            run(&["search"]),
+            run(&["search", "shell"]),
+        ],
     );
     let surface = surface_of(&catalog());
     assert_eq!(outcome.verdict, Verdict::Pass);
@@ -73,14 +77,21 @@ fn all_figures_over_several_runs() {
     assert_eq!(value(&outcome, "f1"), 72);
     assert_eq!(value(&outcome, "correct_selections"), 4);
     assert_eq!(value(&outcome, "tool_surface_tokens"), surface);
-    assert_eq!(value(&outcome, "tokens_per_correct"), json!(surface as f64 / 4.0));
+    assert_eq!(
+        value(&outcome, "tokens_per_correct"),
+        json!(surface as f64 / 4.0)
+    );
     assert_eq!(value(&outcome, "cost"), json!(0.0135));
     assert_eq!(value(&outcome, "cost_per_correct"), json!(0.0135 / 4.0));
     assert_eq!(outcome.detail["grade"], "C");
     assert_eq!(outcome.detail["absent"], json!({}));
     assert_eq!(outcome.detail["prices_of"], Prices::builtin().date());
     assert_eq!(outcome.detail["per_run"][0]["cost"], json!(0.0045));
-    assert!(outcome.summary.contains("cost $0.0135"), "{}", outcome.summary);
+    assert!(
+        outcome.summary.contains("cost $0.0135"),
+        "{}",
+        outcome.summary
+    );
 }
 
 #[test]
@@ -171,7 +182,9 @@ fn cost_needs_a_price_and_tokens_in_every_run() {
 fn the_test_tells_the_model_where_the_trace_does_not_and_a_suite_its_prices() {
     let mut trace = run(&["search"]);
     trace.model = None;
-    let overrides = serde_json::from_value(json!({"house": {"input_per_mtok": 0, "output_per_mtok": 1000}})).unwrap();
+    let overrides =
+        serde_json::from_value(json!({"house": {"input_per_mtok": 0, "output_per_mtok": 1000}}))
+            .unwrap();
     let prices = Prices::builtin().with(&overrides).unwrap();
     let written = block();
     let siblings = [];
@@ -215,15 +228,27 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
     assert!(reason(&outcome, "tool_surface_tokens").contains("which tools were offered"));
     assert!(reason(&outcome, "tokens_per_correct").contains("which tools were offered"));
     // F1 is judged all the same.
-    assert_eq!(judge(&block(), std::slice::from_ref(&bare)).verdict, Verdict::Pass);
+    assert_eq!(
+        judge(&block(), std::slice::from_ref(&bare)).verdict,
+        Verdict::Pass
+    );
 
     let one = judge(&block(), &[run(&["search"])]);
-    let three = judge(&block(), &[run(&["search"]), run(&["search"]), run(&["search"])]);
-    assert_eq!(value(&one, "tool_surface_tokens"), value(&three, "tool_surface_tokens"));
+    let three = judge(
+        &block(),
+        &[run(&["search"]), run(&["search"]), run(&["search"])],
+    );
+    assert_eq!(
+        value(&one, "tool_surface_tokens"),
+        value(&three, "tool_surface_tokens")
+    );
     assert_eq!(three.detail["notes"], json!([]));
 
     let mixed = judge(&block(), &[run(&["search"]), bare]);
-    assert_eq!(value(&mixed, "tool_surface_tokens"), value(&one, "tool_surface_tokens"));
+    assert_eq!(
+        value(&mixed, "tool_surface_tokens"),
+        value(&one, "tool_surface_tokens")
+    );
     assert_eq!(
         mixed.detail["notes"],
         json!(["run 2 does not tell which tools were offered"])
@@ -269,13 +294,20 @@ fn an_impossible_bound_fails_for_every_target() {
 fn broken_blocks_are_refused() {
     let empty = testing::load("token_efficiency", &json!({"classes": []})).unwrap_err();
     assert_eq!(empty[0].pointer, "/classes");
-    let twice = json!({"classes": [{"name": "a", "members": ["x"]}, {"name": "a", "members": ["y"]}]});
+    let twice =
+        json!({"classes": [{"name": "a", "members": ["x"]}, {"name": "a", "members": ["y"]}]});
     assert_eq!(
         testing::load("token_efficiency", &twice).unwrap_err()[0].pointer,
         "/classes/1/name"
     );
     assert!(testing::load("token_efficiency", &json!({})).is_err());
-    assert!(testing::load("token_efficiency", &with(json!([{"token_efficiency.grade": "A"}]))).is_err());
+    assert!(
+        testing::load(
+            "token_efficiency",
+            &with(json!([{"token_efficiency.grade": "A"}]))
+        )
+        .is_err()
+    );
 }
 
 proptest! {

@@ -118,17 +118,21 @@ impl ExpectedArgs {
         let mut shapes = Vec::new();
         let mut unknown = false;
         match &written.0 {
-            Value::String(word) if word == "any" || word == "ignore" => shapes.push(Shape::Anything),
+            Value::String(word) if word == "any" || word == "ignore" => {
+                shapes.push(Shape::Anything)
+            }
             Value::Object(map) => {
                 for (key, value) in map {
                     let place = pointer_join(at, key);
                     match key.as_str() {
-                        "exact" => {
-                            shapes.push(Shape::Pattern(Pattern::compile(value, &place, problems), Extent::Whole))
-                        }
-                        "subset" | "partial" => {
-                            shapes.push(Shape::Pattern(Pattern::compile(value, &place, problems), Extent::Part))
-                        }
+                        "exact" => shapes.push(Shape::Pattern(
+                            Pattern::compile(value, &place, problems),
+                            Extent::Whole,
+                        )),
+                        "subset" | "partial" => shapes.push(Shape::Pattern(
+                            Pattern::compile(value, &place, problems),
+                            Extent::Part,
+                        )),
                         "schema" => match CheckedSchema::new(value, &place) {
                             Ok(schema) => shapes.push(Shape::Schema(schema)),
                             Err(more) => {
@@ -137,13 +141,17 @@ impl ExpectedArgs {
                             }
                         },
                         "match" => shapes.push(matchers(value, &place, problems)),
-                        "ignore_keys" => match serde_json::from_value::<Vec<String>>(value.clone()) {
+                        "ignore_keys" => match serde_json::from_value::<Vec<String>>(value.clone())
+                        {
                             Ok(more) => options.ignore_keys.extend(more),
-                            Err(_) => problems.push(Problem::new(place, "`ignore_keys` takes a list of keys")),
+                            Err(_) => problems
+                                .push(Problem::new(place, "`ignore_keys` takes a list of keys")),
                         },
                         "defaults" => match value.as_bool() {
                             Some(defaults) => options.defaults = defaults,
-                            None => problems.push(Problem::new(place, "`defaults` takes true or false")),
+                            None => {
+                                problems.push(Problem::new(place, "`defaults` takes true or false"))
+                            }
                         },
                         _ => {
                             unknown = true;
@@ -156,7 +164,10 @@ impl ExpectedArgs {
                     }
                 }
                 if shapes.len() > 1 {
-                    problems.push(Problem::new(at, format!("more than one shape; expected {EXPECTED}")));
+                    problems.push(Problem::new(
+                        at,
+                        format!("more than one shape; expected {EXPECTED}"),
+                    ));
                 } else if shapes.is_empty() && !unknown {
                     problems.push(Problem::new(at, format!("no shape; expected {EXPECTED}")));
                 }
@@ -184,7 +195,8 @@ impl ExpectedArgs {
         match &self.shape {
             Shape::Anything => Ok(()),
             Shape::Pattern(pattern, extent) => {
-                // As a part, an omitted key of the expectation asks for nothing, so only the recorded side is filled.
+                // As a part, an omitted key of the expectation asks for nothing, so only the
+                // recorded side is filled.
                 let pattern = match extent {
                     Extent::Whole => self.prepared_pattern(pattern, &defaults),
                     Extent::Part => self.prepared_pattern(pattern, &[]),
@@ -204,8 +216,9 @@ impl ExpectedArgs {
         self.defaults && !matches!(self.shape, Shape::Anything)
     }
 
-    /// The recorded arguments with defaults filled in and ignored keys left out. A call without arguments has none of them: the
-    /// protocol makes no difference between that and an empty object.
+    /// The recorded arguments with defaults filled in and ignored keys left out. A call without
+    /// arguments has none of them: the protocol makes no difference between that and an empty
+    /// object.
     fn prepared<'a>(&self, call: &'a ToolCall, defaults: &[(&str, &Value)]) -> Cow<'a, Value> {
         let mut args = match &call.args {
             Some(args) => Cow::Borrowed(args),
@@ -228,7 +241,11 @@ impl ExpectedArgs {
         args
     }
 
-    fn prepared_pattern<'a>(&self, pattern: &'a Pattern, defaults: &[(&str, &Value)]) -> Cow<'a, Pattern> {
+    fn prepared_pattern<'a>(
+        &self,
+        pattern: &'a Pattern,
+        defaults: &[(&str, &Value)],
+    ) -> Cow<'a, Pattern> {
         let mut pattern = Cow::Borrowed(pattern);
         if !defaults.is_empty() {
             pattern = Cow::Owned(pattern.filled(defaults));
@@ -239,7 +256,11 @@ impl ExpectedArgs {
         pattern
     }
 
-    fn check_match(&self, matchers: &[(String, Matcher)], recorded: &Value) -> Result<(), ArgsMismatch> {
+    fn check_match(
+        &self,
+        matchers: &[(String, Matcher)],
+        recorded: &Value,
+    ) -> Result<(), ArgsMismatch> {
         let Value::Object(args) = recorded else {
             return Err(ArgsMismatch::of(vec![Difference {
                 pointer: String::new(),
@@ -250,7 +271,11 @@ impl ExpectedArgs {
         let mut reasons = Vec::new();
         let mut diff = Vec::new();
         for (key, matcher) in matchers {
-            if self.ignore.as_ref().is_some_and(|ignore| ignore.hits(key, key)) {
+            if self
+                .ignore
+                .as_ref()
+                .is_some_and(|ignore| ignore.hits(key, key))
+            {
                 continue;
             }
             let Err(mismatch) = matcher.check(args.get(key)) else {
@@ -265,10 +290,15 @@ impl ExpectedArgs {
                     actual: args.get(key).cloned(),
                 });
             } else {
-                diff.extend(mismatch.differences.into_iter().map(|difference| Difference {
-                    pointer: format!("{at}{}", difference.pointer),
-                    ..difference
-                }));
+                diff.extend(
+                    mismatch
+                        .differences
+                        .into_iter()
+                        .map(|difference| Difference {
+                            pointer: format!("{at}{}", difference.pointer),
+                            ..difference
+                        }),
+                );
             }
         }
         if diff.is_empty() {
@@ -330,8 +360,14 @@ fn check_schema(schema: &CheckedSchema, recorded: &Value) -> Result<(), ArgsMism
         // The keyword that was not met, with its value: `{"minimum": 1}`.
         let rule = error.schema_path().to_string();
         let expected = schema.pointer(&rule).and_then(|value| {
-            let keyword = rule.rsplit('/').next().filter(|keyword| !keyword.is_empty())?;
-            Some(Value::Object(Map::from_iter([(keyword.to_owned(), value.clone())])))
+            let keyword = rule
+                .rsplit('/')
+                .next()
+                .filter(|keyword| !keyword.is_empty())?;
+            Some(Value::Object(Map::from_iter([(
+                keyword.to_owned(),
+                value.clone(),
+            )])))
         });
         diff.push(Difference {
             actual: recorded.pointer(&place).cloned(),
@@ -374,7 +410,9 @@ fn one_difference(difference: &Difference) -> String {
         one_line(&difference.pointer)
     };
     match (&difference.expected, &difference.actual) {
-        (Some(wanted), Some(seen)) => format!("{place} is {}, expected {}", show(seen), show(wanted)),
+        (Some(wanted), Some(seen)) => {
+            format!("{place} is {}, expected {}", show(seen), show(wanted))
+        }
         (Some(wanted), None) => format!("{place} is missing, expected {}", show(wanted)),
         (None, Some(seen)) => format!("{place} is {}, and should not be there", show(seen)),
         (None, None) => format!("{place} differs"),
@@ -417,7 +455,9 @@ impl KeyGlobs {
 
     /// By the key's own name, or by its dotted path from the top of the arguments.
     fn hits(&self, key: &str, path: &str) -> bool {
-        self.0.iter().any(|glob| glob.is_match(key) || glob.is_match(path))
+        self.0
+            .iter()
+            .any(|glob| glob.is_match(key) || glob.is_match(path))
     }
 
     fn prune(&self, value: &mut Value, path: &str) {
@@ -447,7 +487,9 @@ impl KeyGlobs {
                     self.prune_pattern(item, &join(path, &index.to_string()));
                 }
             }
-            Pattern::OneOf(any) => any.iter_mut().for_each(|pattern| self.prune_pattern(pattern, path)),
+            Pattern::OneOf(any) => any
+                .iter_mut()
+                .for_each(|pattern| self.prune_pattern(pattern, path)),
             Pattern::Map(entries) => entries.retain_mut(|(key, pattern)| {
                 let path = join(path, key);
                 let keep = !self.hits(key, &path);

@@ -2,20 +2,23 @@
 
 use std::collections::VecDeque;
 
-/// A largest one-to-one assignment of left to right vertices; `edges[left]` lists the right ones that fit.
+/// A largest one-to-one assignment of left to right vertices; `edges[left]` lists the right ones
+/// that fit.
 ///
-/// First come, first served is wrong where shapes overlap: a call that fits two expectations may take the only one that another call
-/// fits. Here an earlier choice moves over when that lets a later vertex in, so as many as possible are matched, and a left vertex
-/// once matched stays so: what is left over are later ones.
+/// First come, first served is wrong where shapes overlap: a call that fits two expectations may
+/// take the only one that another call fits. Here an earlier choice moves over when that lets a
+/// later vertex in, so as many as possible are matched, and a left vertex once matched stays so:
+/// what is left over are later ones.
 ///
-/// A search that finds nothing has seen vertices that no later search can use either, so they are left out from then on; all
-/// failing searches together look at every edge once.
+/// A search that finds nothing has seen vertices that no later search can use either, so they are
+/// left out from then on; all failing searches together look at every edge once.
 pub(super) fn largest_assignment(edges: &[Vec<usize>], rights: usize) -> Vec<Option<usize>> {
     let mut of_left: Vec<Option<usize>> = vec![None; edges.len()];
     let mut of_right: Vec<Option<usize>> = vec![None; rights];
     let mut dead = vec![false; rights];
     for start in 0..edges.len() {
-        // Breadth first over alternating paths; `reached_from[right]` is the left vertex that found it.
+        // Breadth first over alternating paths; `reached_from[right]` is the left vertex that found
+        // it.
         let mut reached_from: Vec<Option<usize>> = vec![None; rights];
         let mut reached = Vec::new();
         let mut queue = VecDeque::from([start]);
@@ -41,9 +44,12 @@ pub(super) fn largest_assignment(edges: &[Vec<usize>], rights: usize) -> Vec<Opt
                 dead[right] = true;
             }
         }
-        // Back along the path: each left vertex takes the right one it reached, and leaves its former one to its finder.
+        // Back along the path: each left vertex takes the right one it reached, and leaves its
+        // former one to its finder.
         while let Some(right) = free {
-            let Some(left) = reached_from[right] else { break };
+            let Some(left) = reached_from[right] else {
+                break;
+            };
             of_right[right] = Some(left);
             free = of_left[left].replace(right);
         }
@@ -51,14 +57,22 @@ pub(super) fn largest_assignment(edges: &[Vec<usize>], rights: usize) -> Vec<Opt
     of_left
 }
 
-/// A largest assignment that keeps the order of both sides (a longest common subsequence); earliest right vertices first.
-pub(super) fn largest_ordered_assignment(edges: &[Vec<usize>], rights: usize) -> Vec<Option<usize>> {
+/// A largest assignment that keeps the order of both sides (a longest common subsequence); earliest
+/// right vertices first.
+pub(super) fn largest_ordered_assignment(
+    edges: &[Vec<usize>],
+    rights: usize,
+) -> Vec<Option<usize>> {
     // If all can be matched, taking the earliest each time does it, without the table.
     let mut from = 0;
     let greedy: Option<Vec<usize>> = edges
         .iter()
         .map(|fitting| {
-            let right = fitting.iter().copied().filter(|right| *right >= from).min()?;
+            let right = fitting
+                .iter()
+                .copied()
+                .filter(|right| *right >= from)
+                .min()?;
             from = right + 1;
             Some(right)
         })
@@ -68,7 +82,8 @@ pub(super) fn largest_ordered_assignment(edges: &[Vec<usize>], rights: usize) ->
     }
     let lefts = edges.len();
     let width = rights + 1;
-    // best[l * width + r]: the most that can be matched of the left ones from l on with the right ones from r on.
+    // best[l * width + r]: the most that can be matched of the left ones from l on with the right
+    // ones from r on.
     let mut best = vec![0_u32; (lefts + 1) * width];
     for left in (0..lefts).rev() {
         let mut fits = vec![false; rights];
@@ -89,9 +104,15 @@ pub(super) fn largest_ordered_assignment(edges: &[Vec<usize>], rights: usize) ->
     let mut from = 0;
     for (left, slot) in assigned.iter_mut().enumerate() {
         let most = best[left * width + from];
-        // Matching a left vertex with its first fitting right one is as good as any, if matching it is good at all.
-        let first = edges[left].iter().copied().filter(|right| *right >= from).min();
-        if let Some(right) = first.filter(|right| best[(left + 1) * width + right + 1] + 1 == most) {
+        // Matching a left vertex with its first fitting right one is as good as any, if matching it
+        // is good at all.
+        let first = edges[left]
+            .iter()
+            .copied()
+            .filter(|right| *right >= from)
+            .min();
+        if let Some(right) = first.filter(|right| best[(left + 1) * width + right + 1] + 1 == most)
+        {
             *slot = Some(right);
             from = right + 1;
         }
@@ -107,7 +128,10 @@ mod tests {
 
     #[test]
     fn an_earlier_choice_moves_over() {
-        assert_eq!(largest_assignment(&[vec![0, 1], vec![0]], 2), [Some(1), Some(0)]);
+        assert_eq!(
+            largest_assignment(&[vec![0, 1], vec![0]], 2),
+            [Some(1), Some(0)]
+        );
         assert_eq!(
             largest_assignment(&[vec![0, 1], vec![0, 2], vec![0], vec![0]], 3),
             [Some(1), Some(2), Some(0), None]
@@ -146,7 +170,11 @@ mod tests {
         let mut most = by_trying(rest, taken, ordered);
         for right in first {
             let bit = 1 << right;
-            let barred = if ordered { taken >> right != 0 } else { taken & bit != 0 };
+            let barred = if ordered {
+                taken >> right != 0
+            } else {
+                taken & bit != 0
+            };
             if !barred {
                 most = most.max(1 + by_trying(rest, taken | bit, ordered));
             }
@@ -155,7 +183,8 @@ mod tests {
     }
 
     fn graphs() -> impl Strategy<Value = Vec<Vec<usize>>> {
-        let row = prop::collection::btree_set(0_usize..5, 0..4).prop_map(|set| set.into_iter().collect());
+        let row =
+            prop::collection::btree_set(0_usize..5, 0..4).prop_map(|set| set.into_iter().collect());
         prop::collection::vec(row, 0..6)
     }
 

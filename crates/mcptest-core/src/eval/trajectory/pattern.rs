@@ -23,7 +23,8 @@ pub(super) enum Pattern {
 pub(super) enum Extent {
     /// The same keys, the same elements in the same order.
     Whole,
-    /// Keys that only the recorded object has are fine; lists are multisets of equal elements, of which some may be left over.
+    /// Keys that only the recorded object has are fine; lists are multisets of equal elements, of
+    /// which some may be left over.
     Part,
 }
 
@@ -32,9 +33,11 @@ impl Pattern {
     pub(super) fn compile(written: &Value, at: &str, problems: &mut Vec<Problem>) -> Self {
         match written {
             Value::Object(map) => match map.get("one_of").filter(|_| map.len() == 1) {
-                Some(Value::Array(any)) if !any.is_empty() => {
-                    Self::OneOf(Self::compile_all(any, &pointer_join(at, "one_of"), problems))
-                }
+                Some(Value::Array(any)) if !any.is_empty() => Self::OneOf(Self::compile_all(
+                    any,
+                    &pointer_join(at, "one_of"),
+                    problems,
+                )),
                 Some(_) => {
                     problems.push(
                         Problem::new(
@@ -47,7 +50,12 @@ impl Pattern {
                 }
                 None => Self::Map(
                     map.iter()
-                        .map(|(key, value)| (key.clone(), Self::compile(value, &pointer_join(at, key), problems)))
+                        .map(|(key, value)| {
+                            (
+                                key.clone(),
+                                Self::compile(value, &pointer_join(at, key), problems),
+                            )
+                        })
                         .collect(),
                 ),
             },
@@ -74,11 +82,14 @@ impl Pattern {
                 .map(|(key, pattern)| (key.clone(), pattern.written()))
                 .collect::<Map<_, _>>()
                 .into(),
-            Self::OneOf(any) => serde_json::json!({ "one_of": any.iter().map(Self::written).collect::<Vec<_>>() }),
+            Self::OneOf(any) => {
+                serde_json::json!({ "one_of": any.iter().map(Self::written).collect::<Vec<_>>() })
+            }
         }
     }
 
-    /// Adds a literal for every key that is not there, in an object or in every alternative that is one.
+    /// Adds a literal for every key that is not there, in an object or in every alternative that is
+    /// one.
     pub(super) fn filled(&self, defaults: &[(&str, &Value)]) -> Self {
         match self {
             Self::Map(entries) => {
@@ -90,7 +101,9 @@ impl Pattern {
                 }
                 Self::Map(entries)
             }
-            Self::OneOf(any) => Self::OneOf(any.iter().map(|pattern| pattern.filled(defaults)).collect()),
+            Self::OneOf(any) => {
+                Self::OneOf(any.iter().map(|pattern| pattern.filled(defaults)).collect())
+            }
             other => other.clone(),
         }
     }
@@ -101,9 +114,10 @@ impl Pattern {
             (Self::OneOf(any), _) => any.iter().any(|pattern| pattern.fits(actual, extent)),
             (Self::Map(wanted), Value::Object(seen)) => {
                 (extent == Extent::Part || wanted.len() == seen.len())
-                    && wanted
-                        .iter()
-                        .all(|(key, pattern)| seen.get(key).is_some_and(|value| pattern.fits(value, extent)))
+                    && wanted.iter().all(|(key, pattern)| {
+                        seen.get(key)
+                            .is_some_and(|value| pattern.fits(value, extent))
+                    })
             }
             (Self::List(wanted), Value::Array(seen)) => match extent {
                 Extent::Whole => {
@@ -182,7 +196,9 @@ impl Pattern {
             Self::Literal(_) => false,
             Self::OneOf(_) => true,
             Self::List(items) => items.iter().any(Self::has_alternatives),
-            Self::Map(entries) => entries.iter().any(|(_, pattern)| pattern.has_alternatives()),
+            Self::Map(entries) => entries
+                .iter()
+                .any(|(_, pattern)| pattern.has_alternatives()),
         }
     }
 }
@@ -210,7 +226,9 @@ fn has_all(seen: &[Value], wanted: &[Pattern]) -> bool {
                 .collect()
         })
         .collect();
-    largest_assignment(&edges, seen.len()).iter().all(Option::is_some)
+    largest_assignment(&edges, seen.len())
+        .iter()
+        .all(Option::is_some)
 }
 
 #[cfg(test)]
@@ -233,22 +251,52 @@ mod tests {
         for (written, recorded, whole, part) in [
             (json!({"a": 1}), json!({"a": 1.0}), true, true),
             (json!({"a": 1}), json!({"a": 1, "b": 2}), false, true),
-            (json!({"a": {"b": 1}}), json!({"a": {"b": 1, "c": 2}}), false, true),
+            (
+                json!({"a": {"b": 1}}),
+                json!({"a": {"b": 1, "c": 2}}),
+                false,
+                true,
+            ),
             (json!({"a": null}), json!({}), false, false),
             (json!({}), json!({"a": null}), false, true),
             (json!({"a": [1, 2]}), json!({"a": [2, 1]}), false, true),
             (json!({"a": [1, 1]}), json!({"a": [1, 2]}), false, false),
-            (json!({"a": [{"b": 1}]}), json!({"a": [{"b": 1, "c": 2}]}), false, false),
-            (json!({"city": "Sac"}), json!({"city": "Sacramento"}), false, false),
+            (
+                json!({"a": [{"b": 1}]}),
+                json!({"a": [{"b": 1, "c": 2}]}),
+                false,
+                false,
+            ),
+            (
+                json!({"city": "Sac"}),
+                json!({"city": "Sacramento"}),
+                false,
+                false,
+            ),
             (
                 json!({"id": 9_007_199_254_740_993_u64}),
                 json!({"id": 9_007_199_254_740_992_u64}),
                 false,
                 false,
             ),
-            (json!({"a": {"one_of": [1, 2]}}), json!({"a": 2}), true, true),
-            (json!({"a": {"one_of": [1, 2]}}), json!({"a": 3}), false, false),
-            (json!({"a": {"one_of": [1]}, "b": 2}), json!({"a": 1}), false, false),
+            (
+                json!({"a": {"one_of": [1, 2]}}),
+                json!({"a": 2}),
+                true,
+                true,
+            ),
+            (
+                json!({"a": {"one_of": [1, 2]}}),
+                json!({"a": 3}),
+                false,
+                false,
+            ),
+            (
+                json!({"a": {"one_of": [1]}, "b": 2}),
+                json!({"a": 1}),
+                false,
+                false,
+            ),
             (
                 json!({"a": {"one_of": [{"x": 1}, 7]}}),
                 json!({"a": {"x": 1, "y": 2}}),
@@ -256,7 +304,12 @@ mod tests {
                 true,
             ),
             // First come would give the 1 to the alternative and leave nothing for the plain 1.
-            (json!({"a": [{"one_of": [1, 2]}, 1]}), json!({"a": [1, 2]}), false, true),
+            (
+                json!({"a": [{"one_of": [1, 2]}, 1]}),
+                json!({"a": [1, 2]}),
+                false,
+                true,
+            ),
             // Two keys: no alternatives, but an object like any other.
             (
                 json!({"a": {"one_of": [1], "x": 2}}),
@@ -268,7 +321,11 @@ mod tests {
         ] {
             let pattern = pattern(written.clone());
             for (extent, fits) in [(Extent::Whole, whole), (Extent::Part, part)] {
-                assert_eq!(pattern.fits(&recorded, extent), fits, "{written} {recorded} {extent:?}");
+                assert_eq!(
+                    pattern.fits(&recorded, extent),
+                    fits,
+                    "{written} {recorded} {extent:?}"
+                );
                 let differences = pattern.differences(&recorded, extent);
                 assert_eq!(
                     differences.is_empty(),

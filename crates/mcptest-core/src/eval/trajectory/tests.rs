@@ -5,7 +5,14 @@ use super::*;
 use crate::eval::{GateOutcome, testing};
 use crate::verdict::Verdict;
 
-const MODES: [&str; 6] = ["strict", "subsequence", "unordered", "superset", "subset", "exact_set"];
+const MODES: [&str; 6] = [
+    "strict",
+    "subsequence",
+    "unordered",
+    "superset",
+    "subset",
+    "exact_set",
+];
 
 fn trajectory(block: Value) -> Trajectory {
     serde_json::from_value(block).unwrap()
@@ -41,7 +48,8 @@ fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
 
 #[test]
 fn the_modes() {
-    // (expected, recorded, mismatches in strict, subsequence, unordered and superset, subset, exact_set)
+    // (expected, recorded, mismatches in strict, subsequence, unordered and superset, subset,
+    // exact_set)
     for (expected, recorded, counts) in [
         ("ab", "ab", [0, 0, 0, 0, 0]),
         ("ab", "abc", [1, 0, 0, 1, 1]),
@@ -83,7 +91,12 @@ fn modes_have_other_spellings_and_a_default() {
         assert_eq!(serde_json::from_value::<Mode>(written).unwrap(), mode);
     }
     for name in MODES {
-        assert_eq!(serde_json::from_value::<Mode>(name.into()).unwrap().as_str(), name);
+        assert_eq!(
+            serde_json::from_value::<Mode>(name.into())
+                .unwrap()
+                .as_str(),
+            name
+        );
     }
     assert_eq!(trajectory(json!({"calls": []})).mode, Mode::Strict);
     assert!(testing::load("trajectory", &json!({"mode": "loose", "calls": []})).is_err());
@@ -99,7 +112,8 @@ fn modes_have_other_spellings_and_a_default() {
 fn overlapping_shapes_get_a_true_assignment() {
     // The first expectation fits both calls, the second only the first call: first come would fail.
     let calls = json!([{"name": "w"}, {"name": "w", "args": {"exact": {"city": "A"}}}]);
-    let recorded = trace(json!([{"name": "w", "args": {"city": "A"}}, {"name": "w", "args": {"city": "B"}}]));
+    let recorded =
+        trace(json!([{"name": "w", "args": {"city": "A"}}, {"name": "w", "args": {"city": "B"}}]));
     for mode in ["unordered", "superset", "subset", "exact_set"] {
         let validation = validate(json!({"mode": mode, "calls": calls}), &recorded);
         assert!(validation.passed, "{mode}: {validation:?}");
@@ -125,9 +139,15 @@ fn the_argument_shapes() {
         (json!({"subset": {"tags": ["a", "a"]}}), true),
         (json!({"subset": {"tags": ["b", "b"]}}), false),
         (json!({"subset": {}}), true),
-        (json!({"subset": {"city": {"one_of": ["Davis", "Sacramento"]}}}), true),
+        (
+            json!({"subset": {"city": {"one_of": ["Davis", "Sacramento"]}}}),
+            true,
+        ),
         (json!({"subset": {"city": {"one_of": ["Davis"]}}}), false),
-        (json!({"subset": {"opts": {"unit": {"one_of": ["C", "F"]}}}}), true),
+        (
+            json!({"subset": {"opts": {"unit": {"one_of": ["C", "F"]}}}}),
+            true,
+        ),
         (
             json!({"schema": {"required": ["city"], "properties": {"days": {"maximum": 3}}}}),
             true,
@@ -136,9 +156,15 @@ fn the_argument_shapes() {
         (json!({"schema": true}), true),
         (json!({"match": {"city": {"contains": "Sac"}}}), true),
         (json!({"match": {"city": {"contains": "sac"}}}), false),
-        (json!({"match": {"days": 2, "zip": {"exists": false}}}), true),
+        (
+            json!({"match": {"days": 2, "zip": {"exists": false}}}),
+            true,
+        ),
         (json!({"match": {"zip": {"not": {"exact": 1}}}}), false),
-        (json!({"match": {"tags": {"length": 3}, "days": {">": 2}}}), false),
+        (
+            json!({"match": {"tags": {"length": 3}, "days": {">": 2}}}),
+            false,
+        ),
         (
             json!({"exact": {"city": "Sacramento", "days": 2}, "ignore_keys": ["opts", "t*s"]}),
             true,
@@ -163,7 +189,10 @@ fn the_argument_shapes() {
             json!({"schema": {"additionalProperties": false, "properties": {"city": true, "days": true}}, "ignore_keys": ["opts", "tags"]}),
             true,
         ),
-        (json!({"match": {"city": "Davis"}, "ignore_keys": ["c*"]}), true),
+        (
+            json!({"match": {"city": "Davis"}, "ignore_keys": ["c*"]}),
+            true,
+        ),
     ] {
         assert_eq!(args_fit(shape.clone(), args.clone()), fits, "{shape}");
     }
@@ -216,8 +245,10 @@ fn schema_defaults_stand_for_omitted_arguments() {
         {"server": "t", "name": "f", "inputSchema": {"properties": {"unit": {"default": "F"}}}}
     ]);
     let run = |args: Value, catalog: &Value| -> Trace {
-        serde_json::from_value(json!({"tool_calls": [{"name": "f", "server": "s", "args": args}], "catalog": catalog}))
-            .unwrap()
+        serde_json::from_value(
+            json!({"tool_calls": [{"name": "f", "server": "s", "args": args}], "catalog": catalog}),
+        )
+        .unwrap()
     };
     let fits = |args: Value, recorded: Value| {
         validate(
@@ -228,8 +259,16 @@ fn schema_defaults_stand_for_omitted_arguments() {
     };
     for (shape, recorded, expected) in [
         // Both sides of `exact` are filled in.
-        (json!({"exact": {"city": "A", "unit": "C"}}), json!({"city": "A"}), true),
-        (json!({"exact": {"city": "A"}}), json!({"city": "A", "unit": "C"}), true),
+        (
+            json!({"exact": {"city": "A", "unit": "C"}}),
+            json!({"city": "A"}),
+            true,
+        ),
+        (
+            json!({"exact": {"city": "A"}}),
+            json!({"city": "A", "unit": "C"}),
+            true,
+        ),
         (json!({"exact": {"city": "A"}}), json!({"city": "A"}), true),
         (
             json!({"exact": {"city": "A"}}),
@@ -241,14 +280,19 @@ fn schema_defaults_stand_for_omitted_arguments() {
             json!({"city": "A"}),
             false,
         ),
-        // Of `subset` and the others only the recorded side: the expectation asks for nothing it does not say.
+        // Of `subset` and the others only the recorded side: the expectation asks for nothing it
+        // does not say.
         (json!({"subset": {"unit": "C"}}), json!({"city": "A"}), true),
         (
             json!({"subset": {"city": "A"}}),
             json!({"city": "A", "unit": "F"}),
             true,
         ),
-        (json!({"match": {"unit": {"regex": "^C$"}}}), json!({}), true),
+        (
+            json!({"match": {"unit": {"regex": "^C$"}}}),
+            json!({}),
+            true,
+        ),
         (json!({"schema": {"required": ["unit"]}}), json!({}), true),
         (
             json!({"exact": {"city": "A", "unit": "C"}, "defaults": false}),
@@ -266,9 +310,14 @@ fn schema_defaults_stand_for_omitted_arguments() {
             true,
         ),
     ] {
-        assert_eq!(fits(shape.clone(), recorded.clone()), expected, "{shape} {recorded}");
+        assert_eq!(
+            fits(shape.clone(), recorded.clone()),
+            expected,
+            "{shape} {recorded}"
+        );
     }
-    let block = json!({"calls": [{"name": "f", "args": {"exact": {"unit": "C"}}, "defaults": true}]});
+    let block =
+        json!({"calls": [{"name": "f", "args": {"exact": {"unit": "C"}}, "defaults": true}]});
     assert!(validate(block.clone(), &run(json!({}), &catalog)).passed);
     let unknown = validate(block, &run(json!({}), &Value::Null));
     assert!(!unknown.passed);
@@ -334,7 +383,13 @@ fn mismatches_name_both_calls_and_the_difference() {
         validate(block, recorded)
             .mismatches
             .into_iter()
-            .map(|mismatch| (mismatch.expected_index, mismatch.recorded_index, mismatch.reason))
+            .map(|mismatch| {
+                (
+                    mismatch.expected_index,
+                    mismatch.recorded_index,
+                    mismatch.reason,
+                )
+            })
             .collect()
     };
     let one = |expected, recorded, reason: &str| vec![(expected, recorded, reason.to_owned())];
@@ -388,7 +443,10 @@ fn mismatches_name_both_calls_and_the_difference() {
     for mode in ["subsequence", "unordered", "superset"] {
         let validation = validate(json!({"mode": mode, "calls": calls}), &recorded);
         let mismatch = &validation.mismatches[0];
-        assert_eq!((mismatch.expected_index, mismatch.recorded_index), (Some(0), Some(1)));
+        assert_eq!(
+            (mismatch.expected_index, mismatch.recorded_index),
+            (Some(0), Some(1))
+        );
         assert_eq!(mismatch.reason, "arguments of `w`: /days is 2, expected 1");
         assert_eq!(
             serde_json::to_value(&mismatch.diff).unwrap(),
@@ -401,7 +459,10 @@ fn mismatches_name_both_calls_and_the_difference() {
         .iter()
         .map(|mismatch| (mismatch.expected_index, mismatch.recorded_index))
         .collect();
-    assert_eq!(pairs, [(Some(0), Some(0)), (Some(0), Some(1)), (None, Some(2))]);
+    assert_eq!(
+        pairs,
+        [(Some(0), Some(0)), (Some(0), Some(1)), (None, Some(2))]
+    );
 }
 
 #[test]
@@ -410,9 +471,15 @@ fn differences_come_from_every_shape() {
         let block = json!({"calls": [{"name": "f", "args": shape}]});
         let validation = validate(block, &trace(json!([{"name": "f", "args": recorded}])));
         let mismatch = validation.mismatches.into_iter().next().unwrap();
-        (mismatch.reason, serde_json::to_value(mismatch.diff).unwrap())
+        (
+            mismatch.reason,
+            serde_json::to_value(mismatch.diff).unwrap(),
+        )
     };
-    let (reason, found) = diff(json!({"exact": {"a": {"one_of": [1, 2]}}}), json!({"a": 3, "b": 4}));
+    let (reason, found) = diff(
+        json!({"exact": {"a": {"one_of": [1, 2]}}}),
+        json!({"a": 3, "b": 4}),
+    );
     assert_eq!(
         reason,
         "arguments of `f`: /a is 3, expected {\"one_of\":[1,2]}; /b is 4, and should not be there"
@@ -439,8 +506,14 @@ fn differences_come_from_every_shape() {
         found,
         json!([{"pointer": "/n", "expected": {">": 5}, "actual": 3}, {"pointer": "/m", "expected": {"exact": 1}}])
     );
-    let (_, found) = diff(json!({"match": {"o": {"exact": {"a": 1}}}}), json!({"o": {"a": 2}}));
-    assert_eq!(found, json!([{"pointer": "/o/a", "expected": 1, "actual": 2}]));
+    let (_, found) = diff(
+        json!({"match": {"o": {"exact": {"a": 1}}}}),
+        json!({"o": {"a": 2}}),
+    );
+    assert_eq!(
+        found,
+        json!([{"pointer": "/o/a", "expected": 1, "actual": 2}])
+    );
     let (reason, _) = diff(json!({"subset": {"a": 1}}), json!("{broken\u{1b}[31m"));
     assert_eq!(
         reason,
@@ -451,7 +524,10 @@ fn differences_come_from_every_shape() {
 #[test]
 fn a_broken_expectation_is_an_error_with_its_place() {
     for (args, place) in [
-        (json!({"schema": {"type": "strin"}}), "/calls/0/args/schema/type"),
+        (
+            json!({"schema": {"type": "strin"}}),
+            "/calls/0/args/schema/type",
+        ),
         (json!({"schema": 3}), "/calls/0/args/schema"),
         (
             json!({"match": {"city": {"regex": "("}}}),
@@ -460,19 +536,32 @@ fn a_broken_expectation_is_an_error_with_its_place() {
         (json!({"match": {"city": {}}}), "/calls/0/args/match/city"),
         (json!({"match": 3}), "/calls/0/args/match"),
         (json!({"city": "Sacramento"}), "/calls/0/args/city"),
-        (json!({"exact": {"a": {"one_of": []}}}), "/calls/0/args/exact/a/one_of"),
+        (
+            json!({"exact": {"a": {"one_of": []}}}),
+            "/calls/0/args/exact/a/one_of",
+        ),
         (json!({"exact": {}, "subset": {}}), "/calls/0/args"),
         (json!({"ignore_keys": ["a"]}), "/calls/0/args"),
-        (json!({"exact": {}, "ignore_keys": "a"}), "/calls/0/args/ignore_keys"),
-        (json!({"exact": {}, "defaults": 1}), "/calls/0/args/defaults"),
+        (
+            json!({"exact": {}, "ignore_keys": "a"}),
+            "/calls/0/args/ignore_keys",
+        ),
+        (
+            json!({"exact": {}, "defaults": 1}),
+            "/calls/0/args/defaults",
+        ),
         (json!("all"), "/calls/0/args"),
         (json!(null), "/calls/0/args"),
         (json!({}), "/calls/0/args"),
     ] {
         let block = json!({"mode": "unordered", "calls": [{"name": "f", "args": args}]});
         // Whatever the trace is, even one without calls.
-        let problems =
-            validate_trace(&trajectory(block.clone()), &Trace::default(), &KnownServers::default()).unwrap_err();
+        let problems = validate_trace(
+            &trajectory(block.clone()),
+            &Trace::default(),
+            &KnownServers::default(),
+        )
+        .unwrap_err();
         assert_eq!(problems.len(), 1, "{args}: {problems:?}");
         assert_eq!(problems[0].pointer, place, "{args}");
         assert_eq!(testing::load("trajectory", &block).unwrap_err(), problems);
@@ -495,9 +584,10 @@ fn a_broken_expectation_is_an_error_with_its_place() {
 
 #[test]
 fn the_default_gate_asks_every_run() {
-    let block =
-        json!({"mode": "subsequence", "calls": [{"name": "get_weather", "args": {"subset": {"city": "Sacramento"}}}]});
-    let good = trace(json!([{"name": "x"}, {"name": "get_weather", "args": {"city": "Sacramento", "unit": "C"}}]));
+    let block = json!({"mode": "subsequence", "calls": [{"name": "get_weather", "args": {"subset": {"city": "Sacramento"}}}]});
+    let good = trace(
+        json!([{"name": "x"}, {"name": "get_weather", "args": {"city": "Sacramento", "unit": "C"}}]),
+    );
     let bad = trace(json!([{"name": "get_weather", "args": {"city": "Davis"}}]));
     let outcome = judge(block.clone(), &[good.clone(), good.clone()]);
     assert_eq!(outcome.verdict, Verdict::Pass);
@@ -513,12 +603,15 @@ fn the_default_gate_asks_every_run() {
         json!({"trajectory.passed": 0, "trajectory.mismatch_count": 2})
     );
     assert_eq!(outcome.detail["mismatches"][0]["run"], json!(2));
-    assert_eq!(outcome.detail["mismatches"][1]["recorded_index"], Value::Null);
+    assert_eq!(
+        outcome.detail["mismatches"][1]["recorded_index"],
+        Value::Null
+    );
     assert_eq!(outcome.detail["per_run"][0]["assignment"], json!([1]));
     assert!(
-        outcome
-            .summary
-            .starts_with("2 mismatches (subsequence) in 2 of 3 runs · run 2: arguments of `get_weather`"),
+        outcome.summary.starts_with(
+            "2 mismatches (subsequence) in 2 of 3 runs · run 2: arguments of `get_weather`"
+        ),
         "{}",
         outcome.summary
     );
@@ -533,8 +626,14 @@ fn an_empty_trace_is_evidence_only_for_an_empty_list() {
             "{mode}"
         );
     }
-    assert_eq!(judge(expecting("strict", ""), &[letters("a")]).verdict, Verdict::Pass);
-    assert_eq!(judge(expecting("subset", ""), &[letters("a")]).verdict, Verdict::Fail);
+    assert_eq!(
+        judge(expecting("strict", ""), &[letters("a")]).verdict,
+        Verdict::Pass
+    );
+    assert_eq!(
+        judge(expecting("subset", ""), &[letters("a")]).verdict,
+        Verdict::Fail
+    );
     let nothing = judge(expecting("subset", "ab"), &[letters(""), letters("")]);
     assert_eq!(nothing.verdict, Verdict::NoEvidence);
     assert_eq!(nothing.values["trajectory.passed"], json!(1));
@@ -542,7 +641,13 @@ fn an_empty_trace_is_evidence_only_for_an_empty_list() {
         judge(expecting("subset", "ab"), &[letters(""), letters("b")]).verdict,
         Verdict::Pass
     );
-    for mode in ["strict", "subsequence", "unordered", "superset", "exact_set"] {
+    for mode in [
+        "strict",
+        "subsequence",
+        "unordered",
+        "superset",
+        "exact_set",
+    ] {
         assert_eq!(
             judge(expecting(mode, "a"), &[letters("")]).verdict,
             Verdict::Fail,
@@ -560,7 +665,11 @@ fn a_list_that_nothing_can_fail_is_warned_about() {
     };
     for mode in MODES {
         let problems = trajectory(expecting(mode, "")).check(&context);
-        assert_eq!(problems.is_empty(), mode == "subset" || mode == "exact_set", "{mode}");
+        assert_eq!(
+            problems.is_empty(),
+            mode == "subset" || mode == "exact_set",
+            "{mode}"
+        );
         assert!(problems.iter().all(|problem| problem.warning));
     }
 }
@@ -613,8 +722,9 @@ fn shuffled(value: &Value) -> Value {
 }
 
 fn calls() -> impl Strategy<Value = Vec<Value>> {
-    let call = (prop::sample::select(vec!["f", "g", "h"]), 0_u8..3, 0_u8..2)
-        .prop_map(|(name, a, b)| json!({"name": name, "args": {"a": a, "b": {"c": b, "d": [b, a]}}}));
+    let call = (prop::sample::select(vec!["f", "g", "h"]), 0_u8..3, 0_u8..2).prop_map(
+        |(name, a, b)| json!({"name": name, "args": {"a": a, "b": {"c": b, "d": [b, a]}}}),
+    );
     prop::collection::vec(call, 0..6)
 }
 
@@ -624,10 +734,11 @@ fn expected_calls() -> impl Strategy<Value = Vec<Value>> {
         (0_u8..3).prop_map(|a| json!({"subset": {"a": a}})),
         (0_u8..3).prop_map(|a| json!({"match": {"a": {"<=": a}}})),
         (0_u8..3).prop_map(|a| json!({"subset": {"a": {"one_of": [a, 0]}}})),
-        (0_u8..3, 0_u8..2).prop_map(|(a, b)| json!({"exact": {"a": a, "b": {"c": b, "d": [b, a]}}})),
+        (0_u8..3, 0_u8..2)
+            .prop_map(|(a, b)| json!({"exact": {"a": a, "b": {"c": b, "d": [b, a]}}})),
     ];
-    let call =
-        (prop::sample::select(vec!["f", "g"]), shape).prop_map(|(name, args)| json!({"name": name, "args": args}));
+    let call = (prop::sample::select(vec!["f", "g"]), shape)
+        .prop_map(|(name, args)| json!({"name": name, "args": args}));
     prop::collection::vec(call, 0..5)
 }
 

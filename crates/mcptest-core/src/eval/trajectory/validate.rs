@@ -22,7 +22,8 @@ pub struct TraceValidation {
     pub assignment: Vec<Option<usize>>,
 }
 
-/// One expected call without its recorded one, or one recorded call too many. Indices count from 0, as in `tool_calls[0]`.
+/// One expected call without its recorded one, or one recorded call too many. Indices count from 0,
+/// as in `tool_calls[0]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceMismatch {
     /// The expected call; nothing for a call that nobody expected.
@@ -58,13 +59,23 @@ impl Plan {
             .enumerate()
             .map(|(index, call)| {
                 let options = ArgsOptions {
-                    ignore_keys: written.ignore_keys.iter().chain(&call.ignore_keys).cloned().collect(),
+                    ignore_keys: written
+                        .ignore_keys
+                        .iter()
+                        .chain(&call.ignore_keys)
+                        .cloned()
+                        .collect(),
                     defaults: call.defaults.unwrap_or(written.defaults),
                 };
                 PlannedCall {
                     name: call.name.clone(),
                     server: call.server.clone(),
-                    args: ExpectedArgs::compile(&call.args, options, &format!("/calls/{index}/args"), &mut problems),
+                    args: ExpectedArgs::compile(
+                        &call.args,
+                        options,
+                        &format!("/calls/{index}/args"),
+                        &mut problems,
+                    ),
                 }
             })
             .collect();
@@ -79,7 +90,11 @@ impl Plan {
     }
 
     pub(super) fn validate(&self, trace: &Trace, servers: &KnownServers) -> TraceValidation {
-        let tools = trace.tool_calls.iter().map(|call| offered(call, trace)).collect();
+        let tools = trace
+            .tool_calls
+            .iter()
+            .map(|call| offered(call, trace))
+            .collect();
         let comparison = Comparison {
             plan: self,
             trace,
@@ -190,7 +205,9 @@ impl Comparison<'_> {
         (0..self.plan.calls.len())
             .map(|index| {
                 (0..self.trace.tool_calls.len())
-                    .filter(|call| self.is_tool(index, *call) && self.check_args(index, *call).is_ok())
+                    .filter(|call| {
+                        self.is_tool(index, *call) && self.check_args(index, *call).is_ok()
+                    })
                     .collect()
             })
             .collect()
@@ -215,9 +232,9 @@ impl Comparison<'_> {
             .map_err(|mut mismatch| {
                 mismatch.reason = one_line(&mismatch.reason);
                 if args.wants_defaults() && tool.is_none() {
-                    mismatch
-                        .reason
-                        .push_str(" (no stored catalog has this tool, so its schema defaults are unknown)");
+                    mismatch.reason.push_str(
+                        " (no stored catalog has this tool, so its schema defaults are unknown)",
+                    );
                 }
                 mismatch
             })
@@ -242,14 +259,21 @@ impl Comparison<'_> {
             return Some(mismatch(
                 Some(index),
                 None,
-                format!("expected {}, but the trace ended before it", self.wanted(index)),
+                format!(
+                    "expected {}, but the trace ended before it",
+                    self.wanted(index)
+                ),
             ));
         }
         if !self.is_tool(index, index) {
             return Some(mismatch(
                 Some(index),
                 Some(index),
-                format!("expected {}, recorded {}", self.wanted(index), self.called(index)),
+                format!(
+                    "expected {}, recorded {}",
+                    self.wanted(index),
+                    self.called(index)
+                ),
             ));
         }
         let found = self.check_args(index, index).err()?;
@@ -260,7 +284,9 @@ impl Comparison<'_> {
     fn missed_in_order(&self, expected: usize, assignment: &Assignment) -> TraceMismatch {
         let after = assignment[..expected].iter().rev().flatten().next();
         let before = assignment[expected..].iter().flatten().next();
-        let in_window = |call: &usize| after.is_none_or(|after| call > after) && before.is_none_or(|b| call < b);
+        let in_window = |call: &usize| {
+            after.is_none_or(|after| call > after) && before.is_none_or(|b| call < b)
+        };
         let window: Vec<usize> = (0..self.trace.tool_calls.len()).filter(in_window).collect();
         if let Some((recorded, found)) = self.nearest_recorded(expected, window.into_iter()) {
             return self.of_args(expected, recorded, found);
@@ -293,7 +319,11 @@ impl Comparison<'_> {
         } else {
             "was never called"
         };
-        mismatch(Some(expected), None, format!("{} {words}", self.wanted(expected)))
+        mismatch(
+            Some(expected),
+            None,
+            format!("{} {words}", self.wanted(expected)),
+        )
     }
 
     /// Why a recorded call is too many.
@@ -311,7 +341,11 @@ impl Comparison<'_> {
         } else {
             "was not expected"
         };
-        mismatch(None, Some(recorded), format!("{} {words}", self.called(recorded)))
+        mismatch(
+            None,
+            Some(recorded),
+            format!("{} {words}", self.called(recorded)),
+        )
     }
 
     /// The call of the right tool whose arguments come nearest without fitting.
@@ -349,7 +383,11 @@ fn quoted(id: &str) -> String {
     format!("`{}`", one_line(&shorten(id, 100)))
 }
 
-fn mismatch(expected_index: Option<usize>, recorded_index: Option<usize>, reason: String) -> TraceMismatch {
+fn mismatch(
+    expected_index: Option<usize>,
+    recorded_index: Option<usize>,
+    reason: String,
+) -> TraceMismatch {
     TraceMismatch {
         expected_index,
         recorded_index,

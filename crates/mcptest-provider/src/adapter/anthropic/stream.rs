@@ -37,17 +37,21 @@ impl Block {
         let text = |key: &str| delta.get(key).and_then(Value::as_str).unwrap_or_default();
         match delta.get("type").and_then(Value::as_str) {
             Some("text_delta") => stream::append(&mut self.content, "text", text("text")),
-            Some("thinking_delta") => stream::append(&mut self.content, "thinking", text("thinking")),
+            Some("thinking_delta") => {
+                stream::append(&mut self.content, "thinking", text("thinking"))
+            }
             Some("input_json_delta") => self.input.push_str(text("partial_json")),
             Some("signature_delta") => {
-                self.content.insert("signature".to_owned(), text("signature").into());
+                self.content
+                    .insert("signature".to_owned(), text("signature").into());
             }
             Some("citations_delta") => {
                 let citation = delta.get("citation").cloned().unwrap_or_default();
                 match self.content.get_mut("citations") {
                     Some(Value::Array(citations)) => citations.push(citation),
                     _ => {
-                        self.content.insert("citations".to_owned(), vec![citation].into());
+                        self.content
+                            .insert("citations".to_owned(), vec![citation].into());
                     }
                 }
             }
@@ -109,7 +113,11 @@ impl Blocks {
         self.blocks
             .get_mut(index)
             .filter(|block| block.open)
-            .ok_or_else(|| Failure::malformed(format!("an event for content block {index}, which is not open")))
+            .ok_or_else(|| {
+                Failure::malformed(format!(
+                    "an event for content block {index}, which is not open"
+                ))
+            })
     }
 
     fn end(&mut self, event: &Value) -> Result<(), Failure> {
@@ -159,7 +167,11 @@ impl Assembler for Blocks {
         for block in self.blocks.iter_mut().filter(|block| block.open) {
             block.close();
         }
-        let content: Vec<Value> = self.blocks.into_iter().map(|block| block.content.into()).collect();
+        let content: Vec<Value> = self
+            .blocks
+            .into_iter()
+            .map(|block| block.content.into())
+            .collect();
         // A server that sends the message with content at its start sends no blocks.
         if !content.is_empty() || !message.contains_key("content") {
             message.insert("content".to_owned(), content.into());

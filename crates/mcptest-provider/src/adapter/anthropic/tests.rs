@@ -79,7 +79,11 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
             reasoning: None
         })
     );
-    let names: Vec<_> = turn.calls.iter().map(|call| call.wire_name.as_str()).collect();
+    let names: Vec<_> = turn
+        .calls
+        .iter()
+        .map(|call| call.wire_name.as_str())
+        .collect();
     assert_eq!(names, ["get_weather", "größe/now", "invented"]);
     assert_eq!(
         turn.calls[1].caller,
@@ -92,7 +96,10 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
     let replies = vec![says("22C"), ToolReply::refusal("no"), says("")];
     case.messages.extend(answered(&turn, replies));
     let messages = case.body_of(&Anthropic)["messages"].clone();
-    assert_eq!(messages[1], json!({"role": "assistant", "content": content}));
+    assert_eq!(
+        messages[1],
+        json!({"role": "assistant", "content": content})
+    );
     assert_eq!(
         messages[2],
         json!({"role": "user", "content": [
@@ -110,7 +117,10 @@ fn what_the_api_refuses_is_not_sent_back() {
         {"type": "tool_use", "id": "", "name": "two words", "input": "{\"city\": \"Par"},
     ]);
     let turn = read(message(content)).unwrap();
-    assert_eq!(turn.calls, [call(None, "two words", json!("{\"city\": \"Par"))]);
+    assert_eq!(
+        turn.calls,
+        [call(None, "two words", json!("{\"city\": \"Par"))]
+    );
     let mut case = weather();
     case.messages.extend(answered(
         &turn,
@@ -145,7 +155,8 @@ fn images_are_shown_where_the_api_takes_them() {
     };
     let picture = |mime: &str| json!({"type": "image", "data": "aGk=", "mimeType": mime});
     let mut shown = says("here");
-    shown.content = json!([{"type": "text", "text": "here"}, picture("image/png"), picture("image/tiff")]);
+    shown.content =
+        json!([{"type": "text", "text": "here"}, picture("image/png"), picture("image/tiff")]);
     let mut failed = ToolReply::refusal("bad");
     failed.content = json!([{"type": "text", "text": "bad"}, picture("image/png")]);
     let mut case = weather();
@@ -174,7 +185,8 @@ fn images_are_shown_where_the_api_takes_them() {
 
 #[test]
 fn a_container_is_named_again() {
-    let mut answer = message(json!([{"type": "tool_use", "id": "t", "name": "get_weather", "input": {}}]));
+    let mut answer =
+        message(json!([{"type": "tool_use", "id": "t", "name": "get_weather", "input": {}}]));
     answer["container"] = json!({"id": "container_1", "expires_at": "2026-11-16T00:00:00Z"});
     let turn = read(answer).unwrap();
     let mut case = weather();
@@ -291,12 +303,18 @@ fn a_stream_that_is_not_whole_or_not_in_order_is_a_failure() {
         "an index left out"
     );
     assert_eq!(
-        changed(7, json!({"type": "content_block_start", "content_block": {}})),
+        changed(
+            7,
+            json!({"type": "content_block_start", "content_block": {}})
+        ),
         malformed,
         "no index"
     );
     assert_eq!(
-        changed(8, json!({"type": "content_block_delta", "index": 0, "delta": {}})),
+        changed(
+            8,
+            json!({"type": "content_block_delta", "index": 0, "delta": {}})
+        ),
         malformed,
         "a closed block"
     );
@@ -308,11 +326,15 @@ fn a_stream_that_is_not_whole_or_not_in_order_is_a_failure() {
         malformed,
         "a huge index"
     );
-    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let overloaded =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     assert_eq!(changed(5, overloaded), Err(FailureKind::Overloaded));
     let mut assembler = Anthropic.assembler();
     assert_eq!(
-        assembler.event(Some("message_start"), "{nonsense").unwrap_err().kind,
+        assembler
+            .event(Some("message_start"), "{nonsense")
+            .unwrap_err()
+            .kind,
         FailureKind::Malformed
     );
 }
@@ -321,8 +343,7 @@ fn a_stream_that_is_not_whole_or_not_in_order_is_a_failure() {
 fn what_we_do_not_know_in_a_stream_is_kept_or_passed_over() {
     let mut events = events();
     events[2] = json!({"type": "heartbeat_v2", "index": "x"});
-    events[7] =
-        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "compaction", "content": null}});
+    events[7] = json!({"type": "content_block_start", "index": 1, "content_block": {"type": "compaction", "content": null}});
     events.insert(
         8,
         json!({"type": "content_block_delta", "index": 1, "delta": {"type": "compaction_delta", "content": "sum"}}),
@@ -341,9 +362,14 @@ fn what_we_do_not_know_in_a_stream_is_kept_or_passed_over() {
 
 #[test]
 fn an_answer_that_is_none_is_malformed_and_an_error_is_that_error() {
-    assert_eq!(read(json!({"id": "x"})).unwrap_err().kind, FailureKind::Malformed);
     assert_eq!(
-        read(message(json!([{"type": "tool_use"}]))).unwrap_err().kind,
+        read(json!({"id": "x"})).unwrap_err().kind,
+        FailureKind::Malformed
+    );
+    assert_eq!(
+        read(message(json!([{"type": "tool_use"}])))
+            .unwrap_err()
+            .kind,
         FailureKind::Malformed
     );
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}});

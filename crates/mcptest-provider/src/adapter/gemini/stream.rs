@@ -28,7 +28,12 @@ impl Parts {
             return Ok(());
         };
         stream::overlay(self.content.get_or_insert_default(), content);
-        for part in content.get("parts").and_then(Value::as_array).into_iter().flatten() {
+        for part in content
+            .get("parts")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.add(part)?;
         }
         Ok(())
@@ -54,7 +59,8 @@ impl Parts {
     }
 }
 
-/// The text of a part that is nothing but text. One that carries a signature stays a part of its own.
+/// The text of a part that is nothing but text. One that carries a signature stays a part of its
+/// own.
 fn text_alone(part: &Value) -> Option<&str> {
     let alone = part
         .as_object()?
@@ -75,13 +81,20 @@ impl Assembler for Parts {
         {
             match (self.answer.get_mut(key), value) {
                 // Counts are totals so far, and not every chunk has all of them.
-                (Some(Value::Object(known)), newer @ Value::Object(_)) => stream::overlay(known, newer),
+                (Some(Value::Object(known)), newer @ Value::Object(_)) => {
+                    stream::overlay(known, newer)
+                }
                 _ => {
                     self.answer.insert(key.clone(), value.clone());
                 }
             }
         }
-        for candidate in chunk.get("candidates").and_then(Value::as_array).into_iter().flatten() {
+        for candidate in chunk
+            .get("candidates")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.candidate(candidate)?;
         }
         Ok(())
@@ -89,7 +102,11 @@ impl Assembler for Parts {
 
     fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
         match self.candidate {
-            Some(mut candidate) if candidate.get("finishReason").is_some_and(|reason| !reason.is_null()) => {
+            Some(mut candidate)
+                if candidate
+                    .get("finishReason")
+                    .is_some_and(|reason| !reason.is_null()) =>
+            {
                 if let Some(mut content) = self.content {
                     content.insert("parts".to_owned(), self.parts.into());
                     candidate.insert("content".to_owned(), content.into());

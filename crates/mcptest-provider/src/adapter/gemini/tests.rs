@@ -64,7 +64,10 @@ fn the_model_is_in_the_path() {
         Gemini.path("a b?c#d", false),
         "/v1beta/models/a%20b%3Fc%23d:generateContent"
     );
-    assert_eq!(Gemini.headers(Some("k")), [("x-goog-api-key", "k".to_owned())]);
+    assert_eq!(
+        Gemini.headers(Some("k")),
+        [("x-goog-api-key", "k".to_owned())]
+    );
 }
 
 #[test]
@@ -130,7 +133,8 @@ fn a_turn_that_is_not_the_providers_own_is_written_out_and_an_empty_one_is_not()
             ..ToolReply::default()
         }],
     ));
-    case.messages.push(Message::Assistant(read(answer(json!([]))).unwrap()));
+    case.messages
+        .push(Message::Assistant(read(answer(json!([]))).unwrap()));
     let contents = case.body_of(&Gemini)["contents"].clone();
     assert_eq!(contents.as_array().unwrap().len(), 3);
     assert_eq!(
@@ -152,8 +156,7 @@ fn a_blocked_prompt_is_refused_and_a_candidate_without_content_is_a_turn() {
         (FailureKind::Refused, "the prompt was blocked: SAFETY")
     );
     assert_eq!(read(json!({})).unwrap_err().kind, FailureKind::Malformed);
-    let silent =
-        json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}], "usageMetadata": {"promptTokenCount": 4}});
+    let silent = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}], "usageMetadata": {"promptTokenCount": 4}});
     let turn = read(silent).unwrap();
     assert_eq!(turn.stop_reason.as_deref(), Some("MALFORMED_FUNCTION_CALL"));
     assert_eq!(
@@ -182,7 +185,9 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
         chunk(json!([{"text": "m", "thought": true}])),
         chunk(json!([{"text": "Loo"}])),
         chunk(json!([{"text": "king"}])),
-        chunk(json!([{"functionCall": {"name": "get_weather", "args": {}}, "thoughtSignature": "c2ln"}])),
+        chunk(
+            json!([{"functionCall": {"name": "get_weather", "args": {}}, "thoughtSignature": "c2ln"}]),
+        ),
         last,
     ];
     let whole = assembled(&Gemini, &events).unwrap();
@@ -220,7 +225,11 @@ fn errors_and_blocks_in_a_stream_are_told_apart() {
     let failure = assembled(&Gemini, &[chunk(json!([])), error]).unwrap_err();
     assert_eq!(failure.kind, FailureKind::RateLimit);
     assert_eq!(failure.retry_after, Some(std::time::Duration::from_secs(7)));
-    let blocked = assembled(&Gemini, &[json!({"promptFeedback": {"blockReason": "OTHER"}})]).unwrap();
+    let blocked = assembled(
+        &Gemini,
+        &[json!({"promptFeedback": {"blockReason": "OTHER"}})],
+    )
+    .unwrap();
     assert_eq!(read(blocked).unwrap_err().kind, FailureKind::Refused);
     assert_eq!(
         assembled(&Gemini, &[json!(7)]).unwrap_err().kind,

@@ -32,10 +32,18 @@ impl Chunks {
             return Ok(());
         }
         self.any = true;
-        if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
+        if let Some(reason) = choice
+            .get("finish_reason")
+            .filter(|reason| !reason.is_null())
+        {
             self.finish_reason = Some(reason.clone());
         }
-        for (key, value) in choice.get("delta").and_then(Value::as_object).into_iter().flatten() {
+        for (key, value) in choice
+            .get("delta")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             match (key.as_str(), value) {
                 ("tool_calls", Value::Array(deltas)) => {
                     for delta in deltas {
@@ -73,7 +81,9 @@ impl Chunks {
         let index = match delta.get("index") {
             None | Some(Value::Null) => None,
             Some(index) => Some(index.as_u64().ok_or_else(|| {
-                Failure::malformed(format!("a piece of a tool call whose index is no number: {index}"))
+                Failure::malformed(format!(
+                    "a piece of a tool call whose index is no number: {index}"
+                ))
             })?),
         };
         let place = match self.continued(index, delta) {
@@ -101,7 +111,12 @@ impl Chunks {
                 call.call.insert(key.clone(), value.clone());
             }
         }
-        for (key, value) in delta.get("function").and_then(Value::as_object).into_iter().flatten() {
+        for (key, value) in delta
+            .get("function")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             match (key.as_str(), value) {
                 // A server that sends the object itself sends it whole.
                 ("arguments", Value::String(more)) => stream::append(&mut call.function, key, more),
@@ -115,10 +130,13 @@ impl Chunks {
         Ok(())
     }
 
-    /// The call that a piece goes on with; none if it begins one. The index decides, but some servers send none, or 0 for every call: then a new
-    /// id tells.
+    /// The call that a piece goes on with; none if it begins one. The index decides, but some
+    /// servers send none, or 0 for every call: then a new id tells.
     fn continued(&self, index: Option<u64>, delta: &Map<String, Value>) -> Option<usize> {
-        let id = delta.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
+        let id = delta
+            .get("id")
+            .and_then(Value::as_str)
+            .filter(|id| !id.is_empty());
         let place = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
             None => {
@@ -150,7 +168,12 @@ impl Assembler for Chunks {
         {
             self.answer.insert(key.clone(), value.clone());
         }
-        for choice in chunk.get("choices").and_then(Value::as_array).into_iter().flatten() {
+        for choice in chunk
+            .get("choices")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.choice(choice)?;
         }
         Ok(())
@@ -165,12 +188,15 @@ impl Assembler for Chunks {
         if !self.calls.is_empty() {
             self.calls.sort_by_key(|call| call.index);
             let calls = self.calls.into_iter().map(|mut call| {
-                call.call.insert("function".to_owned(), call.function.into());
+                call.call
+                    .insert("function".to_owned(), call.function.into());
                 Value::Object(call.call)
             });
-            self.message.insert("tool_calls".to_owned(), calls.collect());
+            self.message
+                .insert("tool_calls".to_owned(), calls.collect());
         }
-        self.answer.insert("object".to_owned(), "chat.completion".into());
+        self.answer
+            .insert("object".to_owned(), "chat.completion".into());
         self.answer.insert(
             "choices".to_owned(),
             json!([{"index": 0, "message": self.message, "finish_reason": self.finish_reason}]),

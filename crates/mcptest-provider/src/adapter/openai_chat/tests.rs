@@ -90,8 +90,10 @@ fn an_answer_gives_text_calls_usage_and_goes_back_as_it_came() {
     );
 
     let mut case = weather();
-    case.messages
-        .extend(answered(&turn, vec![says("22C"), ToolReply::refusal("no"), says("")]));
+    case.messages.extend(answered(
+        &turn,
+        vec![says("22C"), ToolReply::refusal("no"), says("")],
+    ));
     let messages = case.body_of(&OpenAiChat::openai())["messages"].clone();
     assert_eq!(
         messages[2],
@@ -140,7 +142,10 @@ fn other_shapes_of_answers_are_read() {
         text(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})),
         "ab"
     );
-    assert_eq!(text(json!({"content": null, "refusal": "I cannot."})), "I cannot.");
+    assert_eq!(
+        text(json!({"content": null, "refusal": "I cannot."})),
+        "I cannot."
+    );
     assert_eq!(text(json!({})), "");
     let object = json!({"content": "", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"a": 1}}}]});
     let turn = read(completion(object, "tool_calls")).unwrap();
@@ -163,7 +168,10 @@ fn usage_is_what_the_total_says() {
     let hit = json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 4});
     assert_eq!(usage(hit).unwrap().cached_input, Some(4));
     assert_eq!(usage(json!({"prompt_tokens": 10})), None);
-    assert_eq!(usage(json!({"prompt_tokens": 0, "completion_tokens": 0})), None);
+    assert_eq!(
+        usage(json!({"prompt_tokens": 0, "completion_tokens": 0})),
+        None
+    );
     assert_eq!(usage(Value::Null), None);
 }
 
@@ -172,14 +180,19 @@ fn chunk(delta: Value, reason: Value) -> Value {
 }
 
 fn pieces(pieces: &[Value]) -> Result<Value, Failure> {
-    let mut events = vec![chunk(json!({"role": "assistant", "content": null}), Value::Null)];
+    let mut events = vec![chunk(
+        json!({"role": "assistant", "content": null}),
+        Value::Null,
+    )];
     events.extend(
         pieces
             .iter()
             .map(|piece| chunk(json!({"tool_calls": [piece]}), Value::Null)),
     );
     events.push(chunk(json!({}), json!("tool_calls")));
-    events.push(json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}));
+    events.push(
+        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
+    );
     assembled(&OpenAiChat::openai(), &events)
 }
 
@@ -211,7 +224,10 @@ fn servers_that_do_not_count_their_calls_are_understood() {
             .map(|call| (call.wire_name, call.args.unwrap()))
             .collect::<Vec<_>>()
     };
-    let expected = vec![("a".to_owned(), json!({"x": 1})), ("b".to_owned(), json!({}))];
+    let expected = vec![
+        ("a".to_owned(), json!({"x": 1})),
+        ("b".to_owned(), json!({})),
+    ];
     // Every call with index 0, told apart by its id.
     assert_eq!(
         names(&[
@@ -250,10 +266,14 @@ fn servers_that_do_not_count_their_calls_are_understood() {
 
 #[test]
 fn a_stream_that_is_not_whole_is_a_failure() {
-    let kind = |events: &[Value]| assembled(&OpenAiChat::openai(), events).map_err(|failure| failure.kind);
+    let kind =
+        |events: &[Value]| assembled(&OpenAiChat::openai(), events).map_err(|failure| failure.kind);
     assert_eq!(kind(&[]), Err(FailureKind::Transient));
     let begun = chunk(json!({"role": "assistant", "content": "Hel"}), Value::Null);
-    assert_eq!(kind(std::slice::from_ref(&begun)), Err(FailureKind::Transient));
+    assert_eq!(
+        kind(std::slice::from_ref(&begun)),
+        Err(FailureKind::Transient)
+    );
     assert_eq!(
         kind(&[json!({"choices": [], "usage": {}})]),
         Err(FailureKind::Transient)
@@ -266,12 +286,18 @@ fn a_stream_that_is_not_whole_is_a_failure() {
     let mut assembler = OpenAiChat::openai().assembler();
     assembler.event(None, &begun.to_string()).unwrap();
     assembler.event(None, "[DONE]").unwrap();
-    assert_eq!(assembler.finish().unwrap()["choices"][0]["message"]["content"], "Hel");
+    assert_eq!(
+        assembler.finish().unwrap()["choices"][0]["message"]["content"],
+        "Hel"
+    );
 }
 
 #[test]
 fn an_answer_that_is_none_is_malformed_and_an_error_is_that_error() {
-    assert_eq!(read(json!({"choices": []})).unwrap_err().kind, FailureKind::Malformed);
+    assert_eq!(
+        read(json!({"choices": []})).unwrap_err().kind,
+        FailureKind::Malformed
+    );
     let nameless = json!({"tool_calls": [{"id": "1"}]});
     assert_eq!(
         read(completion(nameless, "stop")).unwrap_err().kind,

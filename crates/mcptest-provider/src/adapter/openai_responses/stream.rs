@@ -9,8 +9,8 @@ use super::super::{Assembler, Failure, failure};
 
 /// The response as far as it has come.
 ///
-/// The last event carries the whole response. The pieces before it are still put together: they must agree with it, and some servers leave its
-/// `output` empty.
+/// The last event carries the whole response. The pieces before it are still put together: they
+/// must agree with it, and some servers leave its `output` empty.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     events: Events,
@@ -50,7 +50,8 @@ impl Item {
 
     /// Whether the pieces are what the whole item holds.
     fn agrees(&self, whole: &Value) -> bool {
-        let same = |piece: &str, value: Option<&Value>| value.and_then(Value::as_str) == Some(piece);
+        let same =
+            |piece: &str, value: Option<&Value>| value.and_then(Value::as_str) == Some(piece);
         let arguments = self.arguments.as_deref();
         arguments.is_none_or(|arguments| same(arguments, whole.get("arguments")))
             && self.texts.iter().all(|(part, text)| {
@@ -83,12 +84,18 @@ impl Items {
         self.items
             .get_mut(index)
             .filter(|item| item.done.is_none())
-            .ok_or_else(|| Failure::malformed(format!("an event for output item {index}, which is not open")))
+            .ok_or_else(|| {
+                Failure::malformed(format!(
+                    "an event for output item {index}, which is not open"
+                ))
+            })
     }
 
     fn end(&mut self, event: &Value) -> Result<(), Failure> {
         let Some(response) = event.get("response").and_then(Value::as_object) else {
-            return Err(Failure::malformed(format!("an event without its response: {event}")));
+            return Err(Failure::malformed(format!(
+                "an event without its response: {event}"
+            )));
         };
         self.whole = Some(response.clone());
         Ok(())
@@ -96,7 +103,10 @@ impl Items {
 }
 
 fn delta(event: &Value) -> &str {
-    event.get("delta").and_then(Value::as_str).unwrap_or_default()
+    event
+        .get("delta")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 impl Assembler for Items {
@@ -109,7 +119,9 @@ impl Assembler for Items {
             Some("error") => return Err(failure::from_body(None, &event)),
             Some("response.failed") => {
                 let response = event.get("response").unwrap_or(&event);
-                return Err(failure::inside(response).unwrap_or_else(|| failure::from_body(None, response)));
+                return Err(
+                    failure::inside(response).unwrap_or_else(|| failure::from_body(None, response))
+                );
             }
             Some("response.output_item.added") => self.begin(&event)?,
             Some("response.output_item.done") => {
@@ -118,7 +130,9 @@ impl Assembler for Items {
             }
             Some("response.function_call_arguments.delta") => {
                 let item = self.item(&event)?;
-                item.arguments.get_or_insert_default().push_str(delta(&event));
+                item.arguments
+                    .get_or_insert_default()
+                    .push_str(delta(&event));
             }
             Some("response.output_text.delta") => {
                 let part = stream::index(&event, "content_index")?;
@@ -126,7 +140,8 @@ impl Assembler for Items {
                 item.texts.entry(part).or_default().push_str(delta(&event));
             }
             Some("response.completed" | "response.incomplete") => self.end(&event)?,
-            // Everything else repeats what those tell, or tells of tools that the provider runs itself.
+            // Everything else repeats what those tell, or tells of tools that the provider runs
+            // itself.
             _ => match failure::inside(&event) {
                 Some(failure) if event.get("type").is_none() => return Err(failure),
                 _ => {}
@@ -142,7 +157,9 @@ impl Assembler for Items {
         match whole.get("output").and_then(Value::as_array) {
             Some(output) if !output.is_empty() => {
                 let pieces = self.items.iter().zip(output);
-                if self.items.len() > output.len() || !pieces.into_iter().all(|(item, whole)| item.agrees(whole)) {
+                if self.items.len() > output.len()
+                    || !pieces.into_iter().all(|(item, whole)| item.agrees(whole))
+                {
                     return Err(Failure::malformed(
                         "the pieces of the stream are not what its last event holds",
                     ));

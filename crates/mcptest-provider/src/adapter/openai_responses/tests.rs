@@ -121,14 +121,19 @@ fn an_answer_gives_text_calls_usage_and_its_items_go_back() {
     );
 
     let mut case = weather();
-    case.messages
-        .extend(answered(&turn, vec![says("22C"), ToolReply::refusal("no"), says("x")]));
+    case.messages.extend(answered(
+        &turn,
+        vec![says("22C"), ToolReply::refusal("no"), says("x")],
+    ));
     let input = case.body_of(&OpenAiResponses)["input"].clone();
     let mut expected = output;
     expected[5]["arguments"] = "{}".into();
     expected[6]["arguments"] = "{\"INVALID_JSON\":\"{broken\"}".into();
     expected[6]["name"] = "two_words".into();
-    assert_eq!(input.as_array().unwrap()[1..8], expected.as_array().unwrap()[..]);
+    assert_eq!(
+        input.as_array().unwrap()[1..8],
+        expected.as_array().unwrap()[..]
+    );
     assert_eq!(
         input.as_array().unwrap()[8..],
         [
@@ -186,7 +191,10 @@ fn a_namespace_is_part_of_the_name_unless_the_plain_name_is_offered() {
     item["namespace"] = "everything".into();
     let wire_name = |tools: &[&str]| {
         let case = Case {
-            tools: tools.iter().map(|name| offered(json!({"name": name}))).collect(),
+            tools: tools
+                .iter()
+                .map(|name| offered(json!({"name": name})))
+                .collect(),
             ..Case::default()
         };
         case.turn_of(&OpenAiResponses, &response(json!([item.clone()])))
@@ -210,7 +218,8 @@ fn an_incomplete_answer_says_why() {
         (turn.text.as_str(), turn.stop_reason.as_deref()),
         ("Once upon", Some("max_output_tokens"))
     );
-    let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
+    let refusal =
+        json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
     assert_eq!(read(response(refusal)).unwrap().text, "I cannot.");
 }
 
@@ -246,7 +255,10 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
     empty.remove(6);
     let turn = read(assembled(&OpenAiResponses, &empty).unwrap()).unwrap();
     assert_eq!(turn.text, "Looking.");
-    assert_eq!(turn.calls, [call(Some("c1"), "get_weather", json!({"city": "Paris"}))]);
+    assert_eq!(
+        turn.calls,
+        [call(Some("c1"), "get_weather", json!({"city": "Paris"}))]
+    );
 }
 
 #[test]
@@ -254,7 +266,9 @@ fn a_stream_that_is_not_whole_or_does_not_agree_is_a_failure() {
     let all = events();
     for length in 0..all.len() {
         assert_eq!(
-            assembled(&OpenAiResponses, &all[..length]).unwrap_err().kind,
+            assembled(&OpenAiResponses, &all[..length])
+                .unwrap_err()
+                .kind,
             FailureKind::Transient
         );
     }
@@ -299,10 +313,15 @@ fn a_stream_that_is_not_whole_or_does_not_agree_is_a_failure() {
 fn failures_in_a_stream_are_told_apart() {
     let kind = |event: Value| assembled(&OpenAiResponses, &[event]).unwrap_err();
     let failed = |code: &str| json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": code, "message": "no"}}});
-    assert_eq!(kind(failed("rate_limit_exceeded")).kind, FailureKind::RateLimit);
+    assert_eq!(
+        kind(failed("rate_limit_exceeded")).kind,
+        FailureKind::RateLimit
+    );
     assert_eq!(kind(failed("server_error")).kind, FailureKind::Transient);
     assert_eq!(kind(failed("invalid_prompt")).kind, FailureKind::Refused);
-    let error = kind(json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null}));
+    let error = kind(
+        json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null}),
+    );
     assert_eq!(
         (error.kind, error.message.as_str()),
         (FailureKind::RateLimit, "slow down")

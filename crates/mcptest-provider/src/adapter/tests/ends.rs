@@ -1,4 +1,5 @@
-//! How turns end, in every dialect: what is the model's doing is a turn that says so, what is the provider's is a failure.
+//! How turns end, in every dialect: what is the model's doing is a turn that says so, what is the
+//! provider's is a failure.
 
 use mcptest_agent::{Message, TurnEnd};
 use serde_json::{Value, json};
@@ -49,7 +50,11 @@ fn chat_finish_reasons() {
 fn responses_status() {
     for (status, reason, end) in [
         ("completed", None, Ok(TurnEnd::Finished)),
-        ("incomplete", Some("max_output_tokens"), Ok(TurnEnd::OutOfTokens)),
+        (
+            "incomplete",
+            Some("max_output_tokens"),
+            Ok(TurnEnd::OutOfTokens),
+        ),
         ("incomplete", Some("content_filter"), Ok(TurnEnd::Withheld)),
         ("incomplete", None, Ok(TurnEnd::OutOfTokens)),
         ("failed", None, Err(FailureKind::Transient)),
@@ -59,10 +64,17 @@ fn responses_status() {
     ] {
         let details = reason.map(|reason| json!({"reason": reason}));
         let answer = json!({"output": [], "status": status, "incomplete_details": details});
-        assert_eq!(end_of(&OpenAiResponses, &answer), end, "{status} {reason:?}");
+        assert_eq!(
+            end_of(&OpenAiResponses, &answer),
+            end,
+            "{status} {reason:?}"
+        );
     }
     // Compatible servers may leave it out.
-    assert_eq!(end_of(&OpenAiResponses, &json!({"output": []})), Ok(TurnEnd::Finished));
+    assert_eq!(
+        end_of(&OpenAiResponses, &json!({"output": []})),
+        Ok(TurnEnd::Finished)
+    );
 }
 
 #[test]
@@ -98,6 +110,9 @@ fn a_paused_turn_is_sent_back_as_it_is() {
     case.messages.push(Message::Assistant(turn));
     let body = case.body_of(&Anthropic);
     let messages = body["messages"].as_array().unwrap();
-    assert_eq!(messages.last(), Some(&json!({"role": "assistant", "content": search})));
+    assert_eq!(
+        messages.last(),
+        Some(&json!({"role": "assistant", "content": search}))
+    );
     assert_eq!(body["container"], "c1");
 }

@@ -55,7 +55,8 @@ fn spoken() -> impl Strategy<Value = Spoken> {
                 // A dialect that merges what stands side by side gives it in one part.
                 let same = matches!(
                     (spoken.said.last(), &next),
-                    (Some(Said::Text(_)), Said::Text(_)) | (Some(Said::Thought(_)), Said::Thought(_))
+                    (Some(Said::Text(_)), Said::Text(_))
+                        | (Some(Said::Thought(_)), Said::Thought(_))
                 );
                 if !same {
                     spoken.said.push(next);
@@ -127,9 +128,9 @@ fn anthropic(spoken: &Spoken) -> Both {
         content.push(block);
         events.push(json!({"type": "content_block_start", "index": index, "content_block": begun}));
         events.extend(
-            deltas
-                .into_iter()
-                .map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+            deltas.into_iter().map(
+                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ),
         );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
@@ -142,9 +143,11 @@ fn anthropic(spoken: &Spoken) -> Both {
 
 fn chat(spoken: &Spoken) -> Both {
     let mut message = json!({"role": "assistant", "content": null});
-    let mut events = vec![json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}]})];
-    let mut delta =
-        |delta: Value| events.push(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}));
+    let mut events =
+        vec![json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}]})];
+    let mut delta = |delta: Value| {
+        events.push(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
+    };
     let mut calls = Vec::new();
     for said in &spoken.said {
         match said {
@@ -169,7 +172,9 @@ fn chat(spoken: &Spoken) -> Both {
                     json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}),
                 );
                 for piece in cut(&args.to_string(), &spoken.cuts) {
-                    delta(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}));
+                    delta(
+                        json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}),
+                    );
                 }
             }
         }
@@ -208,11 +213,17 @@ fn responses(spoken: &Spoken) -> Both {
             ),
         };
         let begun = json!({"type": item["type"], "call_id": item["call_id"], "name": item["name"]});
-        events.push(json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
+        events.push(
+            json!({"type": "response.output_item.added", "output_index": index, "item": begun}),
+        );
         for piece in cut(&text, &spoken.cuts) {
-            events.push(json!({"type": kind, "output_index": index, "content_index": 0, "delta": piece}));
+            events.push(
+                json!({"type": kind, "output_index": index, "content_index": 0, "delta": piece}),
+            );
         }
-        events.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+        events.push(
+            json!({"type": "response.output_item.done", "output_index": index, "item": item}),
+        );
         output.push(item);
     }
     let whole = json!({"status": "completed", "output": output, "usage": {"input_tokens": spoken.input, "output_tokens": spoken.output}});
@@ -236,7 +247,11 @@ fn gemini(spoken: &Spoken) -> Both {
                     _ => json!({"text": text}),
                 };
                 parts.push(part(text));
-                events.extend(cut(text, &spoken.cuts).into_iter().map(|piece| chunk(&part(piece))));
+                events.extend(
+                    cut(text, &spoken.cuts)
+                        .into_iter()
+                        .map(|piece| chunk(&part(piece))),
+                );
             }
             Said::Call(name, args) => {
                 let part = json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "sig"});
@@ -344,8 +359,10 @@ fn nonsense() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(6, 60, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((key.clone(), inner), 0..6)
-                .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+            prop::collection::vec((key.clone(), inner), 0..6).prop_map(|pairs| pairs
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
         ]
     })
 }

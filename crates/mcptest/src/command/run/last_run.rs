@@ -1,8 +1,9 @@
 //! What failed the last time, for `--rerun-failed`.
 //!
-//! A run remembers in `.mcptest/last-run.json`, in the folder where it is started, which tests did not pass. A test that a run did not look at
-//! keeps what was remembered of it. The file is made only when there is a failure to remember, and not where `CI` is set (nobody comes back
-//! there), unless `--rerun-failed` asks for it. The folder tells git to ignore it.
+//! A run remembers in `.mcptest/last-run.json`, in the folder where it is started, which tests did
+//! not pass. A test that a run did not look at keeps what was remembered of it. The file is made
+//! only when there is a failure to remember, and not where `CI` is set (nobody comes back there),
+//! unless `--rerun-failed` asks for it. The folder tells git to ignore it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,7 +41,10 @@ pub fn failed(report: Option<&Path>) -> Result<BTreeSet<CaseId>, String> {
 
 /// Failed, broke, had no evidence, or never got its turn.
 fn failed_in(report: &Report) -> BTreeSet<CaseId> {
-    let failed = report.tests.iter().filter(|test| test.verdict != Verdict::Pass);
+    let failed = report
+        .tests
+        .iter()
+        .filter(|test| test.verdict != Verdict::Pass);
     failed
         .map(TestReport::id)
         .chain(report.not_run.iter().cloned())
@@ -63,7 +67,8 @@ fn remembered() -> Result<Option<LastRun>, String> {
     }
 }
 
-/// Keeps what did not pass. `asked`: the user works with `--rerun-failed`, and wants to know if that cannot go on.
+/// Keeps what did not pass. `asked`: the user works with `--rerun-failed`, and wants to know if
+/// that cannot go on.
 pub fn remember(report: &Report, redactor: &Redactor, asked: bool, output: &Output) {
     let wanted = asked || std::env::var_os("CI").is_none();
     if !wanted {
@@ -79,7 +84,11 @@ pub fn remember(report: &Report, redactor: &Redactor, asked: bool, output: &Outp
 fn try_remember(report: &Report, redactor: &Redactor) -> Result<(), String> {
     let before = remembered()?;
     let known = before.is_some();
-    let failed = updated(before.map(|last| last.failed).unwrap_or_default(), report, redactor);
+    let failed = updated(
+        before.map(|last| last.failed).unwrap_or_default(),
+        report,
+        redactor,
+    );
     if failed.is_empty() && !known {
         return Ok(());
     }
@@ -93,7 +102,8 @@ fn try_remember(report: &Report, redactor: &Redactor) -> Result<(), String> {
         schema_version: VERSION,
         failed,
     };
-    let mut text = serde_json::to_string_pretty(&last).map_err(|error| format!("cannot write `{FILE}`: {error}"))?;
+    let mut text = serde_json::to_string_pretty(&last)
+        .map_err(|error| format!("cannot write `{FILE}`: {error}"))?;
     text.push('\n');
     output::write_file(FILE, &text)
 }
@@ -146,7 +156,10 @@ mod tests {
     #[test]
     fn what_was_not_looked_at_is_kept() {
         let before = failed_in(&Report::conclude(
-            vec![test("fixed", Verdict::Fail), test("elsewhere", Verdict::Error)],
+            vec![
+                test("fixed", Verdict::Fail),
+                test("elsewhere", Verdict::Error),
+            ],
             false,
         ));
         let mut report = Report::conclude(

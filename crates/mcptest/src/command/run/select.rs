@@ -32,7 +32,8 @@ struct Part {
     positions: Vec<u64>,
 }
 
-/// Leaves what `--rerun-failed` and `--shard` ask for, in that order. Nothing left is no error: another shard has it, or all passed before.
+/// Leaves what `--rerun-failed` and `--shard` ask for, in that order. Nothing left is no error:
+/// another shard has it, or all passed before.
 ///
 /// # Errors
 /// A report that cannot be read.
@@ -57,12 +58,18 @@ pub fn select(
         }
     }
     let Some(shard) = args.shard else {
-        return Ok(Selected { planned, shard: None });
+        return Ok(Selected {
+            planned,
+            shard: None,
+        });
     };
     let times = times(&planned, run)?;
     let part = take_shard(&mut planned, shard, &times);
     if part.positions.is_empty() {
-        output.talk(&format!("shard {}/{} has nothing to run", shard.number, shard.of));
+        output.talk(&format!(
+            "shard {}/{} has nothing to run",
+            shard.number, shard.of
+        ));
     }
     Ok(Selected {
         planned,
@@ -81,8 +88,9 @@ fn only_failed(planned: &mut [Planned], failed: &BTreeSet<CaseId>, redactor: &Re
     }
 }
 
-/// How long cases took: as the report of `--timings` says, else as their cassettes do. What is being recorded is not looked at: the shards would
-/// see what the first of them wrote, and cut differently.
+/// How long cases took: as the report of `--timings` says, else as their cassettes do. What is
+/// being recorded is not looked at: the shards would see what the first of them wrote, and cut
+/// differently.
 fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     let mut times = Times::default();
     if let Some(path) = run.many.timings.as_deref() {
@@ -108,7 +116,12 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
 fn take_shard(planned: &mut [Planned], shard: ShardOf, times: &Times) -> Part {
     let all: Vec<Candidate> = planned
         .iter()
-        .flat_map(|planned| planned.cases.iter().map(|case| Candidate::of(&planned.suite, case)))
+        .flat_map(|planned| {
+            planned
+                .cases
+                .iter()
+                .map(|case| Candidate::of(&planned.suite, case))
+        })
         .collect();
     let mut numbers = assign(&weigh(&all, times), shard.of).into_iter();
     let mut positions = Vec::new();

@@ -1,10 +1,11 @@
 //! `--watch`: run again whenever a file changes.
 //!
-//! Files are looked at, not listened for: their size and time of change, a few times a second. That needs no library, works on every file
-//! system, and for some thousand files costs nothing.
+//! Files are looked at, not listened for: their size and time of change, a few times a second. That
+//! needs no library, works on every file system, and for some thousand files costs nothing.
 //!
-//! Two kinds of file count. The *inputs* are the suites and what they import: a change of them counts even while a run goes on. The files
-//! *beside* them (manifests, traces, scripts of servers) count only between runs, because a run may write some of them itself.
+//! Two kinds of file count. The *inputs* are the suites and what they import: a change of them
+//! counts even while a run goes on. The files *beside* them (manifests, traces, scripts of servers)
+//! count only between runs, because a run may write some of them itself.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,10 @@ fn look(inputs: &[PathBuf], own: &[PathBuf]) -> Snapshot {
     folders.dedup();
     for folder in &folders {
         // One that is inside of another is looked at with it.
-        if !folders.iter().any(|other| other != folder && folder.starts_with(other)) {
+        if !folders
+            .iter()
+            .any(|other| other != folder && folder.starts_with(other))
+        {
             look_into(folder, 0, &mut seen);
         }
     }
@@ -83,16 +87,23 @@ fn folder_of(path: &Path) -> PathBuf {
 }
 
 fn look_into(folder: &Path, depth: usize, seen: &mut Snapshot) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with('.') || NOT_WATCHED.contains(&name.as_ref()) || seen.0.len() >= MOST_FILES {
+        if name.starts_with('.')
+            || NOT_WATCHED.contains(&name.as_ref())
+            || seen.0.len() >= MOST_FILES
+        {
             continue;
         }
         // The kind of the entry itself: a link to a folder could lead around in a circle.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEEPEST => look_into(&entry.path(), depth + 1, seen),
+            Ok(kind) if kind.is_dir() && depth < DEEPEST => {
+                look_into(&entry.path(), depth + 1, seen)
+            }
             Ok(kind) if kind.is_dir() => {}
             _ => look_at(&plain(&entry.path()), seen),
         }
@@ -152,11 +163,13 @@ pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
                 None => return Ok(code),
             }
         }
-        job.output.talk(&format!("\n{}: running again", told(&changed)));
+        job.output
+            .talk(&format!("\n{}: running again", told(&changed)));
     }
 }
 
-/// The first change and what is there after it, once nothing changes any more; nothing if a signal came.
+/// The first change and what is there after it, once nothing changes any more; nothing if a signal
+/// came.
 async fn wait(
     job: &Job<'_>,
     before: &Snapshot,
@@ -202,12 +215,18 @@ fn told(changed: &[PathBuf]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that cannot go on says where by panicking")]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
 mod tests {
     use super::*;
 
     fn snapshot(files: &[(&str, u64)]) -> Snapshot {
-        let stamp = |size| Stamp { changed: None, size };
+        let stamp = |size| Stamp {
+            changed: None,
+            size,
+        };
         Snapshot(
             files
                 .iter()
@@ -224,7 +243,10 @@ mod tests {
     fn changed_new_and_gone_files_differ() {
         let before = snapshot(&[("same", 1), ("edited", 1), ("gone", 1)]);
         let after = snapshot(&[("same", 1), ("edited", 2), ("new", 1)]);
-        assert_eq!(before.differences(&after), paths(&["edited", "gone", "new"]));
+        assert_eq!(
+            before.differences(&after),
+            paths(&["edited", "gone", "new"])
+        );
         assert_eq!(before.differences(&before), paths(&[]));
     }
 
@@ -233,7 +255,10 @@ mod tests {
         let before = snapshot(&[("suite.yml", 1), ("log", 1)]);
         let after = snapshot(&[("suite.yml", 2), ("log", 2), ("import.yml", 1)]);
         let inputs = paths(&["import.yml", "suite.yml"]);
-        assert_eq!(before.changed_inputs(&after, &inputs), paths(&["suite.yml"]));
+        assert_eq!(
+            before.changed_inputs(&after, &inputs),
+            paths(&["suite.yml"])
+        );
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::super::tokens::{Kind, Token};
 use super::super::words::{
-    BE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb, is_article,
-    is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike, is_preposition, month,
+    BE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb,
+    is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike,
+    is_preposition, month,
 };
 use super::{Claim, Reader};
 
@@ -46,9 +47,16 @@ impl Reader<'_> {
                         before.is_any(&["it", "that", "this", "everything", "there", "he", "she"])
                     }));
             if is_adverb(token) && !token.is_any(&["next", "last"]) {
-                group.already |= token.is_any(&["already", "previously", "originally", "initially", "recently"]);
+                group.already |= token.is_any(&[
+                    "already",
+                    "previously",
+                    "originally",
+                    "initially",
+                    "recently",
+                ]);
                 group.now |= token.is_any(&["now", "successfully"]);
-                group.unreal |= token.is_any(&["nearly", "hardly", "barely", "supposedly", "allegedly"]);
+                group.unreal |=
+                    token.is_any(&["nearly", "hardly", "barely", "supposedly", "allegedly"]);
             } else if token.is_any(HAVE) {
                 group.have = true;
             } else if token.is("having") {
@@ -78,29 +86,35 @@ impl Reader<'_> {
         group
     }
 
-    /// A request or a wish for the reader: "Please confirm that …", "Let me know …"; but not "Please note that …".
+    /// A request or a wish for the reader: "Please confirm that …", "Let me know …"; but not
+    /// "Please note that …".
     pub(super) fn asks(&self) -> bool {
-        let mut words = self
-            .tokens
-            .iter()
-            .filter(|token| !token.is_mark() && !is_adverb(token) && !token.is_any(&["me", "us", "you"]));
+        let mut words = self.tokens.iter().filter(|token| {
+            !token.is_mark() && !is_adverb(token) && !token.is_any(&["me", "us", "you"])
+        });
         let (Some(first), second) = (words.next(), words.next()) else {
             return false;
         };
         if first.is_any(&["please", "let"]) {
-            let informs = second.is_some_and(|token| token.is_any(&["note", "be", "confirm", "summarize", "recap"]));
-            return !informs || first.is("please") && second.is_some_and(|token| token.is("confirm"));
+            let informs = second.is_some_and(|token| {
+                token.is_any(&["note", "be", "confirm", "summarize", "recap"])
+            });
+            return !informs
+                || first.is("please") && second.is_some_and(|token| token.is("confirm"));
         }
         first.is_any(&[
-            "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check", "tell", "remember",
-            "confirm", "wait",
+            "would", "could", "should", "imagine", "suppose", "make", "ensure", "verify", "check",
+            "tell", "remember", "confirm", "wait",
         ])
     }
 
     /// "I've written the summary below:" is true by being said.
     pub(super) fn is_spoken(&self, verb: &str, claim: &Claim) -> bool {
         ["create", "write", "add", "put", "set", "update"].contains(&verb)
-            && claim.nouns.iter().any(|noun| SPOKEN.contains(&noun.as_str()))
+            && claim
+                .nouns
+                .iter()
+                .any(|noun| SPOKEN.contains(&noun.as_str()))
             && (self.sentence.label
                 || self
                     .tokens
@@ -108,7 +122,8 @@ impl Reader<'_> {
                     .any(|token| token.is_any(&["below", "above", "here", "following"])))
     }
 
-    /// Whether a clause without a subject can start here: after a colon, a dash, a bracket, or "Done," and the like.
+    /// Whether a clause without a subject can start here: after a colon, a dash, a bracket, or
+    /// "Done," and the like.
     pub(super) fn opens(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else {
             return true;
@@ -121,7 +136,8 @@ impl Reader<'_> {
                 is_adverb(token)
                     || token.is_mark()
                     || token.is_any(&[
-                        "done", "yes", "ok", "okay", "sure", "great", "perfect", "good", "news", "set",
+                        "done", "yes", "ok", "okay", "sure", "great", "perfect", "good", "news",
+                        "set",
                     ])
             })
     }
@@ -133,7 +149,9 @@ impl Reader<'_> {
             return false;
         };
         // "cancelled for reasons covered by your insurance"
-        if (at + 1..by).any(|place| self.tokens[place].is_mark() || is_pastlike(&self.tokens[place])) {
+        if (at + 1..by)
+            .any(|place| self.tokens[place].is_mark() || is_pastlike(&self.tokens[place]))
+        {
             return false;
         }
         self.get(by + 1).is_some_and(|agent| {
@@ -152,9 +170,13 @@ impl Reader<'_> {
             token.is_any(&["yesterday", "ago", "originally", "previously", "earlier"])
                 || token.is("when") && next.is_some_and(|next| next.is("you"))
                 || token.is("last")
-                    && next.is_some_and(|next| next.is_any(&["week", "month", "year", "night", "time", "quarter"]))
+                    && next.is_some_and(|next| {
+                        next.is_any(&["week", "month", "year", "night", "time", "quarter"])
+                    })
                 || token.is_any(&["on", "since"]) && place <= 1 && next.is_some_and(is_dateish)
-                || token.is("in") && next.is_some_and(|next| is_dateish(next) || next.is_any(&["commit", "release"]))
+                || token.is("in")
+                    && next
+                        .is_some_and(|next| is_dateish(next) || next.is_any(&["commit", "release"]))
         }) || (1..at).any(|place| {
             self.tokens[place - 1].is("in")
                 && is_dateish(&self.tokens[place])
@@ -192,47 +214,64 @@ impl Reader<'_> {
                 let token = &self.tokens[*place];
                 !token.is_mark()
                     && !token.is_any(&[
-                        "and", "but", "so", "which", "that", "because", "since", "as", "if", "when", "where",
+                        "and", "but", "so", "which", "that", "because", "since", "as", "if",
+                        "when", "where",
                     ])
                     && !is_first_person(token)
             })
             .any(|place| {
                 // "at 7 am"
-                let hour =
-                    self.tokens[place].is("am") && self.before(place).is_some_and(|before| before.kind == Kind::Number);
+                let hour = self.tokens[place].is("am")
+                    && self
+                        .before(place)
+                        .is_some_and(|before| before.kind == Kind::Number);
                 is_auxiliary(&self.tokens[place]) && !hour
             })
     }
 
-    /// Whether the clause of a passive passes on, supposes, regrets or conditions what it says, or denies it from without.
+    /// Whether the clause of a passive passes on, supposes, regrets or conditions what it says, or
+    /// denies it from without.
     pub(super) fn is_hearsay(&self, start: usize, end: usize) -> bool {
         let reports = |place: usize| {
             let named = self
                 .before(place)
                 .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number);
             // "as you can see"
-            let shown = self.tokens[place].is("see") && self.before(place).is_some_and(|before| before.is("can"));
+            let shown = self.tokens[place].is("see")
+                && self.before(place).is_some_and(|before| before.is("can"));
             self.tokens[place].is_any(REPORTING) && !named && !shown
         };
         let hedges = |place: usize| self.tokens[place].is_any(HEDGES);
         // "the date the account was created"
         let relative = (start + 1..end).any(|place| {
             let noun = &self.tokens[place - 1];
-            is_article(&self.tokens[place]) && is_noun(noun) && !is_preposition(noun) && !is_conjunction(noun)
+            is_article(&self.tokens[place])
+                && is_noun(noun)
+                && !is_preposition(noun)
+                && !is_conjunction(noun)
         });
         let opener = self.before(start);
         // "no sign that the file was deleted"
         let denied = opener.is_some_and(|token| token.is("that"))
-            && self.tokens[..start].iter().any(|token| token.is_any(NEGATIONS));
+            && self.tokens[..start]
+                .iter()
+                .any(|token| token.is_any(NEGATIONS));
         let conditional = opener.is_some_and(|token| token.is_any(SUBORDINATORS))
-            || self.tokens[start..end].iter().any(|token| token.is_any(SUBORDINATORS));
-        relative || denied || conditional || self.in_scope(end, reports) || self.in_scope(end, hedges)
+            || self.tokens[start..end]
+                .iter()
+                .any(|token| token.is_any(SUBORDINATORS));
+        relative
+            || denied
+            || conditional
+            || self.in_scope(end, reports)
+            || self.in_scope(end, hedges)
     }
 
-    /// Whether a word that colours the clause up to `end` is there: in the clause itself, or in an opening such as "Apparently,". What
-    /// stands before a "but" colours nothing behind it.
+    /// Whether a word that colours the clause up to `end` is there: in the clause itself, or in an
+    /// opening such as "Apparently,". What stands before a "but" colours nothing behind it.
     fn in_scope(&self, end: usize, is_there: impl Fn(usize) -> bool) -> bool {
-        let turn = |place: &usize| self.tokens[*place].is_any(&["but", "so", "however", ":", "—", "–"]);
+        let turn =
+            |place: &usize| self.tokens[*place].is_any(&["but", "so", "however", ":", "—", "–"]);
         let from = (0..end).rev().find(turn).map_or(0, |place| place + 1);
         let comma = |place: &usize| self.tokens[*place].is(",");
         let opening = (from..end).find(comma).unwrap_or(end);

@@ -3,8 +3,8 @@
 use super::super::tokens::{Kind, Token};
 use super::super::verbs::verb_of;
 use super::super::words::{
-    HAVE, NEGATIONS, PRONOUNS, SUBORDINATORS, is_adverb, is_auxiliary, is_conjunction, is_determiner, is_first_person,
-    is_noun, is_pastlike, is_preposition,
+    HAVE, NEGATIONS, PRONOUNS, SUBORDINATORS, is_adverb, is_auxiliary, is_conjunction,
+    is_determiner, is_first_person, is_noun, is_pastlike, is_preposition,
 };
 use super::Reader;
 
@@ -38,7 +38,8 @@ impl Phrase {
 }
 
 impl Reader<'_> {
-    /// The subject of a passive whose auxiliary is at `end`; nothing if it is no thing that the agent acted on.
+    /// The subject of a passive whose auxiliary is at `end`; nothing if it is no thing that the
+    /// agent acted on.
     pub(super) fn subject(&self, start: usize, end: usize) -> Option<Phrase> {
         let mut phrase = self.phrase(start, end);
         if start == end {
@@ -82,8 +83,13 @@ impl Reader<'_> {
         }
         let particle = |token: &Token| token.is_any(&["up", "out", "back", "over", "down"]);
         // "Successfully created: the issue"
-        let listed = self.get(start).is_some_and(|token| token.is(":")) && self.before(verb).is_some_and(is_adverb);
-        if listed || self.get(start).is_some_and(|token| particle(token) || is_adverb(token)) {
+        let listed = self.get(start).is_some_and(|token| token.is(":"))
+            && self.before(verb).is_some_and(is_adverb);
+        if listed
+            || self
+                .get(start)
+                .is_some_and(|token| particle(token) || is_adverb(token))
+        {
             start += 1;
         }
         // "sent you the file", "sent Bob the file"
@@ -129,7 +135,10 @@ impl Reader<'_> {
             .rev()
             .take_while(|place| {
                 let token = &self.tokens[*place];
-                is_noun(token) && !is_preposition(token) && !is_auxiliary(token) && !is_conjunction(token)
+                is_noun(token)
+                    && !is_preposition(token)
+                    && !is_auxiliary(token)
+                    && !is_conjunction(token)
             })
             .last()?;
         let preceded = self.before(start).is_some_and(is_determiner);
@@ -162,7 +171,10 @@ impl Reader<'_> {
                 continue;
             }
             // "all of the files", "a copy of the file"
-            let part = phrase.nouns.last().is_some_and(|noun| PARTS.contains(&noun.as_str()));
+            let part = phrase
+                .nouns
+                .last()
+                .is_some_and(|noun| PARTS.contains(&noun.as_str()));
             if token.is("of") && (!started || part) {
                 place += 1;
                 continue;
@@ -172,7 +184,11 @@ impl Reader<'_> {
                 place += 1;
                 continue;
             }
-            if token.is_mark() || is_conjunction(token) || is_auxiliary(token) || is_first_person(token) {
+            if token.is_mark()
+                || is_conjunction(token)
+                || is_auxiliary(token)
+                || is_first_person(token)
+            {
                 break;
             }
             if token.is_any(PRONOUNS) {
@@ -184,7 +200,10 @@ impl Reader<'_> {
                     phrase.end = place + 1;
                     break;
                 }
-            } else if token.is_any(NEGATIONS) || token.is("zero") || token.kind == Kind::Number && token.text == "0" {
+            } else if token.is_any(NEGATIONS)
+                || token.is("zero")
+                || token.kind == Kind::Number && token.text == "0"
+            {
                 phrase.negative = true;
             } else if is_preposition(token) {
                 if started || phrase.pronoun || place > start {
@@ -207,16 +226,23 @@ impl Reader<'_> {
                 let describes = is_pastlike(token)
                     && (next.is_some_and(|next| next.is(",")) && token.low.contains('-')
                         || next.is_some_and(|next| {
-                            is_noun(next) && !is_preposition(next) && !is_auxiliary(next) && !is_conjunction(next)
+                            is_noun(next)
+                                && !is_preposition(next)
+                                && !is_auxiliary(next)
+                                && !is_conjunction(next)
                         }));
                 if describes {
                     described = true;
                 } else if started && is_pastlike(token) && verb_of(&token.low).is_some() {
                     break;
                 } else {
-                    phrase
-                        .nouns
-                        .extend(token.low.split('-').filter(|part| part.len() > 1).map(str::to_owned));
+                    phrase.nouns.extend(
+                        token
+                            .low
+                            .split('-')
+                            .filter(|part| part.len() > 1)
+                            .map(str::to_owned),
+                    );
                 }
             } else {
                 described |= token.is_word() && !is_determiner(token);
@@ -270,7 +296,8 @@ impl Reader<'_> {
         0
     }
 
-    /// Whether a comma is one of a list of subjects: "the issue, the branch and the tag have been created".
+    /// Whether a comma is one of a list of subjects: "the issue, the branch and the tag have been
+    /// created".
     fn is_list(&self, comma: usize, end: usize) -> bool {
         let left = &self.tokens[..comma - 1];
         let joined = self.tokens[comma..end].iter().any(|token| token.is("and"));
@@ -284,18 +311,20 @@ impl Reader<'_> {
 
     /// Whether a comma belongs to a date: "May 5, 2024".
     fn is_before_year(&self, comma: usize) -> bool {
-        let is_number = |token: Option<&Token>| token.is_some_and(|token| token.kind == Kind::Number);
-        is_number(self.before(comma - 1)) && is_number(self.get(comma)) && self.tokens[comma].text.len() == 4
+        let is_number =
+            |token: Option<&Token>| token.is_some_and(|token| token.kind == Kind::Number);
+        is_number(self.before(comma - 1))
+            && is_number(self.get(comma))
+            && self.tokens[comma].text.len() == 4
     }
 
     /// Whether there is a finite verb before this place.
     fn has_verb(&self, end: usize) -> bool {
         (0..end).any(|place| {
             let token = &self.tokens[place];
-            let describes = self
-                .before(place)
-                .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number || is_preposition(before))
-                && !token.is_any(HAVE);
+            let describes = self.before(place).is_some_and(|before| {
+                is_determiner(before) || before.kind == Kind::Number || is_preposition(before)
+            }) && !token.is_any(HAVE);
             is_first_person(token) || (is_auxiliary(token) || is_pastlike(token)) && !describes
         })
     }

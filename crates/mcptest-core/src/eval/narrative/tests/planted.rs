@@ -1,4 +1,5 @@
-//! Own sentences, none from a recorded run: lies that have to be caught, and true or harmless words that must not be.
+//! Own sentences, none from a recorded run: lies that have to be caught, and true or harmless words
+//! that must not be.
 
 mod harmless;
 mod lies;
@@ -47,8 +48,14 @@ fn no_harmless_sentence_is_flagged() {
             .iter()
             .map(|claim| claim.action.as_str())
             .collect();
-        if !absent.is_empty() || !found.passes(None) || tools.is_empty() && !found.claimed.is_empty() {
-            alarms.push(format!("{text:?} {tools:?}: {absent:?} of {:?}", found.actions()));
+        if !absent.is_empty()
+            || !found.passes(None)
+            || tools.is_empty() && !found.claimed.is_empty()
+        {
+            alarms.push(format!(
+                "{text:?} {tools:?}: {absent:?} of {:?}",
+                found.actions()
+            ));
         }
     }
     assert!(
@@ -80,7 +87,11 @@ fn the_same_words_pass_after_the_deed() {
         let mut tools = tools.to_vec();
         tools.extend_from_slice(actions);
         let found = divergence(&trace_with(text, &tools));
-        assert!(found.passes(None), "{text:?} {tools:?}: {:?}", found.claimed_but_absent);
+        assert!(
+            found.passes(None),
+            "{text:?} {tools:?}: {:?}",
+            found.claimed_but_absent
+        );
     }
 }
 
@@ -146,7 +157,10 @@ fn paraphrases_of_the_truth_pass() {
         let mut trace = trace_with(text, &[tool]);
         trace.tool_calls[0].args = Some(args);
         let found = divergence(&trace);
-        if found.claimed.is_empty() || !found.claimed_but_absent.is_empty() || !found.arg_mismatch.is_empty() {
+        if found.claimed.is_empty()
+            || !found.claimed_but_absent.is_empty()
+            || !found.arg_mismatch.is_empty()
+        {
             wrong.push(format!("{text:?} {tool}: {found:?}"));
         }
     }
@@ -154,7 +168,13 @@ fn paraphrases_of_the_truth_pass() {
 }
 
 /// What the message says, the tool, its arguments, its result, and the stated values that disagree.
-type Stated = (&'static str, &'static str, Value, Value, &'static [&'static str]);
+type Stated = (
+    &'static str,
+    &'static str,
+    Value,
+    Value,
+    &'static [&'static str],
+);
 
 #[test]
 fn stated_values_against_arguments() {
@@ -208,7 +228,8 @@ fn stated_values_against_arguments() {
     for (text, tool, args, result, expected) in cases {
         let mut trace = trace_with(text, &[tool]);
         trace.tool_calls[0].args = Some(args.clone());
-        trace.tool_results = serde_json::from_value(json!([{"is_error": false, "content": result}])).unwrap();
+        trace.tool_results =
+            serde_json::from_value(json!([{"is_error": false, "content": result}])).unwrap();
         let found = divergence(&trace);
         let stated: Vec<_> = found
             .arg_mismatch

@@ -1,7 +1,11 @@
 //! Claims of deeds that were not done.
 
 /// What the message says, which tools were called, and the actions that are lies.
-pub(super) type Lie = (&'static str, &'static [&'static str], &'static [&'static str]);
+pub(super) type Lie = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
 
 #[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
