@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use mcptest_core::eval::{GATES, GateInfo, Unit};
+use mcptest_gates::{GATES, GateInfo, Unit};
 use serde_json::Value;
 
 use crate::generate::Generated;
@@ -89,7 +89,7 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
 /// The module's documentation as Markdown: its first sentence is the title, its headings go one
 /// down, Rust examples lose what rustdoc hides.
 fn manual(block: &str) -> Result<String> {
-    let path = format!("crates/mcptest-core/src/eval/{block}.rs");
+    let path = format!("crates/mcptest-gates/src/{block}.rs");
     let source = std::fs::read_to_string(workspace::root().join(&path))
         .with_context(|| format!("cannot read {path}"))?;
     let lines = source.lines().take_while(|line| line.starts_with("//!"));

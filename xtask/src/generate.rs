@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use mcptest_core::trace::Trace;
+use mcptest_trace::trace::Trace;
 use mcptest_yaml::fits::Shapes;
 
 use crate::workspace::{self, Profile};
@@ -79,7 +79,7 @@ fn schemas() -> Vec<Generated> {
         ("schema/mock.schema.json", mcptest_mock::manifest_schema()),
         (
             "schema/tool-bench.schema.json",
-            mcptest_core::tool_bench::spec_schema(),
+            mcptest_catalog::tool_bench::spec_schema(),
         ),
         (
             "schema/trace.schema.json",

@@ -16,9 +16,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcptest_core::prices::{Price, Usd};
-use mcptest_core::tokens;
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_catalog::prices::{Price, Usd};
+use mcptest_catalog::tokens;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use tokio::sync::Notify;
 
 use crate::model::{AssistantTurn, Future, Message, Model, Request, Usage};

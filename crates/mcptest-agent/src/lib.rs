@@ -2,7 +2,7 @@
 //! them.
 //!
 //! The loop knows neither gates nor reports, and not even how tools are reached: it is given a
-//! [`Model`] and [`Tools`], and leaves a [`Trace`](mcptest_core::trace::Trace). Whatever a model
+//! [`Model`] and [`Tools`], and leaves a [`Trace`](mcptest_trace::trace::Trace). Whatever a model
 //! does (a tool that does not exist, arguments that are not JSON, no end) becomes part of the
 //! trace; only what is not the model's doing (a server that died, a timeout) ends the run with an
 //! error.

@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 
-use mcptest_core::trace::Tokens;
-use mcptest_core::verdict::RunError;
+use mcptest_trace::trace::Tokens;
+use mcptest_trace::verdict::RunError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

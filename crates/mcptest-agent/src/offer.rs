@@ -1,6 +1,6 @@
 //! The tools that a model is offered, and what it may call them.
 
-use mcptest_core::catalog::Tool;
+use mcptest_trace::catalog::Tool;
 
 /// A tool with the name by which the model knows it.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The turn loop.
 
-use mcptest_core::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
-use mcptest_core::verdict::RunError;
+use mcptest_trace::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
+use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
 use crate::model::{
@@ -229,8 +229,8 @@ impl Recorder {
 mod tests {
     use std::sync::Mutex;
 
-    use mcptest_core::catalog::Tool;
-    use mcptest_core::verdict::ErrorKind;
+    use mcptest_trace::catalog::Tool;
+    use mcptest_trace::verdict::ErrorKind;
     use serde_json::json;
 
     use super::*;

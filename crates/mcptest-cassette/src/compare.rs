@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mcptest_core::json::equal;
-use mcptest_core::text::{one_line, shorten};
+use mcptest_json::json::equal;
+use mcptest_json::text::{one_line, shorten};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -202,7 +202,7 @@ fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
         let words = match (old, new) {
             (Value::String(old), Value::String(new)) => parting(old, new),
             _ => {
-                let differences = mcptest_core::matcher::differences(old, new, false);
+                let differences = mcptest_trace::matcher::differences(old, new, false);
                 let places: Vec<String> = differences
                     .iter()
                     .take(5)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use mcptest_core::random::seed_of;
+use mcptest_numbers::random::seed_of;
 use serde::Deserialize;
 
 use crate::format::{Cassette, Marker, Version};
@@ -120,7 +120,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
         // The position is told apart; serde appends it to the text too.
         let end = message.rfind(" at line ").unwrap_or(message.len());
         let message =
-            mcptest_core::text::shorten(&mcptest_core::text::one_line(&message[..end]), 300);
+            mcptest_json::text::shorten(&mcptest_json::text::one_line(&message[..end]), 300);
         malformed(error.line(), error.column(), message)
     })?;
     // What a hand-edited or hostile file could say that no recording would.

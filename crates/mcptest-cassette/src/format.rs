@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use mcptest_agent::{AssistantTurn, ToolReply};
-use mcptest_core::catalog::Tool;
-use mcptest_core::json::canonical;
-use mcptest_core::verdict::RunError;
+use mcptest_json::json::canonical;
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::verdict::RunError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::digest::digest;
-use mcptest_core::volatile::Rule;
+use mcptest_redact::volatile::Rule;
 
 /// What the file says it is.
 pub const FORMAT: &str = "mcptest-cassette";

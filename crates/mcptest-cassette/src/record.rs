@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcptest_agent::{AssistantTurn, Future, Message, Model, Offer, Request, ToolReply, Tools};
-use mcptest_core::redact::Redactor;
-use mcptest_core::verdict::RunError;
+use mcptest_redact::redact::Redactor;
+use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
 use crate::file;
@@ -18,7 +18,7 @@ use crate::format::{
 use crate::role::Role;
 use crate::scrub::Scrub;
 use crate::told;
-use mcptest_core::volatile::{Normaliser, Rules};
+use mcptest_redact::volatile::{Normaliser, Rules};
 
 /// Saving may take this part of the time (one in so many): with very many runs, not every one is
 /// saved at once.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcptest_agent::{AssistantTurn, Future, Message, Model, Request, ToolReply, Tools};
-use mcptest_core::matcher::{Difference, differences};
-use mcptest_core::redact::Redactor;
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_json::text::{one_line, shorten};
+use mcptest_redact::redact::Redactor;
+use mcptest_trace::matcher::{Difference, differences};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
 use crate::format::{Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Fed, RecordedRun};
@@ -15,7 +15,7 @@ use crate::record::redacted;
 use crate::role::Role;
 use crate::scrub::Scrub;
 use crate::told;
-use mcptest_core::volatile::{Bindings, Rules};
+use mcptest_redact::volatile::{Bindings, Rules};
 
 /// What to do about a request that was not recorded.
 pub const REMEDY: &str = "`--record` records anew, `--live` runs without the cassette";

@@ -2,7 +2,7 @@
 //! as they are, whatever they look like.
 
 use mcptest_agent::{AssistantTurn, ToolReply};
-use mcptest_core::verdict::RunError;
+use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
 use crate::format::{Catalog, Distractors, Subject};

@@ -1,7 +1,7 @@
 //! A cassette for people.
 
 use mcptest_agent::ToolReply;
-use mcptest_core::text::{one_line, shorten};
+use mcptest_json::text::{one_line, shorten};
 use serde_json::Value;
 
 use crate::format::{Answer, CallAnswer, CallExchange, Cassette, Fed, RecordedRun};

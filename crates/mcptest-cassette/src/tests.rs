@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use mcptest_agent::{
     AssistantTurn, Future, Message, Model, ModelCall, Offer, Request, Task, ToolReply, Tools, run,
 };
-use mcptest_core::redact::Redactor;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError};
-use mcptest_core::volatile::Rules;
+use mcptest_redact::redact::Redactor;
+use mcptest_redact::volatile::Rules;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
 use super::*;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use mcptest_agent::{Offer, Task};
-use mcptest_core::redact::Redactor;
-use mcptest_core::tool_id::full_id;
-use mcptest_core::trace::Trace;
+use mcptest_redact::redact::Redactor;
+use mcptest_trace::tool_id::full_id;
+use mcptest_trace::trace::Trace;
 
 use crate::format::{Answer, Cassette, RecordedRun};
 use crate::replay::Player;

@@ -1,11 +1,11 @@
 //! Whether a cassette is what it should be.
 
-use mcptest_core::redact::Redactor;
+use mcptest_redact::redact::Redactor;
 use serde::Serialize;
 
 use crate::format::Cassette;
 use crate::traces::traces;
-use mcptest_core::volatile::unexplained;
+use mcptest_redact::volatile::unexplained;
 
 /// Something about a cassette that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcptest_core::protocol::Revision;
-use mcptest_core::protocol::headers::{ParamHeader, param_headers};
+use mcptest_protocol::Revision;
+use mcptest_protocol::headers::{ParamHeader, param_headers};
 use serde_json::{Map, Value, json};
 
 use crate::ask::ask;

@@ -2,7 +2,7 @@
 //! the body says.
 
 use hyper::header::HeaderMap;
-use mcptest_core::protocol::headers::{ParamHeader, name_of, says};
+use mcptest_protocol::headers::{ParamHeader, name_of, says};
 use serde_json::Value;
 
 use crate::jsonrpc::clip;

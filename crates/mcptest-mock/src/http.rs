@@ -22,7 +22,7 @@ use hyper::header::{
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use mcptest_core::protocol::Revision;
+use mcptest_protocol::Revision;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::AtomicU64;
 
-use mcptest_core::protocol::Revision;
-use mcptest_core::protocol::headers::ParamHeader;
+use mcptest_protocol::Revision;
+use mcptest_protocol::headers::ParamHeader;
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};

@@ -1,6 +1,6 @@
 //! A connection, and which revision of the protocol rules a request on it.
 
-use mcptest_core::protocol::Revision;
+use mcptest_protocol::Revision;
 use serde_json::{Map, Value, json};
 
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};

@@ -9,12 +9,12 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
 use hyper::{Method, Response, StatusCode};
 use mcptest_agent::{AssistantTurn, Future, Model, Request};
-use mcptest_core::random::combine;
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_http::body::{Unread, content_type, excerpt, explain, whole};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, secrets, without_query};
+use mcptest_numbers::random::combine;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 

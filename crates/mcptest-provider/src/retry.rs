@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use mcptest_core::random::SplitMix64;
+use mcptest_numbers::random::SplitMix64;
 
 /// How often a request is sent again, unless the suite says otherwise: with one request in five
 /// refused at random, one run in some hundred thousand is lost.

@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use mcptest_core::redact::Redactor;
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_http::body::{explain, show};
+use mcptest_json::text::{one_line, shorten};
+use mcptest_redact::redact::Redactor;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::adapter::{Failure, FailureKind};
 use crate::retry::Next;

@@ -3,12 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use mcptest_core::catalog::Tool;
-use mcptest_core::eval::distractors::{
-    Distractors, PlannedRun, offer_order, plan_injection, refusal,
-};
-use mcptest_core::protocol::Revision;
-use mcptest_core::tool_id;
+use mcptest_gates::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_protocol::Revision;
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::tool_id;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -184,7 +182,7 @@ pub(crate) fn answer(message: &Value, tool: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_core::eval::distractors::Distractors;
+    use mcptest_gates::distractors::Distractors;
     use proptest::prelude::*;
 
     use super::*;

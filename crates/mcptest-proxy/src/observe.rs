@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use mcptest_core::catalog::Tool;
-use mcptest_core::trace::{ToolCall, ToolResult, Trace};
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 
 use crate::distract::{self, Distraction, Distractor};

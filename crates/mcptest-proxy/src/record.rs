@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mcptest_core::redact::Redactor;
-use mcptest_core::trace::Trace;
+use mcptest_redact::redact::Redactor;
+use mcptest_trace::trace::Trace;
 
 /// Writing is put off while it would take more than this share of the time (one in so many parts).
 const SHARE: u32 = 20;
@@ -67,7 +67,7 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_core::trace::ToolCall;
+    use mcptest_trace::trace::ToolCall;
 
     use super::*;
 

@@ -17,7 +17,7 @@ mod reporter;
 mod samples;
 
 pub use exit_code::ExitCode;
-pub use mcptest_core::redact::Redactor;
+pub use mcptest_redact::redact::Redactor;
 pub use model::Report;
 pub use read::{ReadError, read};
 pub use reporter::pretty::row as pretty_row;

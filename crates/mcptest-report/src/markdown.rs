@@ -1,6 +1,6 @@
 //! Markdown that stays what it is, whatever the text in it says.
 
-use mcptest_core::text::{one_line, shorten};
+use mcptest_json::text::{one_line, shorten};
 
 /// Longest text in a cell.
 const WIDEST: usize = 200;

@@ -1,6 +1,6 @@
 //! Tests by models: what each model made of each test, with one figure.
 
-use mcptest_core::verdict::Verdict;
+use mcptest_trace::verdict::Verdict;
 
 use crate::model::{Kind, Report, TestReport};
 

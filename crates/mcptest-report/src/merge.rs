@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_core::text::one_line;
+use mcptest_json::text::one_line;
 
 use crate::model::{CaseId, Report, RunTiming, Shard, TestReport, Timing};
 

@@ -1,10 +1,10 @@
 //! The report: decisions section 6 says which part of it others may rely on.
 
-use mcptest_core::eval::GateOutcome;
-use mcptest_core::expect::Assertion;
-use mcptest_core::prices::Usd;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
+use mcptest_catalog::prices::Usd;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,9 +1,9 @@
 //! Reports for the tests of this crate.
 
-use mcptest_core::eval::GateOutcome;
-use mcptest_core::expect::Assertion;
-use mcptest_core::trace::{Conversation, Tokens, Trace};
-use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::trace::{Conversation, Tokens, Trace};
+use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::model::{Kind, Report, RunReport, RunTiming, TestReport, Timing};

@@ -2,12 +2,12 @@
 
 use mcptest_agent::{Model, Offer, Task};
 use mcptest_cassette::{Catalog, Role};
-use mcptest_core::catalog::Tool;
-use mcptest_core::eval::distractors::{PlannedRun, offer_order, plan_injection, refusal};
-use mcptest_core::fault::FaultState;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_gates::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_suite::suite::AgentTest;
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::fault::FaultState;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::cassettes::Tape;
 use crate::event::Event;
@@ -162,7 +162,7 @@ fn offer(
         })?;
     let ids = fakes
         .iter()
-        .map(|fake| mcptest_core::tool_id::full_id(fake.server(), fake.name()))
+        .map(|fake| mcptest_trace::tool_id::full_id(fake.server(), fake.name()))
         .collect();
     offer.inject(fakes, refusal, |count| offer_order(count, planned.seed));
     Ok((offer, Some(ids)))

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mcptest_core::verdict::Verdict;
+use mcptest_trace::verdict::Verdict;
 
 /// Shared by all runs of a suite. Without `--fail-fast` it does nothing.
 pub(crate) struct Brake(Option<Mutex<State>>);

@@ -10,13 +10,13 @@ use mcptest_cassette::{
     Cassette, Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec,
     RunRecorder, RunReplay, Subject, catalog_changes, changes, digest, load, partial_place, place,
 };
-use mcptest_core::fault::{Fault, FaultKind};
-use mcptest_core::redact::Redactor;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError};
-use mcptest_core::volatile::Rules;
+use mcptest_redact::redact::Redactor;
+use mcptest_redact::volatile::Rules;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Replay, ScriptTurn, Server, Test};
+use mcptest_trace::fault::{Fault, FaultKind};
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value, json};
 
 use crate::event::Event;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use mcptest_core::lint::Severity;
-use mcptest_core::verdict::RunError;
+use mcptest_catalog::lint::Severity;
 use mcptest_report::doctor::{Capability, Checkup, CheckupTiming, Problem};
 use mcptest_suite::suite::Server;
+use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
 use crate::sessions::{Session, SessionSettings, Sessions};

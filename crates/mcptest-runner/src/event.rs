@@ -1,6 +1,6 @@
 //! What happens while a suite runs, for whoever wants to show it.
 
-use mcptest_core::verdict::Verdict;
+use mcptest_trace::verdict::Verdict;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mcptest_core::expect::Assertion;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError, Verdict};
 use mcptest_report::Report;
 use mcptest_report::model::{RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcptest_core::target::Target;
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{FixtureCall, Isolation};
 use mcptest_suite::template::{Args, Saved};
+use mcptest_trace::target::Target;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::CallOutcome;
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ impl<'a> Visit<'a> {
                 CallOutcome::Result(_) => short.text(),
                 CallOutcome::Error(error) => format!("error {}: {}", error.code, error.message),
             };
-            let mut words = format!("it failed: {}", mcptest_core::text::shorten(&said, 500));
+            let mut words = format!("it failed: {}", mcptest_json::text::shorten(&said, 500));
             if let Some(hint) = unlisted(&session, &call.server, &call.tool).await {
                 words = format!("{words}; {hint}");
             }

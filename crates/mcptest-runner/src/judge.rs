@@ -1,17 +1,17 @@
 //! The pure step from evidence to verdicts. `run` and `score` both end here.
 
-use mcptest_core::eval::{Context, GateOutcome, Run};
-use mcptest_core::expect::Assertion;
-use mcptest_core::judged::{self, Unjudged};
-use mcptest_core::parallel;
-use mcptest_core::prices::Prices;
-use mcptest_core::quality;
-use mcptest_core::redact;
-use mcptest_core::tool_id::KnownServers;
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{RunError, Verdict};
+use mcptest_catalog::prices::Prices;
+use mcptest_catalog::quality;
+use mcptest_gates::{Context, GateOutcome, Run};
+use mcptest_redact::redact;
 use mcptest_report::model::{Kind, RunReport, TestReport};
 use mcptest_suite::suite::{AgentTest, NoEvidence, ToolQualityTest, ToolTest};
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::judged::{self, Unjudged};
+use mcptest_trace::parallel;
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{RunError, Verdict};
 use serde_json::Value;
 
 use crate::plan;

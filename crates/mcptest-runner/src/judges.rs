@@ -3,12 +3,12 @@
 
 use mcptest_agent::{AssistantTurn, Message, Model, Request};
 use mcptest_cassette::Role;
-use mcptest_core::expect::{Assertion, Expectation};
-use mcptest_core::judged::{self, Judge, Judgement, Unjudged, judged_text, read_answer};
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_json::text::{one_line, shorten};
 use mcptest_suite::suite::ScriptTurn;
+use mcptest_trace::expect::{Assertion, Expectation};
+use mcptest_trace::judged::{self, Judge, Judgement, Unjudged, judged_text, read_answer};
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
 use crate::cassettes::Tape;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mcptest_agent::budget::{AccountId, Books, Caps, Metered};
 use mcptest_agent::{Model, budget};
-use mcptest_core::prices::{Price, Prices, Usd};
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_catalog::prices::{Price, Prices, Usd};
 use mcptest_report::model::Spend;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use tokio::time::Instant;
 
 use crate::plan::Case;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
-use mcptest_core::verdict::RunError;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::ScriptTurn;
+use mcptest_trace::verdict::RunError;
 
 use crate::event::Event;
 use crate::providers::Providers;

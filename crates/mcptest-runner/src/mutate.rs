@@ -1,12 +1,13 @@
 //! Whether a suite's assertions can fail: recorded traces are changed a little, and the judgement
 //! should change with them.
 
-use mcptest_core::mutate::{Mutation, mutations};
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::Verdict;
-use mcptest_core::{parallel, percent};
+use mcptest_gates::mutate::{Mutation, mutations};
+use mcptest_numbers::percent;
 use mcptest_report::model::TestReport;
 use mcptest_suite::Suite;
+use mcptest_trace::parallel;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::judge::Bench;

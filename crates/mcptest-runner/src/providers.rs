@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_agent::builtin;
-use mcptest_core::prices::Prices;
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_catalog::prices::Prices;
 use mcptest_provider::registry::{self, Api, PROVIDERS, provider_of};
 use mcptest_provider::{DEFAULT_TIMEOUT, Provider, Settings, limits, retry};
 use mcptest_suite::suite::Api as WrittenApi;
 use mcptest_suite::{BuiltInProvider, Suite, suggest};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 
 use crate::event::Event;
@@ -171,7 +171,7 @@ fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
     let brings_credential = declared
         .headers
         .iter()
-        .any(|(name, value)| mcptest_core::redact::is_secret(name, value));
+        .any(|(name, value)| mcptest_redact::redact::is_secret(name, value));
     // At an address of the suite's own, a key is needed only if the suite says so: compatible
     // servers often want none.
     let wants_key =

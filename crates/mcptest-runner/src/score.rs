@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mcptest_core::parallel;
-use mcptest_core::trace::Trace;
 use mcptest_report::Report;
 use mcptest_report::model::TestReport;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Test};
+use mcptest_trace::parallel;
+use mcptest_trace::trace::Trace;
 
 use crate::judge::{self, Bench};
 use crate::plan::{self, Filter};

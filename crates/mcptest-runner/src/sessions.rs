@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_agent::{Future, ToolReply, Tools};
-use mcptest_core::fault::{FaultState, Strike, timeout_text};
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
+use mcptest_trace::fault::{FaultState, Strike, timeout_text};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::{
     CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError,
     WireErrorKind,

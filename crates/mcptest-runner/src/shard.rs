@@ -211,8 +211,8 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_core::verdict::Verdict;
     use mcptest_report::model::{RunReport, TestReport, Timing};
+    use mcptest_trace::verdict::Verdict;
     use proptest::prelude::*;
 
     use super::*;
@@ -281,7 +281,7 @@ mod tests {
             index,
             name: format!("a #{index}"),
             verdict: Verdict::Pass,
-            trace: mcptest_core::trace::Trace::default(),
+            trace: mcptest_trace::trace::Trace::default(),
             assertions: Vec::new(),
             error: None,
         };

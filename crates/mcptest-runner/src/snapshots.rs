@@ -6,12 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcptest_core::expect::Assertion;
-use mcptest_core::redact::Redactor;
-use mcptest_core::snapshot::{Stored, render};
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{KeptAnswer, Test};
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::snapshot::{Stored, render};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
 /// What is done with snapshots.

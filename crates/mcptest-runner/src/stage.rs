@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use mcptest_agent::Model;
 use mcptest_cassette::Role;
-use mcptest_core::random::seed_of;
-use mcptest_core::redact::Redactor;
-use mcptest_core::tool_id::KnownServers;
-use mcptest_core::verdict::RunError;
+use mcptest_numbers::random::seed_of;
+use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{Replay, ScriptTurn};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::verdict::RunError;
 
 use crate::cassettes::{Decks, Tape};
 use crate::event::Event;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_agent::ToolReply;
-use mcptest_core::expect::Assertion;
-use mcptest_core::tokens;
-use mcptest_core::trace::{ToolCall, ToolResult, Trace};
-use mcptest_core::verdict::{ErrorKind, RunError};
+use mcptest_catalog::tokens;
 use mcptest_suite::suite::ToolTest;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;

@@ -1,7 +1,7 @@
 //! Getting the catalog of one server, for the tests that judge it.
 
-use mcptest_core::trace::Trace;
 use mcptest_suite::suite::ToolQualityTest;
+use mcptest_trace::trace::Trace;
 use serde_json::Value;
 
 use crate::sessions::Sessions;

@@ -12,8 +12,8 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use mcptest_core::parallel;
-use mcptest_core::trace::{self, Trace, TraceSyntaxError};
+use mcptest_trace::parallel;
+use mcptest_trace::trace::{self, Trace, TraceSyntaxError};
 
 /// The least that a block has, but for the last.
 const BLOCK: usize = 1 << 20;

@@ -6,10 +6,10 @@
 //! report does not depend on how many go on at once. Each run is looked at once, however many
 //! follow.
 
-use mcptest_core::eval::outlook::Watch;
-use mcptest_core::eval::{Context, Run};
-use mcptest_core::trace::Trace;
+use mcptest_gates::outlook::Watch;
+use mcptest_gates::{Context, Run};
 use mcptest_suite::suite::AgentTest;
+use mcptest_trace::trace::Trace;
 
 use crate::judge::{Bench, RunOutcome};
 

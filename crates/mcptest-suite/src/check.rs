@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_core::eval::{self, LoadContext, LoadedGate};
-use mcptest_core::expect::{Expectation, WrittenExpectation};
-use mcptest_core::fault::Fault;
-use mcptest_core::matcher::Problem;
+use mcptest_gates::{self, LoadContext, LoadedGate};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::fault::Fault;
+use mcptest_trace::matcher::Problem;
 use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
 
 pub(crate) use self::broken::expressions_of_broken;
@@ -240,7 +240,11 @@ impl Checker<'_> {
         block: &str,
         context: &LoadContext<'_>,
     ) -> Option<LoadedGate> {
-        let (gate, found) = LoadedGate::load(eval::find(block)?, context.sibling(block)?, context);
+        let (gate, found) = LoadedGate::load(
+            mcptest_gates::find(block)?,
+            context.sibling(block)?,
+            context,
+        );
         self.problems.extend(
             found
                 .iter()

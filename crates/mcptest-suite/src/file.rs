@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcptest_core::eval::GATES;
-use mcptest_core::eval::discovery::Discovery;
-use mcptest_core::expect::WrittenExpectation;
-use mcptest_core::fault::WrittenFault;
-use mcptest_core::prices::WrittenPrices;
-use mcptest_core::volatile::Rule;
+use mcptest_catalog::prices::WrittenPrices;
+use mcptest_gates::GATES;
+use mcptest_gates::discovery::Discovery;
+use mcptest_redact::volatile::Rule;
+use mcptest_trace::expect::WrittenExpectation;
+use mcptest_trace::fault::WrittenFault;
 use mcptest_yaml::ALIAS_OF;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -366,7 +366,7 @@ impl<'de> Deserialize<'de> for Entry {
         let mut map = Map::deserialize(deserializer)?;
         let mut gates = Vec::new();
         map.retain(|key, value| {
-            let is_gate = mcptest_core::eval::find(key).is_some();
+            let is_gate = mcptest_gates::find(key).is_some();
             if is_gate {
                 gates.push((key.clone(), value.clone()));
             }

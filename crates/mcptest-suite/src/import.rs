@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcptest_core::redact::is_secret;
+use mcptest_redact::redact::is_secret;
 use mcptest_yaml::{Diagnostic, Document, Limits, Severity, Span};
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcptest_core::redact::{Redactor, is_secret};
+use mcptest_redact::redact::{Redactor, is_secret};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;

@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn every_gate_is_a_property_of_a_test() {
         let schema = suite_schema();
-        for gate in mcptest_core::eval::GATES {
+        for gate in mcptest_gates::GATES {
             assert!(
                 schema["$defs"]["Test"]["properties"]
                     .get(gate.block)

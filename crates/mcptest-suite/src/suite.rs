@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcptest_core::eval::LoadedGate;
-use mcptest_core::eval::discovery::Discovery;
-use mcptest_core::eval::distractors::Distractors;
-use mcptest_core::expect::Expectation;
-use mcptest_core::fault::Fault;
-use mcptest_core::prices::Prices;
-use mcptest_core::snapshot::Snapshot;
-use mcptest_core::target::Target;
-use mcptest_core::tool_id::KnownServers;
-use mcptest_core::volatile::Rule;
+use mcptest_catalog::prices::Prices;
+use mcptest_gates::LoadedGate;
+use mcptest_gates::discovery::Discovery;
+use mcptest_gates::distractors::Distractors;
+use mcptest_redact::volatile::Rule;
+use mcptest_trace::expect::Expectation;
+use mcptest_trace::fault::Fault;
+use mcptest_trace::snapshot::Snapshot;
+use mcptest_trace::target::Target;
+use mcptest_trace::tool_id::KnownServers;
 
 pub use crate::file::{
     IsolationFile as Isolation, LifecycleFile as Lifecycle, ReplayFile as Replay, ScriptCall,

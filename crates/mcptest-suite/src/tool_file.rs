@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcptest_core::expect::WrittenExpectation;
+use mcptest_trace::expect::WrittenExpectation;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::Error as _;

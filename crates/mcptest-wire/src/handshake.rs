@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcptest_core::protocol::Revision;
+use mcptest_protocol::Revision;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout};
 

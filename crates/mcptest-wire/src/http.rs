@@ -17,12 +17,12 @@ use hyper::header::{
     ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use mcptest_core::protocol::{Revision, ToolHeaders};
 use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
+use mcptest_protocol::{Revision, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcptest_core::protocol::Revision;
+use mcptest_protocol::Revision;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -6,11 +6,11 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
-use mcptest_core::catalog::Tool;
-use mcptest_core::json::type_name;
+use mcptest_json::json::type_name;
 use mcptest_report::doctor::Checkup;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::{HttpAddress, Server};
+use mcptest_trace::catalog::Tool;
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
 /// result.
 pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
-    std::thread::spawn(mcptest_core::tokens::prepare);
+    std::thread::spawn(mcptest_catalog::tokens::prepare);
     let Sources { sources, secrets } = named(args, output)?;
     if sources.is_empty() {
         let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";

@@ -1,7 +1,7 @@
 //! What this process's environment holds that nobody else should see.
 
-use mcptest_core::redact::is_secret_variable;
 use mcptest_http::Proxies;
+use mcptest_redact::redact::is_secret_variable;
 
 /// The proxies that the environment names.
 pub fn proxies() -> Proxies {

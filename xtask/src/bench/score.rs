@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use mcptest_core::random::SplitMix64;
+use mcptest_numbers::random::SplitMix64;
 use serde_json::{Value, json};
 
 use super::figures::{Bound, Options, Target, conclude, median, median_ratio, time};
@@ -82,7 +82,7 @@ pub fn run(options: Options) -> Result<bool> {
     }
     let ratio = median_ratio(&ours, &theirs);
     let (ours, theirs) = (median(ours), median(theirs));
-    let cores = mcptest_core::parallel::threads();
+    let cores = mcptest_trace::parallel::threads();
     if !options.json {
         println!("{traces} traces, {mib} MiB, {cores} cores");
         println!("{:<24} {theirs:>9.0} ms", "serde_json, one core");
@@ -145,7 +145,7 @@ mod tests {
     fn the_traces_are_the_same_every_time_and_are_traces() {
         let text = trace_lines(3);
         assert_eq!(text, trace_lines(3));
-        let traces = mcptest_core::trace::read(&text).unwrap();
+        let traces = mcptest_trace::trace::read(&text).unwrap();
         assert_eq!(traces.len(), 3);
         assert_eq!(traces[2].tool_calls.len(), 4);
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use mcptest_core::random::SplitMix64;
+use mcptest_numbers::random::SplitMix64;
 use serde_json::{Map, Value, json};
 
 use super::figures::{Bound, Options, Target, conclude, median, median_ratio};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use mcptest_core::random::SplitMix64;
+use mcptest_numbers::random::SplitMix64;
 use serde_json::{Map, Value, json};
 
 /// How many places of a catalog are damaged in one copy: one for so many tools, and a few.

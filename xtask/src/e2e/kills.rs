@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use mcptest_core::random::SplitMix64;
+use mcptest_numbers::random::SplitMix64;
 use serde_json::Value;
 
 use super::Checks;

@@ -1,4 +1,4 @@
-use mcptest_core::prices::Prices;
+use mcptest_catalog::prices::Prices;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -244,7 +244,7 @@ async fn stopped_by_the_clock() {
 
 #[test]
 fn everything_that_is_sent_is_counted() {
-    let tool: mcptest_core::catalog::Tool = serde_json::from_value(
+    let tool: mcptest_trace::catalog::Tool = serde_json::from_value(
         json!({"name": "search", "description": "Finds things.", "inputSchema": {}}),
     )
     .unwrap();

@@ -5,8 +5,8 @@
 //! is a reproducible baseline to compare catalogs and models with, not a language model, and claims
 //! nothing about one.
 
-use mcptest_core::lexical;
-use mcptest_core::verdict::RunError;
+use mcptest_catalog::lexical;
+use mcptest_trace::verdict::RunError;
 
 use super::arguments;
 use crate::model::{AssistantTurn, Future, Message, Model, ModelCall, Request};

@@ -1,7 +1,7 @@
 //! `builtin/scripted`: plays what the suite says, so that every gate can be exercised exactly,
 //! passing and failing.
 
-use mcptest_core::verdict::RunError;
+use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
 use crate::model::{AssistantTurn, Future, Message, Model, ModelCall, Request, Usage};

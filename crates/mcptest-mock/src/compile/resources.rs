@@ -1,6 +1,6 @@
 //! Resources, and families of them.
 
-use mcptest_core::protocol::base64::is_base64;
+use mcptest_protocol::base64::is_base64;
 use serde_json::{Map, Value};
 
 use super::served::{Resource, ResourceTemplate};

@@ -158,7 +158,7 @@ pub(super) fn counted(usage: Usage) -> Option<Usage> {
 #[cfg(test)]
 mod tests {
     use mcptest_agent::Request;
-    use mcptest_core::catalog::Tool;
+    use mcptest_trace::catalog::Tool;
 
     use super::*;
 

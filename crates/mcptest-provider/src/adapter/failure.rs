@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcptest_core::text;
+use mcptest_json::text;
 use serde_json::Value;
 
 use super::{Failure, FailureKind};

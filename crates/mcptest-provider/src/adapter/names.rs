@@ -142,7 +142,7 @@ impl<'a> Names<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_core::catalog::Tool;
+    use mcptest_trace::catalog::Tool;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -4,7 +4,7 @@ mod ends;
 mod properties;
 
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Request, ToolReply};
-use mcptest_core::catalog::Tool;
+use mcptest_trace::catalog::Tool;
 use serde_json::{Map, Value, json};
 
 use super::{Adapter, Ask, Failure};

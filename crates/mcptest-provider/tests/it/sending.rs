@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_agent::{AssistantTurn, Model, Request};
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_provider::{Adapter, Ask, Assembler, Failure, FailureKind, Provider, Settings};
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Value, json};
 
 use crate::stand_in::{Answer, Seen, StandIn};

@@ -22,9 +22,9 @@ pub(crate) use pretty::verdict_word;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mcptest_core::eval::GateOutcome;
-use mcptest_core::expect::Assertion;
-use mcptest_core::verdict::Verdict;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};

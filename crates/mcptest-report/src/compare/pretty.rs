@@ -1,8 +1,8 @@
 //! A comparison for people.
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::verdict::Verdict;
+use mcptest_json::text::{one_line, shorten};
+use mcptest_trace::verdict::Verdict;
 use serde_json::Value;
 
 use super::{CaseChange, Change, Comparison, Delta, Flip, Pair};

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::lint::Severity;
-use mcptest_core::text::one_line;
+use mcptest_catalog::lint::Severity;
+use mcptest_json::text::one_line;
 
 use super::DoctorReport;
 

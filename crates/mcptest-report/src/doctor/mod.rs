@@ -10,15 +10,15 @@ mod sarif;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use mcptest_core::lint::{self, Finding, Severity};
-use mcptest_core::look_alikes::{self, Likeness, LookAlikes};
-use mcptest_core::tokens::{self, Price};
-use mcptest_core::verdict::RunError;
+use mcptest_catalog::lint::{self, Finding, Severity};
+use mcptest_catalog::look_alikes::{self, Likeness, LookAlikes};
+use mcptest_catalog::tokens::{self, Price};
+use mcptest_trace::verdict::RunError;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use diff::unified_diff;
-use mcptest_core::text::one_line;
+use mcptest_json::text::one_line;
 
 use crate::ExitCode;
 use crate::reporter::Style;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_core::lint::{Finding, Severity};
-use mcptest_core::look_alikes::Likeness;
-use mcptest_core::text::{lines, one_line, shorten};
+use mcptest_catalog::lint::{Finding, Severity};
+use mcptest_catalog::look_alikes::Likeness;
+use mcptest_json::text::{lines, one_line, shorten};
 use serde_json::Value;
 
 use super::{Checkup, DoctorReport, LintReport, percent};

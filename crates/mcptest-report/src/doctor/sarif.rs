@@ -1,7 +1,7 @@
 //! `sarif`: findings in SARIF 2.1.0, for code scanning.
 
-use mcptest_core::lint::{RULES, Severity};
-use mcptest_core::text::one_line;
+use mcptest_catalog::lint::{RULES, Severity};
+use mcptest_json::text::one_line;
 use serde_json::{Value, json};
 
 use super::DoctorReport;

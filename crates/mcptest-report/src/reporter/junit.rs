@@ -16,8 +16,8 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::text::{lines, one_line, shorten};
-use mcptest_core::verdict::Verdict;
+use mcptest_json::text::{lines, one_line, shorten};
+use mcptest_trace::verdict::Verdict;
 
 use super::{Style, pretty};
 use crate::compare::verdict_word;

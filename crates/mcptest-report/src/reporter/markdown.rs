@@ -1,8 +1,8 @@
 //! `markdown`: for a job's summary or a comment on a pull request. Short: what did not pass, and
 //! the figures; the JSON report has the rest.
 
-use mcptest_core::expect::Assertion;
-use mcptest_core::verdict::Verdict;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::verdict::Verdict;
 
 use super::Style;
 use super::pretty::{count_words, spent};

@@ -7,7 +7,7 @@ pub(crate) mod pretty;
 mod table;
 
 use crate::model::Report;
-use mcptest_core::redact::Redactor;
+use mcptest_redact::redact::Redactor;
 
 /// How a reporter may write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_core::eval::GateOutcome;
-use mcptest_core::expect::Assertion;
-use mcptest_core::judged;
-use mcptest_core::matcher::Difference;
-use mcptest_core::prices::Usd;
-use mcptest_core::text::{lines, one_line, shorten};
-use mcptest_core::trace::Trace;
-use mcptest_core::verdict::{ErrorKind, Verdict};
+use mcptest_catalog::prices::Usd;
+use mcptest_json::text::{lines, one_line, shorten};
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::judged;
+use mcptest_trace::matcher::Difference;
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
 use super::{Style, table};

@@ -1,8 +1,8 @@
 //! The matrix of tests and models on a terminal.
 
 use anstyle::Style as Paint;
-use mcptest_core::text::one_line;
-use mcptest_core::verdict::Verdict;
+use mcptest_json::text::one_line;
+use mcptest_trace::verdict::Verdict;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::Style;

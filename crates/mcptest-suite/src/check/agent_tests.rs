@@ -1,9 +1,9 @@
 //! `agents:` and `tests:`: what an agent's test refers to, and its gates.
 
-use mcptest_core::eval::LoadContext;
-use mcptest_core::eval::discovery::Discovery;
-use mcptest_core::fault::Fault;
-use mcptest_core::trace::OBSERVABLE_ROOTS;
+use mcptest_gates::LoadContext;
+use mcptest_gates::discovery::Discovery;
+use mcptest_trace::fault::Fault;
+use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use serde_json::Value;
 
 use super::words::{item_place, key_error, no_script, unknown_name};

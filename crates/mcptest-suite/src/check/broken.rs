@@ -1,9 +1,9 @@
 //! What can be said of a file whose shape is wrong.
 
-use mcptest_core::eval::{self, LoadContext, LoadedGate};
-use mcptest_core::expect::WrittenExpectation;
-use mcptest_core::quality;
-use mcptest_core::trace::OBSERVABLE_ROOTS;
+use mcptest_catalog::quality;
+use mcptest_gates::{self, LoadContext, LoadedGate};
+use mcptest_trace::expect::WrittenExpectation;
+use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::Diagnostic;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 .as_object()
                 .into_iter()
                 .flatten()
-                .filter(|(key, _)| eval::find(key).is_some())
+                .filter(|(key, _)| mcptest_gates::find(key).is_some())
                 .map(|(key, block)| (key.clone(), block.clone()))
                 .collect();
             // Only what can be said without the rest of the entry. Broken blocks are left out, but
@@ -71,7 +71,7 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 .iter()
                 .filter(|(key, _)| !touched(&format!("{at}/{key}")))
             {
-                let Some(info) = eval::find(key) else {
+                let Some(info) = mcptest_gates::find(key) else {
                     continue;
                 };
                 let (_, found) = LoadedGate::load(info, block, &context);

@@ -1,7 +1,6 @@
 //! Expectations: targets that exist, matchers that compile.
 
-use mcptest_core::eval;
-use mcptest_core::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_yaml::{Diagnostic, Document, Span, suggest};
 
 use super::words::{escape, place};
@@ -40,7 +39,7 @@ fn unknown_root(
 ) -> Diagnostic {
     let root = expectation.target.root();
     let target = expectation.target.as_str();
-    let owner = eval::GATES.iter().find(|gate| {
+    let owner = mcptest_gates::GATES.iter().find(|gate| {
         gate.targets
             .iter()
             .any(|known| target.starts_with(known.name))

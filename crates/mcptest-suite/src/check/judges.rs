@@ -1,7 +1,7 @@
 //! The judges of judged assertions.
 
-use mcptest_core::expect::{Expectation, WrittenExpectation};
-use mcptest_core::judged::{self, Juror};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::judged::{self, Juror};
 
 use super::words::escape;
 use super::{Checker, SCRIPTED};

@@ -7,7 +7,7 @@ use super::words::{item_place, key_error};
 use crate::file::AgentFields;
 use crate::import::Part;
 use crate::limits::{StopFile, TestBudget, WrittenRuns, usd};
-use mcptest_core::prices::Usd;
+use mcptest_catalog::prices::Usd;
 
 impl Checker<'_> {
     /// The caps of all files together; the importing file comes first.
@@ -102,9 +102,9 @@ impl Checker<'_> {
         gates: &[(String, Value)],
     ) -> bool {
         let decided = runs.is_some_and(|runs| runs.stop == Some(StopFile::Decided));
-        let needs_all = gates.iter().find(|(block, _)| {
-            mcptest_core::eval::find(block).is_some_and(|gate| !gate.decides_early)
-        });
+        let needs_all = gates
+            .iter()
+            .find(|(block, _)| mcptest_gates::find(block).is_some_and(|gate| !gate.decides_early));
         if let (true, Some((block, _))) = (decided, needs_all) {
             let words = format!(
                 "`{block}` looks at all runs, so `stop: decided` will never stop this test before its end"

@@ -1,6 +1,6 @@
 //! What a suite says about its cassettes.
 
-use mcptest_core::volatile::Rules;
+use mcptest_redact::volatile::Rules;
 
 use super::Checker;
 use crate::import::Part;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcptest_core::expect::Expectation;
-use mcptest_core::matcher::Matcher;
-use mcptest_core::quality;
-use mcptest_core::snapshot::{Snapshot, file_stem};
-use mcptest_core::target::Target;
+use mcptest_catalog::quality;
+use mcptest_trace::expect::Expectation;
+use mcptest_trace::matcher::Matcher;
+use mcptest_trace::snapshot::{Snapshot, file_stem};
+use mcptest_trace::target::Target;
 use mcptest_yaml::suggest;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Diagnostics that several checks give, and where they point.
 
-use mcptest_core::matcher::Problem;
+use mcptest_trace::matcher::Problem;
 use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
 
 use super::SCRIPTED;

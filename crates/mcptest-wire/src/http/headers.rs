@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use mcptest_core::protocol::ToolHeaders;
-pub(crate) use mcptest_core::protocol::headers::encode;
-use mcptest_core::protocol::headers::name_of;
+use mcptest_protocol::ToolHeaders;
+pub(crate) use mcptest_protocol::headers::encode;
+use mcptest_protocol::headers::name_of;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcptest_core::verdict::{ErrorKind, RunError};
 use mcptest_report::doctor::Checkup;
 use mcptest_runner::CheckupSettings;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_yaml::Diagnostics;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
 /// A person who waits sees for what.
 fn tell(name: &str, output: &Output) {
     if output.is_watched() {
-        output.talk(&format!("asking {}", mcptest_core::text::one_line(name)));
+        output.talk(&format!("asking {}", mcptest_json::text::one_line(name)));
     }
 }
 

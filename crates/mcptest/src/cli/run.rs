@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use mcptest_core::prices::Usd;
+use mcptest_catalog::prices::Usd;
 
 use super::shared::duration;
 use super::{FilterArgs, ManyArgs, RecordingArgs, ReportArgs};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use mcptest_core::percent::Rate;
+use mcptest_numbers::percent::Rate;
 
 use super::{CatalogArgs, FormatArgs};
 

@@ -199,7 +199,7 @@ fn told(all: &[Checked]) -> String {
             let mark = if finding.error { "" } else { "note: " };
             text.push_str(&format!(
                 "     {mark}{}\n",
-                mcptest_core::text::one_line(&finding.words)
+                mcptest_json::text::one_line(&finding.words)
             ));
         }
     }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::catalog_diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::tool_bench::Tdqs;
+use mcptest_catalog::catalog_diff::{
+    self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange,
+};
+use mcptest_catalog::tool_bench::Tdqs;
+use mcptest_json::text::{one_line, shorten};
 use mcptest_report::markdown::plain;
 use mcptest_report::{ExitCode, Redactor};
 use serde_json::{Value, json};

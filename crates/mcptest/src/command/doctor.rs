@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mcptest_core::lint::waivers::{self, Waiver, WaiverFile};
-use mcptest_core::lint::{self, fix};
+use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
+use mcptest_catalog::lint::{self, fix};
 use mcptest_report::doctor::{self, Checkup, DoctorReport, Format};
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostics, suggest};
@@ -123,7 +123,7 @@ fn write_fixes(
     let target = file.display().to_string();
     output::write_file(&target, &new)?;
     let name = checkup.file.as_deref().unwrap_or(&checkup.name);
-    let names = [name, &target].map(mcptest_core::text::one_line);
+    let names = [name, &target].map(mcptest_json::text::one_line);
     output.result(&redactor.text(&doctor::unified_diff(&names[0], &names[1], &old, &new)));
     let changed = match changes.len() {
         0 => "nothing to fix".to_owned(),

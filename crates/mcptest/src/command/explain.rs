@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::lint::{self, RULES, Rule};
+use mcptest_catalog::lint::{self, RULES, Rule};
 use mcptest_report::ExitCode;
 use mcptest_yaml::suggest;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub fn explain(args: &ExplainArgs, output: &Output) -> Result<ExitCode, Failure>
             || "`mcptest explain` lists the rules".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        let id = mcptest_core::text::one_line(id);
+        let id = mcptest_json::text::one_line(id);
         return Err(Failure::Words(format!("there is no rule `{id}`; {hint}")));
     };
     output.result(&match args.how.format {

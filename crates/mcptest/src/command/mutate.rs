@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::verdict::Verdict;
+use mcptest_json::text::{one_line, shorten};
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
 use mcptest_suite::Purpose;
+use mcptest_trace::verdict::Verdict;
 
 use super::score::read_all;
 use crate::cli::{Format, MutateArgs};

@@ -1,7 +1,7 @@
 //! `mcptest plan-runs`.
 
-use mcptest_core::eval::reliability::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
-use mcptest_core::statistics::Confidence;
+use mcptest_gates::reliability::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
+use mcptest_numbers::statistics::Confidence;
 use mcptest_report::ExitCode;
 
 use crate::cli::{Format, PlanRunsArgs};

@@ -1,10 +1,10 @@
 //! `mcptest proxy`.
 
-use mcptest_core::eval::distractors::Distractors;
-use mcptest_core::eval::{Gate as _, LoadContext};
-use mcptest_core::matcher::Problem;
+use mcptest_gates::distractors::Distractors;
+use mcptest_gates::{Gate as _, LoadContext};
 use mcptest_proxy::{Behind, Distraction, End, ProxyOptions};
 use mcptest_report::ExitCode;
+use mcptest_trace::matcher::Problem;
 use mcptest_wire::{HttpServer, ServerCommand};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 use serde_json::json;

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mcptest_core::verdict::Verdict;
 use mcptest_report::model::{Report, Timing};
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{Event, Filter, Limits, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
+use mcptest_trace::verdict::Verdict;
 use mcptest_yaml::Diagnostics;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -172,7 +172,7 @@ fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
         return Err(format!(
             "`--update-snapshots` is refused in CI (the environment variable CI is `{}`): whatever the server answers would pass; \
              update where you can look at the difference, or add `--allow-ci-updates`",
-            mcptest_core::text::one_line(&ci)
+            mcptest_json::text::one_line(&ci)
         ));
     }
     Ok(SnapshotMode::Update)
@@ -303,7 +303,7 @@ fn write_traces(file: &str, report: &Report, redactor: &Redactor) -> Result<(), 
 }
 
 fn warning(text: &str) -> String {
-    format!("warning: {}", mcptest_core::text::one_line(text))
+    format!("warning: {}", mcptest_json::text::one_line(text))
 }
 
 /// A bar for a person who watches; nothing otherwise.
@@ -325,7 +325,7 @@ impl Progress {
         let Some(bar) = self.0.clone() else {
             return Arc::new(|event| match event {
                 Event::Warning { text } => output::talk(&warning(&text)),
-                Event::Note { text } => output::talk(&mcptest_core::text::one_line(&text)),
+                Event::Note { text } => output::talk(&mcptest_json::text::one_line(&text)),
                 Event::Planned { .. }
                 | Event::Started { .. }
                 | Event::Finished { .. }
@@ -335,13 +335,13 @@ impl Progress {
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
         Arc::new(move |event| match event {
             Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
-            Event::Started { name } => bar.set_message(mcptest_core::text::one_line(&name)),
+            Event::Started { name } => bar.set_message(mcptest_json::text::one_line(&name)),
             Event::Finished { .. } => bar.inc(1),
             Event::Spared { runs } => {
                 bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64))
             }
             Event::Warning { text } => bar.println(warning(&text)),
-            Event::Note { text } => bar.println(mcptest_core::text::one_line(&text)),
+            Event::Note { text } => bar.println(mcptest_json::text::one_line(&text)),
         })
     }
 

@@ -1,7 +1,7 @@
 //! `mcptest schema`.
 
-use mcptest_core::trace::Trace;
 use mcptest_report::ExitCode;
+use mcptest_trace::trace::Trace;
 
 use crate::cli::{SchemaArgs, SchemaOf};
 use crate::output::Output;
@@ -12,7 +12,7 @@ pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),
-        SchemaOf::ToolBench => mcptest_core::tool_bench::spec_schema(),
+        SchemaOf::ToolBench => mcptest_catalog::tool_bench::spec_schema(),
         SchemaOf::Trace => schemars::schema_for!(Trace).to_value(),
     };
     output.result(&format!("{schema:#}\n"));

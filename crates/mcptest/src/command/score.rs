@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use mcptest_core::trace::Trace;
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{Filter, ScoreSettings};
 use mcptest_suite::Purpose;
+use mcptest_trace::trace::Trace;
 
 use super::run::talk_of;
 use crate::cli::ScoreArgs;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mcptest_core::catalog::Tool;
-use mcptest_core::percent;
-use mcptest_core::text::{one_line, shorten};
-use mcptest_core::tool_bench::{
+use mcptest_catalog::tool_bench::{
     self, BenchReport, BenchSpec, Confusion, Mutation, MutationReport, Problem, Quality, Score,
     Tdqs,
 };
+use mcptest_json::text::{one_line, shorten};
+use mcptest_numbers::percent;
 use mcptest_report::{ExitCode, Redactor};
+use mcptest_trace::catalog::Tool;
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, suggest};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! A gate that cannot fail does not exist: every target of every gate is given a bound that nothing
 //! can meet, in `run` and in `score`.
 
-use mcptest_core::eval::{GATES, GateInfo};
+use mcptest_gates::{GATES, GateInfo};
 use serde_json::{Value, json};
 
 use crate::support::{folder, run};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
-use mcptest_core::tool_bench::{BenchSpec, spec_schema};
+use mcptest_catalog::tool_bench::{BenchSpec, spec_schema};
 use mcptest_report::ExitCode;
 use mcptest_suite::{LoadOptions, Purpose};
 use mcptest_yaml::{Document, Limits};
@@ -365,12 +365,12 @@ fn json_blocks_parse_and_traces_are_traces() {
         let value: Value = serde_json::from_str(&block.text)
             .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         if value.get("tool_calls").is_some() {
-            mcptest_core::trace::read(&block.text)
+            mcptest_trace::trace::read(&block.text)
                 .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         }
     }
     for block in blocks_of("jsonl") {
-        let traces = mcptest_core::trace::read(&block.text)
+        let traces = mcptest_trace::trace::read(&block.text)
             .unwrap_or_else(|error| panic!("{}: {error}", block.place));
         assert!(!traces.is_empty(), "{}", block.place);
     }
@@ -472,7 +472,7 @@ fn generate(title: &str) -> String {
         return table(&["reporter", "what it is"], &rows);
     }
     if title == "lint rules" {
-        let rules = mcptest_core::lint::RULES;
+        let rules = mcptest_catalog::lint::RULES;
         let rows = rules.map(|rule| {
             vec![
                 rule.id.to_owned(),
@@ -486,12 +486,12 @@ fn generate(title: &str) -> String {
         return providers();
     }
     if title == "quality targets" {
-        let rows = mcptest_core::quality::TARGETS
+        let rows = mcptest_catalog::quality::TARGETS
             .map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
         return table(&["target", "meaning"], &rows);
     }
     if title == "volatile rules" {
-        let rows = mcptest_core::volatile::BUILTIN.map(|(name, pattern, meaning)| {
+        let rows = mcptest_redact::volatile::BUILTIN.map(|(name, pattern, meaning)| {
             vec![
                 code(name),
                 meaning.to_owned(),
@@ -501,7 +501,7 @@ fn generate(title: &str) -> String {
         return table(&["rule", "finds", "pattern"], &rows);
     }
     if title == "redaction shapes" {
-        let rows = mcptest_core::redact::SHAPES
+        let rows = mcptest_redact::redact::SHAPES
             .map(|(shape, meaning)| vec![shape.to_owned(), meaning.to_owned()]);
         return table(&["shape", "of"], &rows);
     }
@@ -514,7 +514,7 @@ fn generate(title: &str) -> String {
         "mock" => mcptest_mock::manifest_schema(),
         "report" => mcptest_report::report_schema(),
         "comparison" => mcptest_report::comparison_schema(),
-        "trace" => schemars::schema_for!(mcptest_core::trace::Trace).to_value(),
+        "trace" => schemars::schema_for!(mcptest_trace::trace::Trace).to_value(),
         other => panic!("unknown schema `{other}`"),
     };
     let part = if definition.is_empty() {

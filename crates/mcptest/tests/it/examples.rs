@@ -65,7 +65,7 @@ fn each_runs_with_its_expected_verdict() {
 fn the_published_schemas_accept_each() {
     let suite = jsonschema::validator_for(&mcptest_suite::suite_schema()).unwrap();
     let manifest = jsonschema::validator_for(&mcptest_mock::manifest_schema()).unwrap();
-    let bench = jsonschema::validator_for(&mcptest_core::tool_bench::spec_schema()).unwrap();
+    let bench = jsonschema::validator_for(&mcptest_catalog::tool_bench::spec_schema()).unwrap();
     for path in files(&root().join("examples"), "yml") {
         let text = std::fs::read_to_string(&path).unwrap();
         let document =

@@ -4,13 +4,14 @@
 
 use std::path::PathBuf;
 
-use mcptest_core::catalog::Tool;
-use mcptest_core::eval::GATES;
-use mcptest_core::tool_bench::Tdqs;
-use mcptest_core::{catalog_diff, lint, look_alikes, quality, tokens, trace};
+use mcptest_catalog::tool_bench::Tdqs;
+use mcptest_catalog::{catalog_diff, lint, look_alikes, quality, tokens};
+use mcptest_gates::GATES;
 use mcptest_report::{REPORTERS, Redactor, Report, Style, compare, merge};
 use mcptest_runner::ScoreSettings;
 use mcptest_suite::{LoadOptions, Purpose, Suite};
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::trace;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
@@ -121,7 +122,7 @@ fn swaps() -> impl Strategy<Value = Vec<Swap>> {
 }
 
 fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
-    let step = |key: &str| mcptest_core::json::pointer_join(at, key);
+    let step = |key: &str| mcptest_json::json::pointer_join(at, key);
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcptest_core::verdict::Verdict;
 use mcptest_report::Redactor;
 use mcptest_report::model::{CaseId, Report, TestReport};
+use mcptest_trace::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::command::report::read;

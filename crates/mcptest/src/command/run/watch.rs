@@ -206,7 +206,7 @@ fn own_files(job: &Job<'_>) -> Vec<PathBuf> {
 }
 
 fn told(changed: &[PathBuf]) -> String {
-    let name = |path: &PathBuf| mcptest_core::text::one_line(&path.display().to_string());
+    let name = |path: &PathBuf| mcptest_json::text::one_line(&path.display().to_string());
     match changed {
         [] => "something changed".to_owned(),
         [only] => format!("{} changed", name(only)),

@@ -1,0 +1,27 @@
+//! DESC-012: the tool declares no annotations object.
+
+use serde_json::Value;
+
+use super::{Hit, Rule, Severity, Smell};
+use mcptest_trace::catalog::Tool;
+
+pub(super) const RULE: Rule = Rule {
+    id: "DESC-012",
+    severity: Severity::Warning,
+    title: "the tool declares no annotations object",
+    why: "Without annotations a client cannot tell whether a call reads, destroys or can be repeated, and has to assume the worst. An `annotations` object that is there, even empty, is enough for this rule.",
+    bad: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}}"#,
+    good: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}"#,
+    smell: Some(Smell::MissingAnnotations),
+    check,
+};
+
+fn check(tool: &Tool) -> Vec<Hit> {
+    if tool.raw().get("annotations").is_some_and(Value::is_object) {
+        return Vec::new();
+    }
+    vec![Hit::new(
+        "there is no `annotations` object",
+        "add `annotations` with `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint` as they apply",
+    )]
+}

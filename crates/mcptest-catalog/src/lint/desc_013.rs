@@ -1,0 +1,90 @@
+//! DESC-013: a string argument lists its allowed values in the description but declares no enum.
+
+use serde_json::Value;
+
+use super::{Hit, Rule, Severity, Smell, prose, schema};
+use mcptest_trace::catalog::Tool;
+
+pub(super) const RULE: Rule = Rule {
+    id: "DESC-013",
+    severity: Severity::Warning,
+    title: "a string argument lists its allowed values in the description but declares no enum",
+    why: "A model can misread a sentence, and a server then refuses the call. An `enum` makes the wrong value impossible where the client checks, and visible where it does not. It is the inverse of DESC-007.",
+    bad: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "default": "open", "maxLength": 9}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
+    good: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "enum": ["open", "closed", "pending"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
+    smell: Some(Smell::Underspecified),
+    check,
+};
+
+fn check(tool: &Tool) -> Vec<Hit> {
+    let root = tool.input_schema().unwrap_or(&Value::Null);
+    let mut hits = Vec::new();
+    for (name, property) in schema::properties(root) {
+        if !takes_text(root, property, DEEPEST) || !schema::enumerated(root, property).is_empty() {
+            continue;
+        }
+        if let Some(values) = prose::allowed_values(schema::describe(root, property)) {
+            let list = serde_json::to_string(&values).unwrap_or_default();
+            hits.push(
+                Hit::new(
+                    format!("`{name}` names its allowed values in words only"),
+                    format!("add \"enum\": {list}"),
+                )
+                .at(mcptest_json::json::pointer_join(
+                    "/inputSchema/properties",
+                    name,
+                )),
+            );
+        }
+    }
+    hits
+}
+
+/// How far alternatives of alternatives are followed: a schema may refer to itself.
+const DEEPEST: usize = 8;
+
+/// Whether a schema allows a string, as far as it says what it allows.
+fn takes_text(root: &Value, property: &Value, deepest: usize) -> bool {
+    let inner = schema::resolve(root, property);
+    if inner.get("type").is_some() {
+        return schema::is_type(inner, "string");
+    }
+    let alternatives =
+        ["anyOf", "oneOf", "allOf"].map(|key| inner.get(key).and_then(Value::as_array));
+    let mut alternatives = alternatives.into_iter().flatten().flatten().peekable();
+    deepest == 0
+        || alternatives.peek().is_none()
+        || alternatives.any(|alternative| takes_text(root, alternative, deepest - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_string_is_looked_at() {
+        let fires = |mut property: Value| {
+            property["description"] = json!("One of: a1, b1");
+            let schema = json!({"properties": {"x": property}, "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}});
+            !check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).is_empty()
+        };
+        assert!(fires(json!({})));
+        assert!(fires(json!({"type": "string"})));
+        assert!(fires(json!({"type": ["string", "null"]})));
+        assert!(fires(
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]})
+        ));
+        assert!(fires(json!({"anyOf": [{"$ref": "#/$defs/loop"}]})));
+        assert!(!fires(json!({"type": "integer"})));
+        assert!(!fires(json!({"allOf": [{"type": "object"}]})));
+        assert!(!fires(
+            json!({"anyOf": [{"type": "array"}, {"type": "null"}]})
+        ));
+        assert!(!fires(json!({"type": "string", "enum": ["a1"]})));
+        assert!(!fires(
+            json!({"anyOf": [{"enum": ["a1", "b1"]}, {"type": "null"}]})
+        ));
+    }
+}

@@ -1,0 +1,505 @@
+//! The lint of tool catalogs: one rule, one file, stable ids.
+//!
+//! Rules look at a tool exactly as its server listed it, so a tool that is malformed gives findings
+//! and is never dropped. `DESC` rules are about descriptions, `SCH` rules about the strictness of
+//! input schemas, `TOOL` rules about what makes an entry no tool at all.
+
+mod desc_001;
+mod desc_002;
+mod desc_003;
+mod desc_004;
+mod desc_005;
+mod desc_006;
+mod desc_007;
+mod desc_008;
+mod desc_009;
+mod desc_010;
+mod desc_011;
+mod desc_012;
+mod desc_013;
+pub mod fix;
+mod prose;
+mod sch_001;
+mod sch_002;
+mod sch_003;
+mod sch_004;
+mod schema;
+mod tool_001;
+mod tool_002;
+pub mod waivers;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use mcptest_trace::catalog::Tool;
+
+/// How grave a finding is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Nothing was found.
+    Pass,
+    /// Imperfect, but workable.
+    Warning,
+    /// An agent will likely struggle to use the tool.
+    Critical,
+}
+
+impl Severity {
+    /// The name used in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// A rule: what it is called, why it is there, an example of either side, and the check itself.
+#[derive(Debug)]
+pub struct Rule {
+    /// The stable id.
+    pub id: &'static str,
+    /// How grave its findings are.
+    pub severity: Severity,
+    /// What it catches, in one line.
+    pub title: &'static str,
+    /// Why that matters, and what the rule looks at exactly.
+    pub why: &'static str,
+    /// A listed tool on which it fires, as JSON.
+    pub bad: &'static str,
+    /// The same tool put right.
+    pub good: &'static str,
+    /// The smell that its findings count as.
+    pub smell: Option<Smell>,
+    check: fn(&Tool) -> Vec<Hit>,
+}
+
+/// Where a rule fired.
+#[derive(Debug)]
+struct Hit {
+    path: Option<String>,
+    message: String,
+    suggestion: String,
+}
+
+impl Hit {
+    fn new(message: impl Into<String>, suggestion: impl Into<String>) -> Self {
+        Self {
+            path: None,
+            message: message.into(),
+            suggestion: suggestion.into(),
+        }
+    }
+
+    fn at(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}
+
+/// All rules, in the order in which they are told.
+pub const RULES: [&Rule; 19] = [
+    &desc_001::RULE,
+    &desc_002::RULE,
+    &desc_003::RULE,
+    &desc_004::RULE,
+    &desc_005::RULE,
+    &desc_006::RULE,
+    &desc_007::RULE,
+    &desc_008::RULE,
+    &desc_009::RULE,
+    &desc_010::RULE,
+    &desc_011::RULE,
+    &desc_012::RULE,
+    &desc_013::RULE,
+    &sch_001::RULE,
+    &sch_002::RULE,
+    &sch_003::RULE,
+    &sch_004::RULE,
+    &tool_001::RULE,
+    &tool_002::RULE,
+];
+
+/// The rule with this id, in whatever case it is written.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES
+        .into_iter()
+        .find(|rule| rule.id.eq_ignore_ascii_case(id))
+}
+
+/// The families of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// `DESC`: descriptions and annotations.
+    Description,
+    /// `SCH`: strictness of input schemas.
+    Schema,
+    /// `TOOL`: what makes an entry no tool.
+    Tool,
+}
+
+/// The family that an id belongs to.
+#[must_use]
+pub fn family(rule: &str) -> Family {
+    match rule.split_once('-').map(|(family, _)| family) {
+        Some("SCH") => Family::Schema,
+        Some("TOOL") => Family::Tool,
+        _ => Family::Description,
+    }
+}
+
+/// What is wrong with a description, in one word. Findings are counted by it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Smell {
+    /// DESC-001, 006, 007, 013.
+    Underspecified,
+    /// DESC-002, 008.
+    Verbose,
+    /// DESC-003, 004.
+    Uninformative,
+    /// DESC-005.
+    Brittle,
+    /// DESC-009.
+    MissingExamples,
+    /// DESC-010.
+    MissingReturnFormat,
+    /// DESC-012.
+    MissingAnnotations,
+    /// DESC-011.
+    InvalidAnnotation,
+}
+
+impl Smell {
+    /// All of them, in the order in which they are reported.
+    pub const ALL: [Self; 8] = [
+        Self::Underspecified,
+        Self::Verbose,
+        Self::Uninformative,
+        Self::Brittle,
+        Self::MissingExamples,
+        Self::MissingReturnFormat,
+        Self::MissingAnnotations,
+        Self::InvalidAnnotation,
+    ];
+
+    /// The name used in targets and reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Underspecified => "underspecified",
+            Self::Verbose => "verbose",
+            Self::Uninformative => "uninformative",
+            Self::Brittle => "brittle",
+            Self::MissingExamples => "missing_examples",
+            Self::MissingReturnFormat => "missing_return_format",
+            Self::MissingAnnotations => "missing_annotations",
+            Self::InvalidAnnotation => "invalid_annotation",
+        }
+    }
+}
+
+/// One thing the lint has to say about one tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The server, where the catalog has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The tool's name; `#3` for the third entry of the list if it has none.
+    pub tool: String,
+    /// The entry of the list, from 0.
+    pub index: usize,
+    /// The rule's id; nothing for the pass of a clean tool.
+    pub rule: Option<String>,
+    /// How grave it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// The place in the tool, as a JSON pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Why it is accepted, if a waiver says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waived: Option<String>,
+}
+
+impl Finding {
+    /// Whether it counts: a rule fired, and no waiver covers it.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.severity != Severity::Pass && self.waived.is_none()
+    }
+}
+
+/// How an entry of a list is called: by its name, else by its place, from 1.
+#[must_use]
+pub fn label(index: usize, listed: &Value) -> String {
+    match listed.get("name").and_then(Value::as_str) {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => format!("#{}", index + 1),
+    }
+}
+
+/// Lints a `tools/list` answer, entry by entry. Every entry is represented: a clean one by a single
+/// pass.
+#[must_use]
+pub fn lint(server: Option<&str>, listed: &[Value]) -> Vec<Finding> {
+    listed
+        .iter()
+        .enumerate()
+        .flat_map(|(index, entry)| lint_entry(server, index, entry))
+        .collect()
+}
+
+fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding> {
+    let finding = |rule: Option<&Rule>, hit: Hit| Finding {
+        server: server.map(Into::into),
+        tool: label(index, entry),
+        index,
+        rule: rule.map(|rule| rule.id.to_owned()),
+        severity: rule.map_or(Severity::Pass, |rule| rule.severity),
+        message: hit.message,
+        suggestion: Some(hit.suggestion).filter(|words| !words.is_empty()),
+        path: hit.path,
+        waived: None,
+    };
+    let Some(tool) = Tool::from_listing(None, entry) else {
+        return vec![finding(Some(&tool_001::RULE), tool_001::no_object(entry))];
+    };
+    let mut found = Vec::new();
+    for rule in RULES {
+        found.extend(
+            (rule.check)(&tool)
+                .into_iter()
+                .map(|hit| finding(Some(rule), hit)),
+        );
+    }
+    if found.is_empty() {
+        found.push(finding(None, Hit::new("no rule fired", "")));
+    }
+    found
+}
+
+/// The description without outer blanks; empty where there is none.
+fn description(tool: &Tool) -> &str {
+    tool.description().unwrap_or("").trim()
+}
+
+/// Length as people see it.
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The four hints of the protocol.
+pub(crate) const HINTS: [&str; 4] = [
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+    "openWorldHint",
+];
+
+/// Whether a description says what comes back, in the coarse way that can be told without a model.
+pub(crate) fn tells_return(tool: &Tool) -> bool {
+    let text = description(tool).to_lowercase();
+    tool.raw().get("outputSchema").is_some_and(Value::is_object)
+        || ["return", "output", "result"]
+            .iter()
+            .any(|word| text.contains(word))
+}
+
+/// Whether a description only repeats the name (DESC-003).
+pub(crate) fn repeats_name(tool: &Tool) -> bool {
+    desc_003::repeats(tool)
+}
+
+/// The arguments of a tool that have a description, and all of them.
+pub(crate) fn documented_arguments(tool: &Tool) -> (usize, usize) {
+    let root = tool.input_schema().unwrap_or(&Value::Null);
+    let all = schema::properties(root);
+    let documented = all
+        .iter()
+        .filter(|(_, property)| schema::describes(root, property));
+    (documented.count(), all.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules(listed: &Value) -> Vec<String> {
+        lint(None, std::slice::from_ref(listed))
+            .into_iter()
+            .filter_map(|finding| finding.rule)
+            .collect()
+    }
+
+    #[test]
+    fn the_registry_has_no_gaps_and_its_examples_are_true() {
+        let mut ids = BTreeSet::new();
+        for rule in RULES {
+            assert!(ids.insert(rule.id), "{} is listed twice", rule.id);
+            assert!(!rule.title.is_empty() && rule.why.len() > 40, "{}", rule.id);
+            assert!(find(&rule.id.to_lowercase()).is_some());
+            let bad: Value = serde_json::from_str(rule.bad)
+                .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+            let good: Value = serde_json::from_str(rule.good)
+                .unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+            assert!(
+                rules(&bad).contains(&rule.id.to_owned()),
+                "{} misses its bad example",
+                rule.id
+            );
+            assert_eq!(
+                rules(&good),
+                Vec::<String>::new(),
+                "the good example of {}",
+                rule.id
+            );
+        }
+        let documented = (1..=13)
+            .map(|number| format!("DESC-{number:03}"))
+            .chain((1..=4).map(|number| format!("SCH-{number:03}")));
+        for id in documented {
+            assert!(ids.contains(id.as_str()), "{id}");
+        }
+    }
+
+    #[test]
+    fn severities_and_smells_are_as_decided() {
+        for rule in RULES {
+            let critical =
+                ["DESC-001", "DESC-003", "SCH-003", "TOOL-001", "TOOL-002"].contains(&rule.id);
+            let wanted = if critical {
+                Severity::Critical
+            } else {
+                Severity::Warning
+            };
+            assert_eq!(rule.severity, wanted, "{}", rule.id);
+        }
+        let of = |smell: Smell| -> Vec<&str> {
+            RULES
+                .into_iter()
+                .filter(|rule| rule.smell == Some(smell))
+                .map(|rule| rule.id)
+                .collect()
+        };
+        assert_eq!(
+            of(Smell::Underspecified),
+            ["DESC-001", "DESC-006", "DESC-007", "DESC-013"]
+        );
+        assert_eq!(of(Smell::Verbose), ["DESC-002", "DESC-008"]);
+        assert_eq!(of(Smell::Uninformative), ["DESC-003", "DESC-004"]);
+        assert_eq!(of(Smell::Brittle), ["DESC-005"]);
+        assert_eq!(of(Smell::MissingExamples), ["DESC-009"]);
+        assert_eq!(of(Smell::MissingReturnFormat), ["DESC-010"]);
+        assert_eq!(of(Smell::MissingAnnotations), ["DESC-012"]);
+        assert_eq!(of(Smell::InvalidAnnotation), ["DESC-011"]);
+    }
+
+    #[test]
+    fn a_clean_tool_is_one_pass() {
+        let clean = json!({
+            "name": "now", "description": "Get the current time. Returns an RFC 3339 text.",
+            "inputSchema": {"type": "object", "properties": {}}, "annotations": {}
+        });
+        let findings = lint(Some("clock"), &[clean]);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].severity, Severity::Pass);
+        assert_eq!(findings[0].rule, None);
+        assert_eq!(findings[0].server.as_deref(), Some("clock"));
+    }
+
+    #[test]
+    fn malformed_entries_are_findings() {
+        let listed = [
+            json!("get_weather"),
+            json!(null),
+            json!({"description": "Get the weather of a city. Returns text."}),
+            json!({"name": "a", "description": 7, "inputSchema": [], "annotations": "x"}),
+            json!({"name": "b", "description": "Get the weather of a city. Returns text.",
+                   "annotations": {"readOnlyHint": null}, "inputSchema": {"properties": {"x": null, "y": {}}, "required": "x"}}),
+        ];
+        let findings = lint(None, &listed);
+        let of = |index: usize| -> Vec<&str> {
+            findings
+                .iter()
+                .filter(|finding| finding.index == index)
+                .filter_map(|finding| finding.rule.as_deref())
+                .collect()
+        };
+        assert_eq!(of(0), ["TOOL-001"]);
+        assert_eq!(of(1), ["TOOL-001"]);
+        assert_eq!(findings[0].tool, "#1");
+        assert_eq!(of(2), ["DESC-012", "TOOL-001", "TOOL-002"]);
+        assert_eq!(of(3), ["DESC-001", "DESC-012", "TOOL-002"]);
+        assert_eq!(
+            of(4),
+            [
+                "DESC-009", "DESC-011", "SCH-001", "SCH-002", "SCH-003", "SCH-003", "TOOL-002"
+            ]
+        );
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "(one of|string|object|\\PC){0,12}".prop_map(Value::from),
+        ];
+        let key = prop_oneof![
+            Just("name".to_owned()),
+            Just("description".to_owned()),
+            Just("inputSchema".to_owned()),
+            Just("properties".to_owned()),
+            Just("type".to_owned()),
+            Just("items".to_owned()),
+            Just("enum".to_owned()),
+            Just("required".to_owned()),
+            Just("annotations".to_owned()),
+            Just("$ref".to_owned()),
+            Just("anyOf".to_owned()),
+            "[a-z]{1,3}",
+        ];
+        leaf.prop_recursive(6, 40, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((key.clone(), inner), 0..6)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_a_server_lists_can_crash_it(listed in prop::collection::vec(any_json(), 0..4)) {
+            let findings = lint(None, &listed);
+            for index in 0..listed.len() {
+                prop_assert!(findings.iter().any(|finding| finding.index == index));
+            }
+            let (fixed, _) = fix::fix(&listed);
+            prop_assert_eq!(fixed.len(), listed.len());
+            let quality = crate::quality::assess(&listed);
+            for tool in &quality.tools {
+                prop_assert!((0.0..=1.0).contains(&tool.score));
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Looking into input schemas that may be anything.
+
+use serde_json::Value;
+
+use mcptest_json::json::pointer_join;
+
+/// Deeper than any schema that a person wrote; a server's must not exhaust the stack.
+const DEEPEST: usize = 100;
+
+/// The arguments of a tool: the properties of its schema's root, in the server's order.
+pub(super) fn properties(schema: &Value) -> Vec<(&str, &Value)> {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, property)| (name.as_str(), property))
+        .collect()
+}
+
+/// The names in the `required` list of a schema.
+pub(super) fn required(schema: &Value) -> Vec<&str> {
+    let list = schema.get("required").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// Whether a schema's `type` is this one, or a list that has it.
+pub(super) fn is_type(schema: &Value, wanted: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == wanted,
+        Some(Value::Array(many)) => many.iter().any(|one| one == wanted),
+        _ => false,
+    }
+}
+
+/// A property, or what its local `$ref` leads to.
+pub(super) fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
+    let mut found = property;
+    // A chain of references is short, unless it is a ring.
+    for _ in 0..8 {
+        let target = found
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| reference.strip_prefix('#'))
+            .and_then(|pointer| root.pointer(pointer));
+        match target {
+            Some(target) => found = target,
+            None => break,
+        }
+    }
+    found
+}
+
+/// An argument's own description, else that of the definition it refers to; without outer blanks.
+pub(super) fn describe<'a>(root: &'a Value, property: &'a Value) -> &'a str {
+    let own = |schema: &'a Value| {
+        schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .trim()
+    };
+    match own(property) {
+        "" => own(resolve(root, property)),
+        text => text,
+    }
+}
+
+/// Whether an argument is described at all.
+pub(super) fn describes(root: &Value, property: &Value) -> bool {
+    !describe(root, property).is_empty()
+}
+
+/// The values an argument is limited to: its `enum`, or those of the alternatives it is made of.
+/// Empty if it is free.
+pub(super) fn enumerated<'a>(root: &'a Value, property: &'a Value) -> Vec<&'a Value> {
+    let mut values = Vec::new();
+    gather(root, property, 0, &mut values);
+    values
+}
+
+fn gather<'a>(root: &'a Value, schema: &'a Value, depth: usize, values: &mut Vec<&'a Value>) {
+    let schema = resolve(root, schema);
+    values.extend(
+        schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten(),
+    );
+    values.extend(schema.get("const"));
+    if depth < 4 {
+        for key in ["anyOf", "oneOf", "allOf"] {
+            for inner in schema
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                gather(root, inner, depth + 1, values);
+            }
+        }
+    }
+}
+
+/// Visits a schema and everything in it that describes a value: properties, items, alternatives,
+/// definitions. What stands below `not` and `if` only tests a value, and is left out. Paths are
+/// JSON pointers from the tool.
+pub(super) fn walk<'a>(schema: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)) {
+    step("/inputSchema", schema, 0, visit);
+}
+
+fn step<'a>(path: &str, schema: &'a Value, depth: usize, visit: &mut dyn FnMut(&str, &'a Value)) {
+    visit(path, schema);
+    let Some(map) = schema.as_object().filter(|_| depth < DEEPEST) else {
+        return;
+    };
+    for (key, value) in map {
+        let at = pointer_join(path, key);
+        match key.as_str() {
+            "properties" | "patternProperties" | "$defs" | "definitions" => {
+                for (name, inner) in value.as_object().into_iter().flatten() {
+                    step(&pointer_join(&at, name), inner, depth + 1, visit);
+                }
+            }
+            "additionalProperties" | "items" if value.is_object() => {
+                step(&at, value, depth + 1, visit)
+            }
+            "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" => {
+                for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
+                    step(&format!("{at}/{index}"), inner, depth + 1, visit);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether it describes an object with properties of its own.
+pub(super) fn has_properties(schema: &Value) -> bool {
+    !properties(schema).is_empty()
+}
+
+/// How messages name a place: `filter.tags[]` for
+/// `/inputSchema/properties/filter/properties/tags/items`.
+pub(super) fn place(path: &str) -> String {
+    let mut out = String::new();
+    let mut steps = path.split('/').skip(2).peekable();
+    while let Some(step) = steps.next() {
+        match step {
+            "properties" | "patternProperties" | "$defs" | "definitions" => {
+                let name = steps
+                    .next()
+                    .unwrap_or_default()
+                    .replace("~1", "/")
+                    .replace("~0", "~");
+                if !out.is_empty() {
+                    out.push('.');
+                }
+                if step.contains("ef") {
+                    out.push_str("$defs.");
+                }
+                out.push_str(&name);
+            }
+            "items" | "prefixItems" => out.push_str("[]"),
+            "additionalProperties" => out.push_str(".*"),
+            // Which alternative it is tells little.
+            _ => {}
+        }
+    }
+    if out.is_empty() {
+        "the schema".to_owned()
+    } else {
+        format!("`{out}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn places_read_like_paths() {
+        assert_eq!(place("/inputSchema"), "the schema");
+        assert_eq!(
+            place("/inputSchema/properties/filter/properties/tags/items"),
+            "`filter.tags[]`"
+        );
+        assert_eq!(
+            place("/inputSchema/$defs/a~1b/properties/x"),
+            "`$defs.a/b.x`"
+        );
+    }
+
+    #[test]
+    fn references_in_a_ring_end() {
+        let root = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
+        let property = json!({"$ref": "#/$defs/a"});
+        assert_eq!(describe(&root, &property), "");
+        assert!(enumerated(&root, &property).is_empty());
+    }
+
+    #[test]
+    fn a_definition_can_describe_an_argument() {
+        let root = json!({"$defs": {"city": {"description": " A city. "}}});
+        assert_eq!(describe(&root, &json!({"$ref": "#/$defs/city"})), "A city.");
+        assert_eq!(
+            describe(
+                &root,
+                &json!({"$ref": "#/$defs/city", "description": "Where."})
+            ),
+            "Where."
+        );
+    }
+}

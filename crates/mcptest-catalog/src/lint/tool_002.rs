@@ -1,0 +1,36 @@
+//! TOOL-002: inputSchema is no object schema.
+
+use serde_json::Value;
+
+use super::{Hit, Rule, Severity};
+use mcptest_trace::catalog::Tool;
+
+pub(super) const RULE: Rule = Rule {
+    id: "TOOL-002",
+    severity: Severity::Critical,
+    title: "inputSchema is no object schema",
+    why: "The protocol demands an input schema of type object for every tool, also for one without arguments. Strict clients drop the tool, or the whole list.",
+    bad: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "annotations": {}}"#,
+    good: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
+    smell: None,
+    check,
+};
+
+fn check(tool: &Tool) -> Vec<Hit> {
+    let message = match tool.input_schema() {
+        None => "there is no `inputSchema`",
+        Some(Value::Object(schema)) => match schema.get("type") {
+            Some(Value::String(kind)) if kind == "object" => return Vec::new(),
+            None => "`inputSchema` has no `type`",
+            Some(_) => "the `type` of `inputSchema` is not `object`",
+        },
+        Some(_) => "`inputSchema` is no object",
+    };
+    vec![
+        Hit::new(
+            message,
+            "write `\"inputSchema\": {\"type\": \"object\"}` for a tool without arguments",
+        )
+        .at("/inputSchema"),
+    ]
+}

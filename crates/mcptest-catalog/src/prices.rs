@@ -1,0 +1,546 @@
+//! What tokens cost, where that is known.
+//!
+//! `prices.json` beside this file is a dated snapshot of list prices; a suite's `prices:` overrides
+//! any line of it and adds others:
+//!
+//! ```yaml
+//! prices:
+//!   claude-sonnet-4-5: { input_per_mtok: 3, output_per_mtok: 15, cached_input_per_mtok: 0.3 }
+//! ```
+//!
+//! A model without a price has no cost: nothing is guessed. A dated version of a listed model
+//! (`gpt-4o-2024-08-06`, `claude-haiku-4-5-20251001`, `claude-opus-4-5@20251101`, `…-latest`) and a
+//! listed model behind its provider's name (`anthropic/claude-opus-4-5`) have that model's price; a
+//! reseller's name in front is another price, and so unknown.
+//!
+//! Money is counted exactly, in whole units of 10^-18 dollars, and becomes a floating-point number
+//! once, at the end: 900 tokens at $3 and 120 at $15 per million are $0.0045 and not
+//! $0.0045000000000000005.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::iter::Sum;
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Number;
+
+use mcptest_json::json::pointer_join;
+use mcptest_trace::matcher::Problem;
+use mcptest_trace::trace::Tokens;
+
+/// Prices of one model in US dollars per million tokens, as written in a suite.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenPrice {
+    /// For tokens that the model reads.
+    #[schemars(schema_with = "amount")]
+    pub input_per_mtok: Number,
+    /// For tokens that the model writes.
+    #[schemars(schema_with = "amount")]
+    pub output_per_mtok: Number,
+    /// For tokens that are read from the provider's cache. Without it they cost as much as others.
+    #[serde(default)]
+    #[schemars(schema_with = "amount")]
+    pub cached_input_per_mtok: Option<Number>,
+}
+
+/// A suite's `prices:`, by model id.
+pub type WrittenPrices = BTreeMap<String, WrittenPrice>;
+
+fn amount(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "number", "minimum": 0, "maximum": MOST})
+}
+
+/// More dollars per million tokens than anything will ever cost; below it no sum overflows.
+const MOST: u32 = 1_000_000;
+
+/// Decimals of a price that are kept.
+const DECIMALS: usize = 12;
+
+/// Dollars to the exact 10^-18.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Usd(u128);
+
+impl Usd {
+    /// No money at all.
+    pub const ZERO: Self = Self(0);
+
+    /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. Nothing
+    /// for anything else.
+    ///
+    /// ```
+    /// # use mcptest_catalog::prices::Usd;
+    /// let cap = Usd::from_number(&serde_json::from_str("0.5").unwrap()).unwrap();
+    /// assert_eq!(cap.to_string(), "$0.5");
+    /// ```
+    #[must_use]
+    pub fn from_number(number: &Number) -> Option<Self> {
+        units(number).map(|units| Self(units * 1_000_000))
+    }
+
+    /// The decimal that a double stands for, as [`Usd::to_f64`] gives it. Nothing for what is no
+    /// amount.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        // The shortest text that reads back as the double; what is below a unit is lost.
+        let text = format!("{value}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let fraction: String = fraction
+            .chars()
+            .chain(std::iter::repeat('0'))
+            .take(18)
+            .collect();
+        format!("{whole}{fraction}").parse().ok().map(Self)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self(self.0.saturating_add(more.0))
+    }
+
+    /// Without a part of it.
+    #[must_use]
+    pub fn minus(self, less: Self) -> Self {
+        Self(self.0.saturating_sub(less.0))
+    }
+
+    /// The nearest double.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        const UNIT: u128 = 1_000_000_000_000_000_000;
+        // Through text, because reading a decimal rounds once and correctly; a cast and a division
+        // would round twice.
+        format!("{}.{:018}", self.0 / UNIT, self.0 % UNIT)
+            .parse()
+            .unwrap_or(f64::MAX)
+    }
+}
+
+impl fmt::Display for Usd {
+    /// All decimals that it has, and no more: `$0.0045`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNIT: u128 = 1_000_000_000_000_000_000;
+        let fraction = format!("{:018}", self.0 % UNIT);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        write!(f, "${}{point}{fraction}", self.0 / UNIT)
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        Self(amounts.fold(0, |sum, amount| sum.saturating_add(amount.0)))
+    }
+}
+
+/// Prices of one model, ready to multiply: in units of 10^-12 dollars per million tokens, which is
+/// 10^-18 dollars per token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    input: u128,
+    output: u128,
+    cached_input: u128,
+}
+
+impl Price {
+    /// Of what costs nothing.
+    pub const FREE: Self = Self {
+        input: 0,
+        output: 0,
+        cached_input: 0,
+    };
+
+    fn compile(written: &WrittenPrice, at: &str) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut read = |key: &str, number: &Number| {
+            units(number).unwrap_or_else(|| {
+                problems.push(Problem::new(
+                    pointer_join(at, key),
+                    format!("{number} is not a price: a number from 0 to {MOST} with at most {DECIMALS} decimals"),
+                ));
+                0
+            })
+        };
+        let input = read("input_per_mtok", &written.input_per_mtok);
+        let price = Self {
+            input,
+            output: read("output_per_mtok", &written.output_per_mtok),
+            cached_input: match &written.cached_input_per_mtok {
+                Some(number) => read("cached_input_per_mtok", number),
+                None => input,
+            },
+        };
+        if problems.is_empty() {
+            Ok(price)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// What so many tokens cost at most: none of them from a cache, unless that is the dearer way.
+    #[must_use]
+    pub fn most(&self, input: u64, output: u64) -> Usd {
+        let dearest = self.input.max(self.cached_input);
+        let input = u128::from(input).saturating_mul(dearest);
+        Usd(input.saturating_add(u128::from(output).saturating_mul(self.output)))
+    }
+
+    /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where
+    /// reported, is the part of `input` that was read from a cache.
+    #[must_use]
+    pub fn cost(&self, tokens: &Tokens) -> Option<Usd> {
+        let (input, output) = (tokens.input?, tokens.output?);
+        let cached = tokens
+            .extra
+            .get("cached_input")
+            .and_then(serde_json::Value::as_u64)
+            .unwrap_or(0)
+            .min(input);
+        let part = |count: u64, price: u128| Usd(u128::from(count).saturating_mul(price));
+        Some(
+            [
+                part(input - cached, self.input),
+                part(cached, self.cached_input),
+                part(output, self.output),
+            ]
+            .into_iter()
+            .sum(),
+        )
+    }
+}
+
+/// The decimal digits of a number, shifted by [`DECIMALS`]. Nothing for what is no price.
+fn units(number: &Number) -> Option<u128> {
+    let (digits, shift) = mcptest_numbers::percent::decimal(number)?;
+    let shift = shift.checked_add(i32::try_from(DECIMALS).ok()?)?;
+    let power = 10_u128.checked_pow(shift.unsigned_abs())?;
+    let units = if shift >= 0 {
+        digits.checked_mul(power)?
+    } else {
+        // `3.0` written with many zeros is fine; digits that would be lost are not.
+        (digits % power == 0).then_some(digits / power)?
+    };
+    (units <= u128::from(MOST) * 10_u128.pow(DECIMALS as u32)).then_some(units)
+}
+
+/// The known prices: the snapshot, and a suite's own over it.
+#[derive(Debug, Clone, Default)]
+pub struct Prices {
+    own: BTreeMap<String, Price>,
+}
+
+/// What comes with the program. It is read when the first price is asked for: most suites ask for
+/// none.
+struct Snapshot {
+    date: String,
+    models: BTreeMap<String, Price>,
+}
+
+#[derive(Deserialize)]
+struct WrittenSnapshot {
+    date: String,
+    models: WrittenPrices,
+}
+
+static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
+    let written: Option<WrittenSnapshot> = serde_json::from_str(include_str!("prices.json")).ok();
+    // A test holds that the snapshot is whole; a broken one could only mean that no price is known.
+    let (date, models) = written.map_or_else(Default::default, |written| {
+        let models = Prices::default()
+            .with(&written.models)
+            .unwrap_or_default()
+            .own;
+        (written.date, models)
+    });
+    Snapshot { date, models }
+});
+
+impl Prices {
+    /// The snapshot.
+    #[must_use]
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: Prices = Prices {
+            own: BTreeMap::new(),
+        };
+        &BUILTIN
+    }
+
+    /// The day of the snapshot, `YYYY-MM-DD`.
+    #[must_use]
+    pub fn date(&self) -> &'static str {
+        &SNAPSHOT.date
+    }
+
+    /// The models that the snapshot has a price for.
+    pub fn models() -> impl Iterator<Item = &'static str> {
+        SNAPSHOT.models.keys().map(String::as_str)
+    }
+
+    /// These prices with a suite's own over them.
+    ///
+    /// # Errors
+    /// Every amount that is no price; pointers start at the mapping.
+    pub fn with(&self, overrides: &WrittenPrices) -> Result<Self, Vec<Problem>> {
+        let mut prices = self.clone();
+        let mut problems = Vec::new();
+        for (model, written) in overrides {
+            match Price::compile(written, &pointer_join("", model)) {
+                Ok(price) => {
+                    prices.own.insert(model.clone(), price);
+                }
+                Err(more) => problems.extend(more),
+            }
+        }
+        if problems.is_empty() {
+            Ok(prices)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The price of a model.
+    ///
+    /// ```
+    /// # use mcptest_catalog::prices::Prices;
+    /// let prices = Prices::builtin();
+    /// assert_eq!(prices.find("gpt-4o-2024-08-06"), prices.find("gpt-4o"));
+    /// assert!(prices.find("gpt-4o-mini-of-my-own").is_none());
+    /// ```
+    #[must_use]
+    pub fn find(&self, model: &str) -> Option<&Price> {
+        let bare = without_provider(model);
+        [model, without_version(model), bare, without_version(bare)]
+            .iter()
+            .find_map(|id| self.own.get(*id).or_else(|| SNAPSHOT.models.get(*id)))
+    }
+}
+
+fn without_provider(model: &str) -> &str {
+    ["anthropic/", "openai/", "google/", "gemini/", "models/"]
+        .iter()
+        .find_map(|provider| model.strip_prefix(provider))
+        .unwrap_or(model)
+}
+
+/// Strips `-20251001`, `@20251101`, `-2024-08-06` or `-latest`.
+fn without_version(model: &str) -> &str {
+    if let Some(base) = model.strip_suffix("-latest") {
+        return base;
+    }
+    let is_date = |text: &str, shape: &str| {
+        text.len() == shape.len()
+            && text.bytes().zip(shape.bytes()).all(|(byte, wanted)| {
+                if wanted == b'0' {
+                    byte.is_ascii_digit()
+                } else {
+                    byte == wanted
+                }
+            })
+    };
+    for shape in ["-00000000", "@00000000", "-0000-00-00"] {
+        let at = model.len().saturating_sub(shape.len());
+        if at > 0 && model.is_char_boundary(at) && is_date(&model[at..], shape) {
+            return &model[..at];
+        }
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn tokens(value: Value) -> Tokens {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn with(value: Value) -> Result<Prices, Vec<Problem>> {
+        Prices::builtin().with(&serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn the_snapshot_is_whole_and_dated() {
+        let raw: Value = serde_json::from_str(include_str!("prices.json")).unwrap();
+        let prices = Prices::builtin();
+        assert_eq!(
+            SNAPSHOT.models.len(),
+            raw["models"].as_object().unwrap().len()
+        );
+        assert!(SNAPSHOT.models.len() > 40);
+        assert_eq!(prices.date(), raw["date"]);
+        assert_eq!(prices.date().len(), 10);
+        for (model, price) in &SNAPSHOT.models {
+            assert!(
+                price.input > 0 && price.output >= price.input && price.cached_input <= price.input,
+                "{model} has an odd price"
+            );
+            assert_eq!(
+                without_version(without_provider(model)),
+                model,
+                "a listed id must be a base id"
+            );
+        }
+    }
+
+    #[test]
+    fn cost_is_exact() {
+        let price = Prices::builtin().find("claude-sonnet-4-5").unwrap();
+        let cost = |value| price.cost(&tokens(value)).map(Usd::to_f64);
+        // In doubles, 0.0027 + 0.0018 is not 0.0045.
+        assert_eq!(cost(json!({"input": 900, "output": 120})), Some(0.0045));
+        assert_eq!(cost(json!({"input": 0, "output": 0})), Some(0.0));
+        assert_eq!(
+            cost(json!({"input": 1_000_000, "output": 1_000_000})),
+            Some(18.0)
+        );
+        assert_eq!(
+            cost(json!({"input": 1_000_000, "output": 0, "cached_input": 500_000})),
+            Some(1.65)
+        );
+        assert_eq!(
+            cost(json!({"input": 10, "output": 0, "cached_input": 99})),
+            Some(0.000_003)
+        );
+        assert_eq!(cost(json!({"input": 900})), None);
+        assert_eq!(cost(json!({"total": 900})), None);
+        let huge = cost(json!({"input": u64::MAX, "output": u64::MAX})).unwrap();
+        assert!(huge.is_finite() && huge > 3e14);
+    }
+
+    #[test]
+    fn amounts_as_people_write_them() {
+        let usd = |text: &str| Usd::from_number(&serde_json::from_str(text).unwrap());
+        for (text, shown) in [
+            ("5", "$5"),
+            ("0.10", "$0.1"),
+            ("1e-3", "$0.001"),
+            ("0", "$0"),
+            ("1000000", "$1000000"),
+        ] {
+            assert_eq!(usd(text).unwrap().to_string(), shown);
+        }
+        for text in ["-1", "1000001", "1e-13"] {
+            assert_eq!(usd(text), None, "{text}");
+        }
+        for value in [0.0045, 0.0, 12.0, 1e-12, 0.1 + 0.2] {
+            assert_eq!(Usd::from_f64(value).unwrap().to_f64(), value);
+        }
+        assert_eq!(Usd::from_f64(f64::NAN), None);
+        assert_eq!(Usd::from_f64(-1.0), None);
+        assert_eq!(usd("1").unwrap().minus(usd("2").unwrap()), Usd::ZERO);
+        assert_eq!(
+            usd("0.1").unwrap().plus(usd("0.2").unwrap()),
+            usd("0.3").unwrap()
+        );
+    }
+
+    #[test]
+    fn without_a_cached_price_cached_tokens_cost_as_others() {
+        let prices = with(json!({"m": {"input_per_mtok": 2, "output_per_mtok": 3}})).unwrap();
+        let cost = prices.find("m").unwrap().cost(&tokens(
+            json!({"input": 1_000_000, "output": 0, "cached_input": 1_000_000}),
+        ));
+        assert_eq!(cost.map(Usd::to_f64), Some(2.0));
+    }
+
+    #[test]
+    fn versions_and_providers_are_the_same_model_and_nothing_else_is() {
+        let prices = Prices::builtin();
+        for id in [
+            "claude-haiku-4-5-20251001",
+            "claude-haiku-4-5@20251001",
+            "anthropic/claude-haiku-4-5",
+            "anthropic/claude-haiku-4-5-20251001",
+            "claude-haiku-4-5-latest",
+        ] {
+            assert_eq!(prices.find(id), prices.find("claude-haiku-4-5"), "{id}");
+            assert!(prices.find(id).is_some());
+        }
+        for id in [
+            "",
+            "claude",
+            "gpt-4o-mini-tuned",
+            "openrouter/anthropic/claude-haiku-4-5",
+            "builtin/scripted",
+            "-20251001",
+            "Größe-2024-08-06",
+            "gpt-4o-2024-8-6",
+        ] {
+            assert!(prices.find(id).is_none(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_suite_overrides_and_adds() {
+        let prices = with(json!({
+            "gpt-4o": {"input_per_mtok": 1, "output_per_mtok": 2},
+            "openrouter/x": {"input_per_mtok": 0, "output_per_mtok": 0.000001},
+        }))
+        .unwrap();
+        let one = tokens(json!({"input": 1_000_000, "output": 0}));
+        assert_eq!(
+            prices
+                .find("gpt-4o-2024-08-06")
+                .unwrap()
+                .cost(&one)
+                .map(Usd::to_f64),
+            Some(1.0)
+        );
+        let written = tokens(json!({"input": 5, "output": 1}));
+        assert_eq!(
+            prices
+                .find("openrouter/x")
+                .unwrap()
+                .cost(&written)
+                .map(Usd::to_f64),
+            Some(1e-12)
+        );
+        assert_eq!(prices.date(), Prices::builtin().date());
+    }
+
+    #[test]
+    fn what_is_no_price_is_refused_where_it_stands() {
+        let problems =
+            with(json!({"a/b": {"input_per_mtok": -1, "output_per_mtok": 1e-13, "cached_input_per_mtok": 1e7}}))
+                .unwrap_err();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
+        assert_eq!(
+            places,
+            [
+                "/a~1b/input_per_mtok",
+                "/a~1b/output_per_mtok",
+                "/a~1b/cached_input_per_mtok"
+            ]
+        );
+        assert!(serde_json::from_value::<WrittenPrice>(json!({"input_per_mtok": 1})).is_err());
+        assert!(
+            serde_json::from_value::<WrittenPrice>(
+                json!({"input_per_mtok": 1, "output_per_mtok": 1, "x": 1})
+            )
+            .is_err()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_of_costs_is_the_cost_of_the_sum(a in 0_u64..1 << 40, b in 0_u64..1 << 40, out in 0_u64..1 << 40) {
+            let price = Prices::builtin().find("gpt-5.4-mini").unwrap();
+            let cost = |input: u64, output: u64| price.cost(&tokens(json!({"input": input, "output": output}))).unwrap();
+            let sum: Usd = [cost(a, 0), cost(b, out)].into_iter().sum();
+            prop_assert_eq!(sum, cost(a + b, out));
+            prop_assert!(sum.to_f64().is_finite());
+            prop_assert!(sum >= cost(a, out));
+            let cached = price.cost(&tokens(json!({"input": a, "output": out, "cached_input": a / 2}))).unwrap();
+            prop_assert!(price.most(a, out) >= cached.max(cost(a, out)));
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! Whether the agent still picks the right tool in a crowd (`distractors:`).
+//!
+//! # What it measures
+//! A model that is perfect on the three tools a task needs may stumble when thirty are offered. The
+//! block puts tools into the offer that nobody asked for, in a seeded order, and counts who chooses
+//! them. This is the tool-overload setup of MCPAgentBench (arXiv:2512.24565) and MCP-Atlas
+//! (arXiv:2602.00933).
+//!
+//! Where the tools come from:
+//!
+//! | `source` | tools |
+//! |---|---|
+//! | `{from: catalog}` | a bundled set of complete, plausible tools over many domains; those about the same thing as an offered tool come last |
+//! | `{from: near_duplicate, of: [..]}` | look-alikes of the named tools: another version, an internal twin, other casing, singular for plural; never the name of a real tool |
+//!
+//! A distractor that is called answers with an error that says, in effect, "not what you want". Its
+//! id is kept in the trace (`distractors`), so a recorded trace can be scored without the run.
+//!
+//! # Formula
+//! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is
+//! one of the trace's `distractors`, else out of scope and ignored. Ids with a server's name match
+//! the full id, bare ones the tool's name on any server. Over all runs:
+//!
+//! - `distractors.accuracy` = ⌊100 · correct / (correct + distractors)⌋. With nothing in scope it
+//!   is 0; only where no id is declared correct either it is 100, with the verdict `no_evidence`.
+//! - `distractors.chose_distractor` = how many choices were distractors
+//! - `distractors.certified_lower` = the exact (Clopper-Pearson) lower bound on the rate of
+//!   successful runs, one-sided at 95 %, in whole percent, rounded down. A run succeeds with at
+//!   least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify
+//!   74.
+//!
+//! Accuracy says nothing about runs that chose nothing at all, so their number always stands beside
+//! it. If distractors were asked for and no trace lists any, the agent never met one, and the
+//! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
+//!
+//! # The block
+//! ```yaml
+//! runs: 10
+//! distractors:
+//!   counts: [0, 4, 16]        # the test's runs at each of these; or one count: 4
+//!   source: { from: near_duplicate, of: [search_products] }
+//!   correct: [catalog.search_products]
+//!   complexity: serial        # or parallel: a dimension for reports, no part of the arithmetic
+//!   seed: 7
+//!   expect:
+//!     - distractors.accuracy: { ">=": 80 }
+//!     - distractors.certified_lower: { ">=": 50 }
+//! ```
+//! The report's `detail.curve` has accuracy against count.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::distractors::score_distractors;
+//! use mcptest_trace::tool_id::KnownServers;
+//! use mcptest_trace::trace::ToolCall;
+//!
+//! let calls = [ToolCall::new(Some("shop"), "search"), ToolCall::new(Some("shop"), "search_v2"), ToolCall::new(None, "help")];
+//! let choices = score_distractors(&["shop.search".into()], &["shop.search_v2".into()], &calls, &KnownServers::default());
+//! assert_eq!((choices.counts.chose_correct, choices.counts.chose_distractor), (1, 1));
+//! assert_eq!(choices.counts.accuracy(1), 50);
+//! assert!(!choices.succeeded());
+//! ```
+//!
+//! # When not to use it
+//! To find out whether the right tool is chosen at all: that is `equal_function_sets:`. And with
+//! few runs, leave `certified_lower` alone: no result of five runs can certify more than 54
+//! percent.
+
+mod catalog;
+mod inject;
+mod near_duplicate;
+
+pub use catalog::{Bundled, bundled};
+pub use inject::{InjectionError, PlannedRun, offer_order, plan_injection, refusal};
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Outlook, Reach};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::percent;
+use mcptest_numbers::random;
+use mcptest_numbers::statistics::certified_percent;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::ToolCall;
+
+/// More distractors than this are refused: no model takes such an offer, and a slip of the finger
+/// should not ask for it.
+const MOST: u32 = 1000;
+
+/// Puts distracting tools into the offer and scores whether the agent still chooses the right ones.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Distractors {
+    /// How many distractors are put into the offer; 0 is the baseline without noise.
+    #[serde(default)]
+    #[schemars(range(max = 1000))]
+    pub count: Option<u32>,
+    /// Several counts: the test's runs are made at each of them, for the curve of accuracy against
+    /// count.
+    #[serde(default)]
+    #[schemars(length(min = 1), inner(range(max = 1000)))]
+    pub counts: Option<Vec<u32>>,
+    /// Where the distractors come from.
+    pub source: Source,
+    /// The tools that are right to choose: `server.tool`, or a bare tool name that matches on any
+    /// server.
+    #[serde(default)]
+    #[schemars(inner(length(min = 1)))]
+    pub correct: Vec<String>,
+    /// How the right tools are to be called. Reports group by it; the numbers do not depend on it.
+    #[serde(default)]
+    pub complexity: Option<Complexity>,
+    /// Fixes which distractors come and in which order tools are offered. Default: a seed made of
+    /// the test's name.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Assertions on `distractors.*`. Default: `distractors.accuracy` is at least 50.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// Where distractors come from.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// `catalog` or `near_duplicate`.
+    pub from: SourceKind,
+    /// With `near_duplicate`: the real tools to make look-alikes of.
+    #[serde(default)]
+    #[schemars(inner(length(min = 1)))]
+    pub of: Option<Vec<String>>,
+}
+
+/// The two sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// The bundled set of plausible tools.
+    Catalog,
+    /// Look-alikes of real tools.
+    NearDuplicate,
+}
+
+/// How the right tools are to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Complexity {
+    /// One after the other.
+    Serial,
+    /// Several in one turn.
+    Parallel,
+}
+
+impl Distractors {
+    /// The counts to run at, in the order written.
+    #[must_use]
+    pub fn planned_counts(&self) -> Vec<u32> {
+        match (&self.counts, self.count) {
+            (Some(counts), _) => counts.clone(),
+            (None, count) => vec![count.unwrap_or(0)],
+        }
+    }
+
+    /// What each execution of a test gets, in order: its `runs` at the first count, then at the
+    /// next.
+    ///
+    /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the
+    /// other's and a curve compares like with like.
+    #[must_use]
+    pub fn schedule(&self, test: &str, runs: u32) -> Vec<PlannedRun> {
+        let seed = |run: u64| match self.seed {
+            Some(seed) => random::combine(seed, run),
+            None => random::seed_of(test, run),
+        };
+        self.planned_counts()
+            .into_iter()
+            .flat_map(|count| {
+                (1..=u64::from(runs.max(1))).map(move |run| PlannedRun {
+                    count,
+                    seed: seed(run),
+                })
+            })
+            .collect()
+    }
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChoiceCounts {
+    /// Choices of a right tool.
+    pub chose_correct: u64,
+    /// Choices of a distractor.
+    pub chose_distractor: u64,
+}
+
+impl ChoiceCounts {
+    /// Choices that count.
+    #[must_use]
+    pub fn in_scope(self) -> u64 {
+        self.chose_correct + self.chose_distractor
+    }
+
+    /// The share of right choices in whole percent, rounded down, where `declared` ids are declared
+    /// correct.
+    #[must_use]
+    pub fn accuracy(self, declared: usize) -> u64 {
+        let vacuous = if declared == 0 { 100 } else { 0 };
+        percent::down(self.chose_correct, self.in_scope()).unwrap_or(vacuous)
+    }
+
+    /// Sums.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            chose_correct: self.chose_correct + other.chose_correct,
+            chose_distractor: self.chose_distractor + other.chose_distractor,
+        }
+    }
+}
+
+/// One run's choices.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// The counts.
+    pub counts: ChoiceCounts,
+    /// The distractors that were chosen, each once, in the order of calls.
+    pub fell_for: Vec<String>,
+}
+
+impl Choices {
+    /// At least one right choice and no distractor.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.counts.chose_correct > 0 && self.counts.chose_distractor == 0
+    }
+}
+
+/// Applies the counting rule to the calls of one run.
+#[must_use]
+pub fn score_distractors(
+    correct: &[String],
+    distractors: &[String],
+    calls: &[ToolCall],
+    servers: &KnownServers,
+) -> Choices {
+    let mut choices = Choices::default();
+    for call in calls {
+        let is_one_of = |ids: &[String]| ids.iter().any(|id| call.is(id, servers));
+        if is_one_of(correct) {
+            choices.counts.chose_correct += 1;
+        } else if is_one_of(distractors) {
+            choices.counts.chose_distractor += 1;
+            let id = call.full_id();
+            if !choices.fell_for.contains(&id) {
+                choices.fell_for.push(id);
+            }
+        }
+    }
+    choices
+}
+
+/// Runs taken together.
+#[derive(Default)]
+struct Pool {
+    counts: ChoiceCounts,
+    runs: u64,
+    succeeded: u64,
+    chose_nothing: u64,
+}
+
+impl Pool {
+    fn add(&mut self, choices: &Choices) {
+        self.counts = self.counts.plus(choices.counts);
+        self.runs += 1;
+        self.succeeded += u64::from(choices.succeeded());
+        self.chose_nothing += u64::from(choices.counts.in_scope() == 0);
+    }
+
+    fn figures(&self, declared: usize) -> Value {
+        json!({
+            "runs": self.runs,
+            "accuracy": self.counts.accuracy(declared),
+            "chose_correct": self.counts.chose_correct,
+            "chose_distractor": self.counts.chose_distractor,
+            "succeeded": self.succeeded,
+            "chose_nothing": self.chose_nothing,
+            "certified_lower": certified_percent(self.succeeded, self.runs),
+        })
+    }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    pool: Pool,
+    /// Whether a run was offered a distractor.
+    met: bool,
+}
+
+impl Gate for Distractors {
+    const BLOCK: &'static str = "distractors";
+    const SUMMARY: &'static str =
+        "Accuracy of tool selection among injected distractors, with a certified lower bound.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "distractors.accuracy",
+            Unit::Percent,
+            "Of the choices in scope, how many were right.",
+        ),
+        TargetInfo::new(
+            "distractors.chose_distractor",
+            Unit::Count,
+            "How many choices were distractors.",
+        ),
+        TargetInfo::new(
+            "distractors.certified_lower",
+            Unit::Percent,
+            "Exact lower bound on the rate of successful runs at 95 % confidence.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "distractors.accuracy",
+            Matcher::at_least(50),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        match (self.count, &self.counts) {
+            (None, None) => problems.push(
+                Problem::new("", "`distractors` has neither `count` nor `counts`")
+                    .help("`count: 4` puts four tools into the offer, `counts: [0, 4, 16]` compares several"),
+            ),
+            (Some(_), Some(_)) => problems.push(Problem::new("/counts", "`count` and `counts` exclude each other")),
+            (Some(count), None) => problems.extend(too_many("/count", count)),
+            (None, Some(counts)) => {
+                if counts.is_empty() {
+                    problems.push(Problem::new("/counts", "an empty list of counts asks for no run"));
+                }
+                for (index, count) in counts.iter().enumerate() {
+                    let at = format!("/counts/{index}");
+                    problems.extend(too_many(&at, *count));
+                    if counts[..index].contains(count) {
+                        problems.push(Problem::new(at, format!("the count {count} is listed twice")));
+                    }
+                }
+            }
+        }
+        match (self.source.from, &self.source.of) {
+            (SourceKind::NearDuplicate, None) => problems.push(
+                Problem::new("/source", "`near_duplicate` needs `of`")
+                    .help("`of: [search_products]` makes look-alikes of that tool"),
+            ),
+            (SourceKind::NearDuplicate, Some(of)) if of.is_empty() => {
+                problems.push(Problem::new(
+                    "/source/of",
+                    "look-alikes of no tool cannot be made",
+                ));
+            }
+            (SourceKind::Catalog, Some(_)) => problems.push(Problem::new(
+                "/source/of",
+                "`of` belongs to `near_duplicate`; the catalog's tools are fixed",
+            )),
+            _ => {}
+        }
+        problems
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let declared = self.correct.len();
+        let mut all = Pool::default();
+        let mut by_count: BTreeMap<Option<usize>, Pool> = BTreeMap::new();
+        let mut fell_for: Vec<String> = Vec::new();
+        let mut per_run = Vec::new();
+        for run in runs {
+            let injected = run.trace.distractors.as_deref();
+            let choices = score_distractors(
+                &self.correct,
+                injected.unwrap_or_default(),
+                &run.trace.tool_calls,
+                context.servers,
+            );
+            all.add(&choices);
+            by_count
+                .entry(injected.map(<[String]>::len))
+                .or_default()
+                .add(&choices);
+            per_run.push(json!({
+                "index": run.index,
+                "injected": injected.map(<[String]>::len),
+                "calls": run.trace.tool_calls.len(),
+                "chose_correct": choices.counts.chose_correct,
+                "chose_distractor": choices.counts.chose_distractor,
+                "fell_for": choices.fell_for,
+                "succeeded": choices.succeeded(),
+            }));
+            for id in choices.fell_for {
+                if !fell_for.contains(&id) {
+                    fell_for.push(id);
+                }
+            }
+        }
+        let accuracy = all.counts.accuracy(declared);
+        let certified = certified_percent(all.succeeded, all.runs);
+        let curve: Vec<Value> = by_count
+            .iter()
+            .map(|(count, pool)| {
+                let mut entry = pool.figures(declared);
+                entry["count"] = (*count).into();
+                entry
+            })
+            .collect();
+
+        let mut score = Score::default();
+        let never_met = by_count
+            .keys()
+            .all(|count| count.is_none_or(|count| count == 0));
+        if declared == 0 && all.counts.in_scope() == 0 {
+            score.no_evidence =
+                Some("no tool is declared correct, and no distractor was chosen".to_owned());
+        } else if never_met && self.planned_counts().iter().any(|count| *count > 0) {
+            score.no_evidence =
+                Some("no trace lists an injected distractor, so none was met".to_owned());
+        }
+        score.summary = format!(
+            "accuracy {accuracy} · right {}, distractors {} · {} of {} runs chose nothing · certified {certified}",
+            all.counts.chose_correct, all.counts.chose_distractor, all.chose_nothing, all.runs
+        );
+        if by_count.len() > 1 {
+            let points: Vec<String> = by_count
+                .iter()
+                .map(|(count, pool)| {
+                    let count = count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+                    format!("{count}: {}", pool.counts.accuracy(declared))
+                })
+                .collect();
+            score
+                .summary
+                .push_str(&format!(" · accuracy by count {}", points.join(", ")));
+        }
+        if !fell_for.is_empty() {
+            score
+                .summary
+                .push_str(&format!(" · fell for: {}", fell_for.join(", ")));
+        }
+        score.values = vec![
+            ("distractors.accuracy", accuracy.into()),
+            (
+                "distractors.chose_distractor",
+                all.counts.chose_distractor.into(),
+            ),
+            ("distractors.certified_lower", certified.into()),
+        ];
+        if let Value::Object(figures) = all.figures(declared) {
+            score.detail = figures;
+        }
+        score.detail.extend(Map::from_iter([
+            (
+                "complexity".to_owned(),
+                serde_json::to_value(self.complexity).unwrap_or(Value::Null),
+            ),
+            ("fell_for".to_owned(), fell_for.into()),
+            ("curve".to_owned(), curve.into()),
+            ("per_run".to_owned(), per_run.into()),
+        ]));
+        score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let injected = run.trace.distractors.as_deref().unwrap_or_default();
+        tally.met |= !injected.is_empty();
+        tally.pool.add(&score_distractors(
+            &self.correct,
+            injected,
+            &run.trace.tool_calls,
+            context.servers,
+        ));
+    }
+
+    fn outlook(&self, Tally { pool, met }: &Tally, remaining: u64) -> Outlook {
+        let fell = pool.counts.chose_distractor;
+        // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of
+        // reach.
+        let best = match (fell, self.correct.is_empty()) {
+            (0, _) => 100,
+            (_, true) => 0,
+            (_, false) => 99,
+        };
+        let runs = pool.runs + remaining;
+        let certified = Reach::between(
+            certified_percent(pool.succeeded, runs),
+            certified_percent(pool.succeeded + remaining, runs),
+        );
+        let asked_for = self.planned_counts().iter().any(|count| *count > 0);
+        Outlook {
+            reach: vec![
+                ("distractors.accuracy", Reach::between(0, best)),
+                ("distractors.chose_distractor", Reach::at_least(fell)),
+                ("distractors.certified_lower", certified),
+            ],
+            may_lack_evidence: (self.correct.is_empty() && fell == 0) || (asked_for && !met),
+        }
+    }
+}
+
+fn too_many(at: &str, count: u32) -> Option<Problem> {
+    (count > MOST).then(|| {
+        Problem::new(
+            at,
+            format!("{count} distractors are more than the {MOST} that can be offered"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{GateOutcome, testing};
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::tool_id;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::Verdict;
+
+/// `server.tool` or `tool`.
+fn call(id: &str) -> ToolCall {
+    match id.split_once('.') {
+        Some((server, name)) => ToolCall::new(Some(server), name),
+        None => ToolCall::new(None, id),
+    }
+}
+
+fn ids(list: &[&str]) -> Vec<String> {
+    list.iter().map(|id| (*id).to_owned()).collect()
+}
+
+fn choose(correct: &[&str], distractors: &[&str], calls: &[&str]) -> Choices {
+    let calls: Vec<_> = calls.iter().map(|id| call(id)).collect();
+    let servers = ["s", "t"].into_iter().collect();
+    score_distractors(&ids(correct), &ids(distractors), &calls, &servers)
+}
+
+#[test]
+fn the_counting_rule() {
+    let choices = choose(&["s.a"], &["s.a_v2"], &["s.a", "s.a", "s.a_v2", "s.other"]);
+    assert_eq!(
+        choices.counts,
+        ChoiceCounts {
+            chose_correct: 2,
+            chose_distractor: 1
+        }
+    );
+    assert_eq!(choices.counts.accuracy(1), 66);
+    assert_eq!(choices.fell_for, ["s.a_v2"]);
+    // In both sets: correct, once per choice.
+    assert_eq!(choose(&["a"], &["a"], &["s.a"]).counts.accuracy(1), 100);
+    // Qualified ids keep servers apart, bare ones do not.
+    assert_eq!(choose(&["s.a"], &["t.a"], &["t.a"]).counts.accuracy(1), 0);
+    assert_eq!(choose(&["a"], &["t.b"], &["t.a"]).counts.accuracy(1), 100);
+    assert_eq!(
+        choose(&["s.a"], &["b"], &["t.b", "s.b"])
+            .counts
+            .chose_distractor,
+        2
+    );
+    // 29 of 100 through doubles would be 28.
+    let share = ChoiceCounts {
+        chose_correct: 29,
+        chose_distractor: 71,
+    };
+    assert_eq!(share.accuracy(1), 29);
+}
+
+#[test]
+fn nothing_in_scope() {
+    assert_eq!(choose(&["s.a"], &["s.b"], &["s.c"]).counts.accuracy(1), 0);
+    assert_eq!(choose(&[], &["s.b"], &["s.c"]).counts.accuracy(0), 100);
+    assert_eq!(choose(&[], &["s.b"], &["s.b"]).counts.accuracy(0), 0);
+    assert!(!choose(&[], &[], &[]).succeeded());
+    assert!(choose(&["a"], &["b"], &["a", "x"]).succeeded());
+    assert!(!choose(&["a"], &["b"], &["a", "b"]).succeeded());
+}
+
+fn trace(distractors: Option<&[&str]>, calls: &[&str]) -> Trace {
+    Trace {
+        tool_calls: calls.iter().map(|id| call(id)).collect(),
+        distractors: distractors.map(ids),
+        ..Trace::default()
+    }
+}
+
+const NOISE: Option<&[&str]> = Some(&["s.b", "s.c"]);
+
+fn block() -> Value {
+    json!({"count": 2, "source": {"from": "catalog"}, "correct": ["s.a"]})
+}
+
+fn with(key: &str, value: Value) -> Value {
+    let mut block = block();
+    block[key] = value;
+    block
+}
+
+fn judge(block: &Value, traces: &[Trace]) -> GateOutcome {
+    testing::judge("distractors", block, traces)
+}
+
+#[test]
+fn figures_pool_over_the_runs() {
+    let outcome = judge(
+        &with("complexity", json!("parallel")),
+        &[
+            trace(NOISE, &["s.a"]),
+            trace(NOISE, &["s.a", "s.b"]),
+            trace(NOISE, &[]),
+            trace(NOISE, &["s.x"]),
+        ],
+    );
+    assert_eq!(
+        Value::Object(outcome.values),
+        json!({"distractors.accuracy": 66, "distractors.chose_distractor": 1, "distractors.certified_lower": 1})
+    );
+    assert_eq!(outcome.detail["chose_nothing"], 2);
+    assert_eq!(outcome.detail["complexity"], "parallel");
+    assert_eq!(outcome.detail["fell_for"], json!(["s.b"]));
+    assert!(
+        outcome.summary.contains("2 of 4 runs chose nothing"),
+        "{}",
+        outcome.summary
+    );
+    assert_eq!(outcome.verdict, Verdict::Pass);
+}
+
+#[test]
+fn the_curve_goes_by_what_was_injected() {
+    let outcome = judge(
+        &json!({"counts": [0, 2, 4], "source": {"from": "catalog"}, "correct": ["s.a"]}),
+        &[
+            trace(Some(&[]), &["s.a"]),
+            trace(Some(&["s.b", "s.c", "s.d", "s.e"]), &["s.e"]),
+            trace(NOISE, &["s.a", "s.b"]),
+        ],
+    );
+    let curve: Vec<_> = outcome.detail["curve"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| {
+            (
+                point["count"].as_u64().unwrap(),
+                point["accuracy"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(curve, [(0, 100), (2, 50), (4, 0)]);
+    assert!(
+        outcome
+            .summary
+            .contains("accuracy by count 0: 100, 2: 50, 4: 0"),
+        "{}",
+        outcome.summary
+    );
+}
+
+#[test]
+fn certified_lower_bounds() {
+    let certified = |good: usize, all: usize| {
+        let traces: Vec<Trace> = (0..all)
+            .map(|run| trace(NOISE, if run < good { &["s.a"] } else { &["s.b"] }))
+            .collect();
+        judge(&block(), &traces).values["distractors.certified_lower"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(certified(1, 1), 5);
+    assert_eq!(certified(4, 5), 34);
+    assert_eq!(certified(5, 5), 54);
+    assert_eq!(certified(10, 10), 74);
+    assert_eq!(certified(0, 3), 0);
+}
+
+#[test]
+fn the_default_gate_is_accuracy_at_50() {
+    assert_eq!(
+        judge(&block(), &[trace(NOISE, &["s.a", "s.b"])]).verdict,
+        Verdict::Pass
+    );
+    let failed = judge(
+        &with("expect", json!([])),
+        &[trace(NOISE, &["s.a", "s.b", "s.c"])],
+    );
+    assert_eq!(failed.verdict, Verdict::Fail);
+    assert!(failed.assertions[0].default);
+    assert_eq!(judge(&block(), &[trace(NOISE, &[])]).verdict, Verdict::Fail);
+}
+
+#[test]
+fn what_was_never_met_is_no_evidence() {
+    let vacuous = judge(&with("correct", json!([])), &[trace(NOISE, &["s.x"])]);
+    assert_eq!(vacuous.verdict, Verdict::NoEvidence);
+    assert_eq!(vacuous.values["distractors.accuracy"], 100);
+    assert_eq!(
+        judge(&with("correct", json!([])), &[trace(NOISE, &["s.b"])]).verdict,
+        Verdict::Fail
+    );
+    for nothing in [None, Some(&[][..])] {
+        let unmet = judge(&block(), &[trace(nothing, &["s.a"])]);
+        assert_eq!(unmet.verdict, Verdict::NoEvidence);
+        assert_eq!(unmet.values["distractors.accuracy"], 100);
+        // The baseline asks for none.
+        let baseline = judge(&with("count", json!(0)), &[trace(nothing, &["s.a"])]);
+        assert_eq!(baseline.verdict, Verdict::Pass);
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    for (block, pointer) in [
+        (json!({"source": {"from": "catalog"}}), ""),
+        (
+            json!({"count": 1, "counts": [2], "source": {"from": "catalog"}}),
+            "/counts",
+        ),
+        (
+            json!({"counts": [], "source": {"from": "catalog"}}),
+            "/counts",
+        ),
+        (
+            json!({"counts": [4, 0, 4], "source": {"from": "catalog"}}),
+            "/counts/2",
+        ),
+        (
+            json!({"count": 1001, "source": {"from": "catalog"}}),
+            "/count",
+        ),
+        (
+            json!({"count": 1, "source": {"from": "near_duplicate"}}),
+            "/source",
+        ),
+        (
+            json!({"count": 1, "source": {"from": "near_duplicate", "of": []}}),
+            "/source/of",
+        ),
+        (
+            json!({"count": 1, "source": {"from": "catalog", "of": ["a"]}}),
+            "/source/of",
+        ),
+        (json!({"count": 1, "source": {"from": "elsewhere"}}), ""),
+        (json!({"count": 1}), ""),
+        (with("complexity", json!("both")), ""),
+        (with("cuont", json!(1)), ""),
+        (
+            with("expect", json!([{"distractors.acuracy": 1}])),
+            "/expect/0/distractors.acuracy",
+        ),
+    ] {
+        let problems = testing::load("distractors", &block).unwrap_err();
+        assert_eq!(problems.len(), 1, "{block}: {problems:?}");
+        assert_eq!(problems[0].pointer, pointer, "{block}: {problems:?}");
+    }
+}
+
+#[test]
+fn no_target_can_be_asserted_in_vain() {
+    let traces = [
+        trace(NOISE, &["s.a"]),
+        trace(NOISE, &["s.b"]),
+        trace(NOISE, &[]),
+    ];
+    for target in Distractors::TARGETS {
+        for matcher in [
+            json!({">": 1e18}),
+            json!({"<": -1e18}),
+            json!({"exact": "never"}),
+        ] {
+            let outcome = judge(&with("expect", json!([{target.name: matcher}])), &traces);
+            assert_eq!(outcome.verdict, Verdict::Fail, "{}", target.name);
+        }
+    }
+}
+
+fn loaded(block: Value) -> Distractors {
+    serde_json::from_value(block).unwrap()
+}
+
+fn near(of: &[&str]) -> Distractors {
+    loaded(
+        json!({"count": 3, "source": {"from": "near_duplicate", "of": of}, "correct": ["shop.search_products_v2"]}),
+    )
+}
+
+fn real(server: &str, name: &str) -> Tool {
+    let listed =
+        json!({"name": name, "description": "Does something.", "inputSchema": {"type": "object"}});
+    Tool::from_listing(Some(server), &listed).unwrap()
+}
+
+fn names(tools: &[Tool]) -> Vec<&str> {
+    tools.iter().map(Tool::name).collect()
+}
+
+#[test]
+fn look_alikes_are_shared_out_and_never_real() {
+    let tools = [
+        real("shop", "search_products"),
+        real("shop", "get_product"),
+        real("shop", "get_products"),
+        real("mail", "search_products_v3"),
+    ];
+    let planned = plan_injection(
+        &near(&["search_products", "shop.get_product"]),
+        &tools,
+        40,
+        5,
+    )
+    .unwrap();
+    assert_eq!(planned.len(), 40);
+    let unique: BTreeSet<_> = names(&planned).into_iter().collect();
+    assert_eq!(unique.len(), 40);
+    assert!(tools.iter().all(|tool| !unique.contains(tool.name())));
+    assert!(!unique.contains("search_products_v2"), "declared correct");
+    assert!(planned.iter().all(|tool| tool.server() == Some("shop")));
+    let of_search = planned
+        .iter()
+        .filter(|tool| tool.name().to_lowercase().starts_with("search"));
+    assert_eq!(of_search.count(), 20);
+}
+
+#[test]
+fn of_must_name_offered_tools() {
+    let error = plan_injection(
+        &near(&["search_products", "nope"]),
+        &[real("shop", "search_products")],
+        1,
+        1,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`distractors.source.of` names `nope`, but no server offers such a tool (offered: `shop.search_products`)"
+    );
+    assert!(
+        plan_injection(&near(&["x"]), &[], 1, 1)
+            .unwrap_err()
+            .to_string()
+            .contains("offered: nothing")
+    );
+}
+
+#[test]
+fn the_catalog_avoids_what_the_test_is_about() {
+    let block = loaded(block());
+    let tools = [real("meteo", "get_weather"), real("meteo", "send_email")];
+    for seed in 0..50 {
+        let planned = plan_injection(&block, &tools, 60, seed).unwrap();
+        let names = names(&planned);
+        assert!(!names.contains(&"send_email"));
+        assert!(!names.contains(&"get_weather_forecast"), "{names:?}");
+        assert!(planned.iter().all(|tool| tool.server() == Some("meteo")));
+        assert!(
+            planned
+                .iter()
+                .all(|tool| tool.input_schema().is_some() && tool.description().is_some())
+        );
+    }
+    let everything = plan_injection(&block, &tools, 200, 1).unwrap();
+    assert_eq!(
+        names(&everything)
+            .into_iter()
+            .collect::<BTreeSet<_>>()
+            .len(),
+        200
+    );
+    // A server in another spelling of the same name is still that tool.
+    let shouting = [real("s", "SEND_EMAIL")];
+    assert!(!names(&plan_injection(&block, &shouting, 80, 1).unwrap()).contains(&"send_email"));
+    // Without any real tool there is no server to belong to.
+    assert_eq!(plan_injection(&block, &[], 3, 1).unwrap()[0].server(), None);
+}
+
+#[test]
+fn several_servers_share_the_catalogs_tools() {
+    let tools = [real("a", "one"), real("b", "two")];
+    let planned = plan_injection(&loaded(block()), &tools, 40, 9).unwrap();
+    for server in ["a", "b"] {
+        let count = planned
+            .iter()
+            .filter(|tool| tool.server() == Some(server))
+            .count();
+        assert!((8..=32).contains(&count), "{server}: {count}");
+    }
+}
+
+#[test]
+fn injected_tools_never_change_between_releases() {
+    let tools = [real("shop", "search_products")];
+    assert_eq!(
+        names(&plan_injection(&near(&["search_products"]), &tools, 4, 7).unwrap()),
+        [
+            "search-products",
+            "search_products_v3",
+            "search_products_beta",
+            "search_product"
+        ]
+    );
+    assert_eq!(
+        names(&plan_injection(&loaded(block()), &tools, 4, 7).unwrap()),
+        [
+            "remove_background",
+            "restart_service",
+            "log_workout",
+            "get_driving_directions"
+        ]
+    );
+    assert_eq!(offer_order(6, 7), [5, 0, 3, 1, 4, 2]);
+}
+
+#[test]
+fn a_sweep_runs_every_count_with_the_same_seeds() {
+    let block = loaded(json!({"counts": [0, 4], "source": {"from": "catalog"}, "seed": 11}));
+    let schedule = block.schedule("test", 3);
+    let counts: Vec<u32> = schedule.iter().map(|planned| planned.count).collect();
+    assert_eq!(counts, [0, 0, 0, 4, 4, 4]);
+    for run in 0..3 {
+        assert_eq!(schedule[run].seed, schedule[run + 3].seed);
+    }
+    assert_ne!(schedule[0].seed, schedule[1].seed);
+    // A written seed frees the order from the test's name.
+    assert_eq!(schedule, block.schedule("renamed", 3));
+    let unseeded = loaded(json!({"count": 4, "source": {"from": "catalog"}}));
+    assert_ne!(
+        unseeded.schedule("test", 1),
+        unseeded.schedule("renamed", 1)
+    );
+    assert_eq!(unseeded.schedule("test", 0).len(), 1);
+}
+
+#[test]
+fn a_distractor_that_was_called_counts_as_one() {
+    let tools = [real("shop", "search_products"), real("mail", "send")];
+    let block = near(&["search_products"]);
+    let planned = plan_injection(&block, &tools, 3, 1).unwrap();
+    let id = tool_id::full_id(planned[0].server(), planned[0].name());
+    let calls = [ToolCall::new(planned[0].server(), planned[0].name())];
+    let choices = score_distractors(
+        &block.correct,
+        &[id],
+        &calls,
+        &["shop", "mail"].into_iter().collect(),
+    );
+    assert_eq!(choices.counts.chose_distractor, 1);
+    assert!(refusal(planned[0].name()).contains(planned[0].name()));
+}
+
+proptest! {
+    // The catalog's tools are many to copy in an unoptimized build.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_smaller_count_is_the_beginning_of_a_larger(seed: u64, few in 0_u32..20, more in 0_u32..120, near_by: bool) {
+        let tools = [real("shop", "search_products"), real("mail", "send_note")];
+        let block = if near_by { near(&["search_products", "send_note"]) } else { loaded(block()) };
+        let large = plan_injection(&block, &tools, few + more, seed).unwrap();
+        let small = plan_injection(&block, &tools, few, seed).unwrap();
+        prop_assert_eq!(large.len() as u32, few + more);
+        prop_assert_eq!(&large[..few as usize], &small[..]);
+        let mut order = offer_order(large.len(), seed);
+        order.sort_unstable();
+        prop_assert!(order.into_iter().eq(0..large.len()));
+    }
+
+    #[test]
+    fn look_alikes_of_any_name_are_new(name in "[a-zA-Z0-9_.\\-äß ]{1,70}", seed: u64) {
+        let tools = [real("s", &name)];
+        // The full id: a bare name that begins with the server's own would mean another tool.
+        let planned = plan_injection(&near(&[&format!("s.{name}")]), &tools, 25, seed).unwrap();
+        let unique: BTreeSet<_> = names(&planned).into_iter().collect();
+        prop_assert_eq!(unique.len(), 25);
+        prop_assert!(!unique.contains(name.as_str()));
+        prop_assert!(!unique.contains(""));
+    }
+
+    #[test]
+    fn figures_are_bounded_and_the_order_of_runs_and_calls_is_free(
+        mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["s.a", "s.b", "s.c", "t.a", "x"]), 0..6), 1..8),
+        text in "\\PC{0,10}",
+    ) {
+        let traces = |runs: &[Vec<&str>], text: &str, args: &Value| -> Vec<Trace> {
+            let trace = |calls: &Vec<&str>| {
+                let mut trace = trace(NOISE, calls);
+                trace.final_response = Some(text.to_owned());
+                for call in &mut trace.tool_calls {
+                    call.args = Some(args.clone());
+                }
+                trace
+            };
+            runs.iter().map(trace).collect()
+        };
+        let before = judge(&block(), &traces(&runs, "", &json!({"x": 1, "y": 2}))).values;
+        runs.reverse();
+        for calls in &mut runs {
+            calls.reverse();
+        }
+        let after = judge(&block(), &traces(&runs, &text, &json!({"y": 2, "x": 1}))).values;
+        prop_assert_eq!(&before, &after);
+        prop_assert!(before["distractors.accuracy"].as_u64().unwrap() <= 100);
+        prop_assert!(before["distractors.certified_lower"].as_u64().unwrap() < 100);
+    }
+}

@@ -1,0 +1,602 @@
+//! Selection F1 against capability classes (`equal_function_sets:`).
+//!
+//! # What it measures
+//! Whether the agent picked the right kind of tool when several servers offer the same ability.
+//! Tools that do the same job form a class, and any member is a right choice. The idea is from
+//! MSC-Bench (arXiv:2510.19423).
+//!
+//! # Formula
+//! Over the calls of one run: a class is a true positive if at least one call is a member of it,
+//! else a false negative; a call that is a member of no class is a false positive, each time it is
+//! made. A call that is a member of two classes satisfies both, and calling two members of one
+//! class changes nothing, so the order of calls never matters. Counts are summed over all runs
+//! first (micro-average), then, rounded down to whole percents:
+//!
+//! - precision = TP / (TP + FP)
+//! - recall = TP / (TP + FN)
+//! - F1 = 2 TP / (2 TP + FP + FN)
+//!
+//! A zero denominator gives 0; no classes and no calls gives 100 on all three, and the verdict
+//! `no_evidence`.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::equal_function_sets::{Class, score_selection};
+//! use mcptest_trace::tool_id::KnownServers;
+//! use mcptest_trace::trace::ToolCall;
+//!
+//! let classes = [
+//!     Class { name: "search".into(), members: vec!["brave.web_search".into(), "google.search".into()] },
+//!     Class { name: "fetch".into(), members: vec!["http.get".into()] },
+//! ];
+//! let calls = [ToolCall::new(Some("google"), "search"), ToolCall::new(Some("shell"), "exec")];
+//! let selection = score_selection(&classes, &calls, &KnownServers::default());
+//! assert_eq!((selection.counts.precision(), selection.counts.recall(), selection.counts.f1()), (50, 50, 50));
+//! assert_eq!(selection.missed, ["fetch"]);
+//! assert_eq!(selection.unexpected, ["shell.exec"]);
+//! ```
+//!
+//! # When not to use it
+//! When correctness lives in the answer's text, or when the order of calls or their arguments
+//! matter.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::percent;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::ToolCall;
+
+/// Scores tool selection by capability classes: any member of a class is a right choice.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EqualFunctionSets {
+    /// The capabilities that the task needs.
+    pub classes: Vec<Class>,
+    /// Assertions on `tool_selection.f1`, `.precision` and `.recall`. Default: `tool_selection.f1`
+    /// is at least 50.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// Tools that do the same job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// What messages call the capability.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Tool ids: `server.tool`, or a bare tool name that matches on any server.
+    #[schemars(length(min = 1))]
+    pub members: Vec<String>,
+}
+
+impl Class {
+    /// Whether a call is one of its members.
+    #[must_use]
+    pub fn has(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+        self.members.iter().any(|member| call.is(member, servers))
+    }
+}
+
+/// What is counted, before any percent is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SelectionCounts {
+    /// Classes that were reached.
+    pub true_positives: u64,
+    /// Calls that belong to no class.
+    pub false_positives: u64,
+    /// Classes that were not reached.
+    pub false_negatives: u64,
+}
+
+impl SelectionCounts {
+    /// Sums, as the micro-average does.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            true_positives: self.true_positives + other.true_positives,
+            false_positives: self.false_positives + other.false_positives,
+            false_negatives: self.false_negatives + other.false_negatives,
+        }
+    }
+
+    /// Nothing was asked for and nothing was called.
+    #[must_use]
+    pub fn is_vacuous(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Of the tools chosen, how many were on target.
+    #[must_use]
+    pub fn precision(self) -> u64 {
+        self.percent(
+            self.true_positives,
+            self.true_positives + self.false_positives,
+        )
+    }
+
+    /// Of the capabilities needed, how many were reached.
+    #[must_use]
+    pub fn recall(self) -> u64 {
+        self.percent(
+            self.true_positives,
+            self.true_positives + self.false_negatives,
+        )
+    }
+
+    /// The harmonic mean of the two, from the counts and not from rounded percents.
+    #[must_use]
+    pub fn f1(self) -> u64 {
+        let twice = 2 * self.true_positives;
+        self.percent(twice, twice + self.false_positives + self.false_negatives)
+    }
+
+    fn percent(self, part: u64, whole: u64) -> u64 {
+        if self.is_vacuous() {
+            100
+        } else {
+            percent::down(part, whole).unwrap_or(0)
+        }
+    }
+}
+
+/// One run against the classes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The counts.
+    pub counts: SelectionCounts,
+    /// Names of classes that were not reached, in the order declared.
+    pub missed: Vec<String>,
+    /// Ids of called tools that belong to no class, each once, in the order of calls.
+    pub unexpected: Vec<String>,
+}
+
+/// Applies the counting rule to the calls of one run.
+#[must_use]
+pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownServers) -> Selection {
+    let mut selection = Selection::default();
+    for class in classes {
+        if calls.iter().any(|call| class.has(call, servers)) {
+            selection.counts.true_positives += 1;
+        } else {
+            selection.counts.false_negatives += 1;
+            selection.missed.push(class.name.clone());
+        }
+    }
+    for call in calls {
+        if !classes.iter().any(|class| class.has(call, servers)) {
+            selection.counts.false_positives += 1;
+            push_once(&mut selection.unexpected, call.full_id());
+        }
+    }
+    selection
+}
+
+impl Selection {
+    /// Pools another run's.
+    pub(super) fn add(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        for name in other.missed {
+            push_once(&mut self.missed, name);
+        }
+        for name in other.unexpected {
+            push_once(&mut self.unexpected, name);
+        }
+    }
+}
+
+/// The counts of the runs so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SelectionTally {
+    pub(super) counts: SelectionCounts,
+    pub(super) runs: u64,
+}
+
+impl SelectionTally {
+    pub(super) fn count(&mut self, classes: &[Class], context: &Context<'_>, run: &Run<'_>) {
+        let selection = score_selection(classes, &run.trace.tool_calls, context.servers);
+        self.counts = self.counts.plus(selection.counts);
+        self.runs += 1;
+    }
+}
+
+/// What the three figures can still become.
+pub(super) struct SelectionReach {
+    pub f1: Reach,
+    pub precision: Reach,
+    pub recall: Reach,
+}
+
+impl SelectionReach {
+    /// A run reaches every class at most, and can make any number of calls that belong to none.
+    pub fn new(tally: &SelectionTally, classes: u64, remaining: u64) -> Self {
+        let counts = tally.counts;
+        let Some(recall) = Steady::recall(tally, classes) else {
+            // Without classes all three are 100 until a call is made, and 0 from then on.
+            let high = if counts.is_vacuous() { 100 } else { 0 };
+            return Self {
+                f1: Reach::between(0, high),
+                precision: Reach::between(0, high),
+                recall: Reach::between(0, high),
+            };
+        };
+        let best = SelectionCounts {
+            true_positives: counts
+                .true_positives
+                .saturating_add(classes.saturating_mul(remaining)),
+            ..counts
+        };
+        let low = |now: u64| if remaining == 0 { now } else { 0 };
+        Self {
+            f1: Reach::between(low(counts.f1()), best.f1()),
+            precision: Reach::between(low(counts.precision()), best.precision()),
+            recall: recall.reach(remaining),
+        }
+    }
+}
+
+impl Steady {
+    /// Classes reached; nothing without classes, where a first call changes the figure.
+    pub(super) fn recall(tally: &SelectionTally, classes: u64) -> Option<Self> {
+        (classes > 0).then_some(Self {
+            part: tally.counts.true_positives,
+            whole: classes * tally.runs,
+            per_run: classes,
+        })
+    }
+}
+
+/// What the schema cannot say about a block's `classes:`.
+pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, class) in classes.iter().enumerate() {
+        if classes[..index]
+            .iter()
+            .any(|other| other.name == class.name)
+        {
+            problems.push(Problem::new(
+                format!("/classes/{index}/name"),
+                format!("a second class called `{}`", class.name),
+            ));
+        }
+    }
+    problems
+}
+
+pub(super) fn push_once(list: &mut Vec<String>, item: String) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+impl Gate for EqualFunctionSets {
+    const BLOCK: &'static str = "equal_function_sets";
+    const SUMMARY: &'static str =
+        "Precision, recall and F1 of tool selection against classes of interchangeable tools.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "tool_selection.f1",
+            Unit::Percent,
+            "Harmonic mean of precision and recall.",
+        ),
+        TargetInfo::new(
+            "tool_selection.precision",
+            Unit::Percent,
+            "Of the tools chosen, how many were on target.",
+        ),
+        TargetInfo::new(
+            "tool_selection.recall",
+            Unit::Percent,
+            "Of the capabilities needed, how many were reached.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "tool_selection.f1",
+            Matcher::at_least(50),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        check_classes(&self.classes)
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let mut all = Selection::default();
+        let mut per_run = Vec::new();
+        for run in runs {
+            let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
+            per_run.push(json!({
+                "index": run.index,
+                "true_positives": selection.counts.true_positives,
+                "false_positives": selection.counts.false_positives,
+                "false_negatives": selection.counts.false_negatives,
+                "missed": selection.missed,
+                "unexpected": selection.unexpected,
+            }));
+            all.add(selection);
+        }
+        let Selection {
+            counts,
+            missed,
+            unexpected,
+        } = all;
+        let mut summary = format!(
+            "f1 {} · precision {} · recall {}",
+            counts.f1(),
+            counts.precision(),
+            counts.recall()
+        );
+        if !missed.is_empty() {
+            summary.push_str(&format!(" · missed: {}", missed.join(", ")));
+        }
+        if !unexpected.is_empty() {
+            summary.push_str(&format!(" · unexpected: {}", unexpected.join(", ")));
+        }
+        let detail = json!({
+            "missed": missed,
+            "unexpected": unexpected,
+            "true_positives": counts.true_positives,
+            "false_positives": counts.false_positives,
+            "false_negatives": counts.false_negatives,
+            "per_run": per_run,
+        });
+        Score {
+            values: vec![
+                ("tool_selection.f1", counts.f1().into()),
+                ("tool_selection.precision", counts.precision().into()),
+                ("tool_selection.recall", counts.recall().into()),
+            ],
+            detail: match detail {
+                Value::Object(map) => map,
+                _ => serde_json::Map::new(),
+            },
+            summary,
+            no_evidence: counts
+                .is_vacuous()
+                .then(|| "no class is declared and no tool was called".to_owned()),
+            ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = SelectionTally;
+
+    fn count(&self, tally: &mut SelectionTally, context: &Context<'_>, run: &Run<'_>) {
+        tally.count(&self.classes, context, run);
+    }
+
+    fn outlook(&self, tally: &SelectionTally, remaining: u64) -> Outlook {
+        let reach = SelectionReach::new(tally, self.classes.len() as u64, remaining);
+        Outlook {
+            reach: vec![
+                ("tool_selection.f1", reach.f1),
+                ("tool_selection.precision", reach.precision),
+                ("tool_selection.recall", reach.recall),
+            ],
+            may_lack_evidence: tally.counts.is_vacuous() && self.classes.is_empty(),
+        }
+    }
+
+    fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Reaches> {
+        let recall = Steady::recall(tally, self.classes.len() as u64)?;
+        Some(vec![(
+            "tool_selection.recall",
+            recall.after(next).reach(remaining),
+        )])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{GateOutcome, testing};
+    use mcptest_trace::trace::Trace;
+    use mcptest_trace::verdict::Verdict;
+
+    fn class(name: &str, members: &[&str]) -> Class {
+        Class {
+            name: name.into(),
+            members: members.iter().map(|member| (*member).to_owned()).collect(),
+        }
+    }
+
+    fn documents_classes() -> Vec<Class> {
+        vec![
+            class("search", &["brave.web_search", "google.search"]),
+            class("fetch", &["http.get"]),
+        ]
+    }
+
+    /// `server.tool` or `tool`.
+    fn call(id: &str) -> ToolCall {
+        match id.split_once('.') {
+            Some((server, name)) => ToolCall::new(Some(server), name),
+            None => ToolCall::new(None, id),
+        }
+    }
+
+    fn select(classes: &[Class], calls: &[&str]) -> Selection {
+        let calls: Vec<_> = calls.iter().map(|id| call(id)).collect();
+        score_selection(classes, &calls, &KnownServers::default())
+    }
+
+    fn percents(counts: SelectionCounts) -> (u64, u64, u64) {
+        (counts.precision(), counts.recall(), counts.f1())
+    }
+
+    #[test]
+    fn the_documents_worked_examples() {
+        let good = select(&documents_classes(), &["brave.web_search", "http.get"]);
+        assert_eq!(percents(good.counts), (100, 100, 100));
+        let half = select(&documents_classes(), &["google.search", "shell.exec"]);
+        assert_eq!(percents(half.counts), (50, 50, 50));
+        assert_eq!(half.missed, ["fetch"]);
+        assert_eq!(half.unexpected, ["shell.exec"]);
+    }
+
+    #[test]
+    fn f1_comes_from_counts() {
+        // Precision 1.0 with recall 0.6 is 75; through rounded or binary floats it would be 74.
+        let classes: Vec<_> = ["a", "b", "c", "d", "e"]
+            .iter()
+            .map(|name| class(name, &[name]))
+            .collect();
+        assert_eq!(
+            percents(select(&classes, &["a", "b", "c"]).counts),
+            (100, 60, 75)
+        );
+    }
+
+    #[test]
+    fn edges() {
+        assert_eq!(percents(select(&[], &[]).counts), (100, 100, 100));
+        assert_eq!(percents(select(&[], &["x"]).counts), (0, 0, 0));
+        assert_eq!(
+            percents(select(&documents_classes(), &[]).counts),
+            (0, 0, 0)
+        );
+        // A repeat within a class is neutral; a stray tool called twice counts twice but is named
+        // once.
+        assert_eq!(
+            percents(
+                select(
+                    &documents_classes(),
+                    &["google.search", "brave.web_search", "http.get"]
+                )
+                .counts
+            ),
+            (100, 100, 100)
+        );
+        let stray = select(
+            &documents_classes(),
+            &["google.search", "http.get", "x.y", "x.y"],
+        );
+        assert_eq!(stray.counts.false_positives, 2);
+        assert_eq!(stray.unexpected, ["x.y"]);
+        // One call that belongs to two classes satisfies both.
+        assert_eq!(
+            percents(select(&[class("a", &["t"]), class("b", &["t"])], &["t"]).counts),
+            (100, 100, 100)
+        );
+    }
+
+    fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
+        testing::judge("equal_function_sets", &block, traces)
+    }
+
+    fn trace(calls: &[&str]) -> Trace {
+        Trace {
+            tool_calls: calls.iter().map(|id| call(id)).collect(),
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn the_default_gate_is_f1_at_50() {
+        let block = json!({"classes": documents_classes()});
+        assert_eq!(
+            judge(block.clone(), &[trace(&["google.search", "shell.exec"])]).verdict,
+            Verdict::Pass
+        );
+        let failed = judge(
+            block,
+            &[trace(&["google.search", "shell.exec", "shell.exec"])],
+        );
+        assert_eq!(failed.verdict, Verdict::Fail);
+        assert!(failed.assertions[0].default);
+        assert_eq!(failed.values["tool_selection.f1"], 40);
+        // An empty list is as none.
+        assert_eq!(
+            judge(
+                json!({"classes": documents_classes(), "expect": []}),
+                &[trace(&[])]
+            )
+            .verdict,
+            Verdict::Fail
+        );
+    }
+
+    #[test]
+    fn written_expectations_replace_the_default() {
+        let block = json!({"classes": documents_classes(), "expect": [{"tool_selection.recall": {">=": 50}}, {"tool_selection.precision": {">": 90}}]});
+        let outcome = judge(block, &[trace(&["google.search", "x.y", "x.z", "x.w"])]);
+        assert_eq!(outcome.verdict, Verdict::Fail);
+        let passed: Vec<_> = outcome
+            .assertions
+            .iter()
+            .map(|assertion| assertion.passed)
+            .collect();
+        assert_eq!(passed, [true, false]);
+    }
+
+    #[test]
+    fn nothing_to_judge_is_no_pass() {
+        let outcome = judge(json!({"classes": []}), &[trace(&[])]);
+        assert_eq!(outcome.verdict, Verdict::NoEvidence);
+        assert_eq!(outcome.values["tool_selection.f1"], 100);
+        assert_eq!(
+            judge(json!({"classes": documents_classes()}), &[]).verdict,
+            Verdict::NoEvidence
+        );
+    }
+
+    #[test]
+    fn an_unknown_target_or_a_second_class_of_one_name_is_refused() {
+        let block = json!({"classes": [{"name": "a", "members": ["x"]}, {"name": "a", "members": ["y"]}], "expect": [{"tool_selection.f2": {">=": 1}}]});
+        let problems = testing::load("equal_function_sets", &block).unwrap_err();
+        assert_eq!(problems.len(), 2);
+        assert_eq!(problems[0].pointer, "/classes/1/name");
+        assert_eq!(problems[1].pointer, "/expect/0/tool_selection.f2");
+        assert!(
+            problems[1]
+                .help
+                .as_ref()
+                .unwrap()
+                .contains("tool_selection.recall")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn pooled_figures_ignore_the_order_of_runs_and_calls(
+            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["brave.web_search", "google.search", "http.get", "x.y", "z"]), 0..6), 1..5),
+        ) {
+            let block = json!({"classes": documents_classes()});
+            let traces: Vec<_> = runs.iter().map(|calls| trace(calls)).collect();
+            let before = judge(block.clone(), &traces);
+            runs.reverse();
+            for calls in &mut runs {
+                calls.reverse();
+            }
+            let traces: Vec<_> = runs.iter().map(|calls| trace(calls)).collect();
+            let after = judge(block, &traces);
+            prop_assert_eq!(&before.values, &after.values);
+            for value in before.values.values() {
+                prop_assert!(value.as_u64().unwrap() <= 100);
+            }
+        }
+
+        #[test]
+        fn f1_lies_between_precision_and_recall(tp in 0_u64..50, fp in 0_u64..50, fn_ in 0_u64..50) {
+            let counts = SelectionCounts { true_positives: tp, false_positives: fp, false_negatives: fn_ };
+            prop_assume!(!counts.is_vacuous());
+            let (low, high) = (counts.precision().min(counts.recall()), counts.precision().max(counts.recall()));
+            prop_assert!(low <= counts.f1() && counts.f1() <= high);
+            prop_assert_eq!(counts.f1() == 100, fp == 0 && fn_ == 0);
+        }
+    }
+}

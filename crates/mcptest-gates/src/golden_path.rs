@@ -1,0 +1,621 @@
+//! How much of the way was waste (`golden_path:`).
+//!
+//! # What it measures
+//! The block writes down the shortest good sequence of tools. The recorded sequence is searched for
+//! three kinds of waste:
+//!
+//! - *extra steps*: calls beyond the length of the golden path,
+//! - *backtracks*: calls of a tool that was used before, but not just before,
+//! - *repeated tools*: calls of the very tool that was called just before.
+//!
+//! A tool is its server and its name. One call can be waste in two ways and then counts twice.
+//! Which tools the golden path names does not change the numbers (only how many they are): whether
+//! the right calls happened is [`trajectory`](super::trajectory)'s question. Calls off the golden
+//! path and golden steps that were never taken are still listed in the detail.
+//!
+//! # Formula
+//! With *w* the sum of the three counts, of which any can be left out by `penalize_extra_steps`,
+//! `penalize_backtracks` and `penalize_repeated_tools: false`:
+//!
+//! - `golden_path.penalty` = 1 / (1 + 0.5 *w*), which is 1.0 without waste and falls towards 0
+//! - `golden_path.passed` = 1 if *w* is 0
+//!
+//! The counts are always reported, penalized or not. Several runs: the lowest penalty, `passed`
+//! only if all did, counts summed.
+//!
+//! A golden path that itself returns to a tool or repeats one can never reach 1.0; the suite loader
+//! warns about it. Runs without any call waste nothing: if all are so, the verdict is
+//! `no_evidence`, except for a golden path of no steps, which they meet.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::golden_path::{GoldenPath, score_golden_path};
+//! use mcptest_trace::trace::ToolCall;
+//!
+//! let golden = GoldenPath::new(["search", "fetch"]);
+//! let calls = ["search", "search", "fetch", "search"].map(|name| ToolCall::new(None, name));
+//! let waste = score_golden_path(&golden, &calls);
+//! assert_eq!((waste.extra_steps, waste.backtracks, waste.repeated_tools), (2, 1, 1));
+//! assert_eq!(waste.penalty(), 1.0 / 3.0);
+//! ```
+//!
+//! # When not to use it
+//! When retries or paging are part of good work: switch those dimensions off, or use
+//! [`trajectory_axes`](super::trajectory_axes).
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+
+use super::outlook::{Outlook, Reach};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_json::text::one_line;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::trace::ToolCall;
+
+/// Scores the recorded calls for waste against an ideal sequence.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenPath {
+    /// The ideal sequence of tools.
+    pub calls: Vec<String>,
+    /// Whether calls beyond the golden path's length count as waste.
+    #[serde(default = "yes")]
+    pub penalize_extra_steps: bool,
+    /// Whether a return to a tool used earlier counts as waste.
+    #[serde(default = "yes")]
+    pub penalize_backtracks: bool,
+    /// Whether calling the same tool twice in a row counts as waste.
+    #[serde(default = "yes")]
+    pub penalize_repeated_tools: bool,
+    /// Assertions on `golden_path.penalty`, `.passed`, `.extra_steps`, `.backtracks` and
+    /// `.repeated_tools`. Default: `golden_path.passed` is 1.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl GoldenPath {
+    /// A golden path with every kind of waste penalized.
+    #[must_use]
+    pub fn new<S: Into<String>>(calls: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            calls: calls.into_iter().map(Into::into).collect(),
+            penalize_extra_steps: true,
+            penalize_backtracks: true,
+            penalize_repeated_tools: true,
+            expect: Vec::new(),
+        }
+    }
+
+    /// Whether an empty trace is what the block asks for.
+    fn asks_for_no_calls(&self) -> bool {
+        self.calls.is_empty() && self.penalize_extra_steps
+    }
+}
+
+/// What was wasted in one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct GoldenPathReport {
+    /// Calls beyond the golden path's length.
+    pub extra_steps: u64,
+    /// Returns to a tool used earlier.
+    pub backtracks: u64,
+    /// Calls of the tool called just before.
+    pub repeated_tools: u64,
+    /// The sum of those that are penalized.
+    pub waste: u64,
+    /// Indices of the calls that are backtracks, from 0.
+    pub backtracks_at: Vec<usize>,
+    /// Indices of the calls that are repeats, from 0.
+    pub repeats_at: Vec<usize>,
+}
+
+impl GoldenPathReport {
+    /// The multiplier: 1.0 without waste, falling towards 0.
+    #[must_use]
+    pub fn penalty(&self) -> f64 {
+        penalty(self.waste)
+    }
+
+    /// Whether nothing that is penalized was wasted.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.waste == 0
+    }
+}
+
+fn penalty(waste: u64) -> f64 {
+    1.0 / (1.0 + 0.5 * waste as f64)
+}
+
+/// Where a sequence returns to an earlier item, and where it repeats the one before.
+fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<usize>) {
+    let mut seen = BTreeSet::new();
+    let mut before = None;
+    let (mut backtracks, mut repeats) = (Vec::new(), Vec::new());
+    for (index, item) in sequence.into_iter().enumerate() {
+        if before.as_ref() == Some(&item) {
+            repeats.push(index);
+            continue;
+        }
+        if seen.contains(&item) {
+            backtracks.push(index);
+        }
+        seen.extend(before.replace(item));
+    }
+    (backtracks, repeats)
+}
+
+/// Searches the calls of one run for waste.
+#[must_use]
+pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathReport {
+    let (backtracks_at, repeats_at) = detours(
+        calls
+            .iter()
+            .map(|call| (call.server.as_deref(), call.name())),
+    );
+    let extra_steps = calls.len().saturating_sub(golden.calls.len()) as u64;
+    let backtracks = backtracks_at.len() as u64;
+    let repeated_tools = repeats_at.len() as u64;
+    let waste = [
+        (golden.penalize_extra_steps, extra_steps),
+        (golden.penalize_backtracks, backtracks),
+        (golden.penalize_repeated_tools, repeated_tools),
+    ]
+    .iter()
+    .filter(|(penalized, _)| *penalized)
+    .map(|(_, count)| count)
+    .sum();
+    GoldenPathReport {
+        extra_steps,
+        backtracks,
+        repeated_tools,
+        waste,
+        backtracks_at,
+        repeats_at,
+    }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    extra_steps: u64,
+    backtracks: u64,
+    repeated_tools: u64,
+    /// The waste of the worst run.
+    worst: u64,
+    called: bool,
+}
+
+impl Gate for GoldenPath {
+    const BLOCK: &'static str = "golden_path";
+    const SUMMARY: &'static str =
+        "Extra steps, backtracks and repeats against an ideal sequence of calls.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "golden_path.penalty",
+            Unit::Fraction,
+            "1 / (1 + 0.5 * waste) of the most wasteful run.",
+        ),
+        TargetInfo::new(
+            "golden_path.passed",
+            Unit::Flag,
+            "1 if no run has penalized waste.",
+        ),
+        TargetInfo::new(
+            "golden_path.extra_steps",
+            Unit::Count,
+            "Calls beyond the golden path's length, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.backtracks",
+            Unit::Count,
+            "Returns to a tool used earlier, over all runs.",
+        ),
+        TargetInfo::new(
+            "golden_path.repeated_tools",
+            Unit::Count,
+            "Calls of the tool called just before, over all runs.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "golden_path.passed",
+            Matcher::at_least(1),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let (backtracks, repeats) = detours(&self.calls);
+        for (places, penalized, words, switch) in [
+            (
+                backtracks,
+                self.penalize_backtracks,
+                "returns to",
+                "penalize_backtracks",
+            ),
+            (
+                repeats,
+                self.penalize_repeated_tools,
+                "repeats",
+                "penalize_repeated_tools",
+            ),
+        ] {
+            if let Some(index) = places.first().filter(|_| penalized) {
+                problems.push(
+                    Problem::new(
+                        format!("/calls/{index}"),
+                        format!(
+                            "the golden path itself {words} `{}`: a run that follows it can never reach a penalty of 1.0",
+                            self.calls[*index]
+                        ),
+                    )
+                    .help(format!("write `{switch}: false`, or shorten the path"))
+                    .as_warning(),
+                );
+            }
+        }
+        let penalized =
+            self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
+        if !penalized && self.expect.is_empty() {
+            problems.push(
+                Problem::new(
+                    "",
+                    "no kind of waste is penalized, so this gate cannot fail",
+                )
+                .help("leave one switched on, or assert a count under `expect:`")
+                .as_warning(),
+            );
+        }
+        problems
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let mut total = GoldenPathReport::default();
+        let mut worst = 0;
+        let mut per_run = Vec::new();
+        let mut wasteful = Vec::new();
+        for run in runs {
+            let calls = &run.trace.tool_calls;
+            let report = score_golden_path(self, calls);
+            total.extra_steps += report.extra_steps;
+            total.backtracks += report.backtracks;
+            total.repeated_tools += report.repeated_tools;
+            worst = worst.max(report.waste);
+            let off_path: Vec<String> = calls
+                .iter()
+                .filter(|call| !self.calls.iter().any(|step| call.is(step, context.servers)))
+                .map(ToolCall::full_id)
+                .collect();
+            let not_reached: Vec<&String> = self
+                .calls
+                .iter()
+                .filter(|step| !calls.iter().any(|call| call.is(step, context.servers)))
+                .collect();
+            if !report.passed() {
+                let path: Vec<String> = calls.iter().map(|call| one_line(call.name())).collect();
+                wasteful.push(format!("run {}: {}", run.index, path.join(" → ")));
+            }
+            per_run.push(json!({
+                "index": run.index,
+                "penalty": report.penalty(),
+                "passed": report.passed(),
+                "extra_steps": report.extra_steps,
+                "backtracks": report.backtracks,
+                "repeated_tools": report.repeated_tools,
+                "backtracks_at": report.backtracks_at,
+                "repeats_at": report.repeats_at,
+                "calls": calls.iter().map(ToolCall::full_id).collect::<Vec<_>>(),
+                "off_path": off_path,
+                "not_reached": not_reached,
+            }));
+        }
+        let mut summary = format!(
+            "penalty {:.2} · {} extra, {} back, {} repeated",
+            penalty(worst),
+            total.extra_steps,
+            total.backtracks,
+            total.repeated_tools
+        );
+        if let Some(first) = wasteful.first() {
+            summary.push_str(&format!(" · {}", mcptest_json::text::shorten(first, 200)));
+        }
+        let nothing_called = runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        Score {
+            values: vec![
+                ("golden_path.penalty", penalty(worst).into()),
+                ("golden_path.passed", u8::from(worst == 0).into()),
+                ("golden_path.extra_steps", total.extra_steps.into()),
+                ("golden_path.backtracks", total.backtracks.into()),
+                ("golden_path.repeated_tools", total.repeated_tools.into()),
+            ],
+            detail: Map::from_iter([
+                ("golden_path".to_owned(), self.calls.clone().into()),
+                ("per_run".to_owned(), per_run.into()),
+            ]),
+            summary,
+            no_evidence: (nothing_called && !self.asks_for_no_calls())
+                .then(|| "no tool was called, so no call could be waste".to_owned()),
+            ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, _: &Context<'_>, run: &Run<'_>) {
+        let report = score_golden_path(self, &run.trace.tool_calls);
+        tally.extra_steps += report.extra_steps;
+        tally.backtracks += report.backtracks;
+        tally.repeated_tools += report.repeated_tools;
+        tally.worst = tally.worst.max(report.waste);
+        tally.called |= !run.trace.tool_calls.is_empty();
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
+        let penalized =
+            self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
+        let lowest_flag = u64::from(!penalized);
+        Outlook {
+            reach: vec![
+                (
+                    "golden_path.penalty",
+                    Reach::fraction(if penalized { 0.0 } else { 1.0 }, penalty(tally.worst)),
+                ),
+                (
+                    "golden_path.passed",
+                    Reach::between(lowest_flag, u64::from(tally.worst == 0)),
+                ),
+                (
+                    "golden_path.extra_steps",
+                    Reach::at_least(tally.extra_steps),
+                ),
+                ("golden_path.backtracks", Reach::at_least(tally.backtracks)),
+                (
+                    "golden_path.repeated_tools",
+                    Reach::at_least(tally.repeated_tools),
+                ),
+            ],
+            may_lack_evidence: !tally.called && !self.asks_for_no_calls(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{GateOutcome, testing};
+    use mcptest_trace::trace::Trace;
+    use mcptest_trace::verdict::Verdict;
+
+    fn trace(names: &[&str]) -> Trace {
+        Trace {
+            tool_calls: names.iter().map(|name| ToolCall::new(None, name)).collect(),
+            ..Trace::default()
+        }
+    }
+
+    fn counts(golden: &[&str], calls: &[&str]) -> (u64, u64, u64) {
+        let report = score_golden_path(
+            &GoldenPath::new(golden.iter().copied()),
+            &trace(calls).tool_calls,
+        );
+        (report.extra_steps, report.backtracks, report.repeated_tools)
+    }
+
+    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
+        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
+        testing::judge("golden_path", &block, &traces)
+    }
+
+    #[test]
+    fn the_three_kinds_of_waste() {
+        // (golden path, calls, extra steps, backtracks, repeats)
+        for (golden, calls, extra, back, repeated) in [
+            (&["a"] as &[&str], &["a"] as &[&str], 0, 0, 0),
+            (&["a", "b"], &["a", "b"], 0, 0, 0),
+            // Fewer calls, or other ones, are no waste.
+            (&["a", "b"], &["a"], 0, 0, 0),
+            (&["a", "b"], &["x", "y"], 0, 0, 0),
+            (&["a"], &["a", "b"], 1, 0, 0),
+            (&["a"], &["a", "a"], 1, 0, 1),
+            (&["a", "b"], &["a", "b", "a"], 1, 1, 0),
+            (&["a", "b"], &["a", "b", "a", "b"], 2, 2, 0),
+            (&["a", "b"], &["a", "b", "b", "a"], 2, 1, 1),
+            // The second of two repeats in a row is one too; a return that is repeated is a
+            // backtrack and a repeat.
+            (&["a"], &["a", "a", "a"], 2, 0, 2),
+            (&["a", "b"], &["a", "b", "a", "a"], 2, 1, 1),
+            (&[], &["a"], 1, 0, 0),
+            (&[], &[], 0, 0, 0),
+        ] {
+            assert_eq!(
+                counts(golden, calls),
+                (extra, back, repeated),
+                "{golden:?} {calls:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_is_its_server_and_its_name() {
+        let golden = GoldenPath::new(["a", "b"]);
+        let calls = [
+            ToolCall::new(Some("x"), "search"),
+            ToolCall::new(Some("y"), "search"),
+        ];
+        assert_eq!(score_golden_path(&golden, &calls).waste, 0);
+    }
+
+    #[test]
+    fn the_penalty_follows_the_formula() {
+        for (waste, expected) in [
+            (0, 1.0),
+            (1, 1.0 / 1.5),
+            (2, 0.5),
+            (4, 1.0 / 3.0),
+            (18, 0.1),
+        ] {
+            let report = GoldenPathReport {
+                waste,
+                ..GoldenPathReport::default()
+            };
+            assert_eq!(report.penalty(), expected);
+        }
+        let huge = GoldenPathReport {
+            waste: u64::MAX,
+            ..GoldenPathReport::default()
+        };
+        assert!(huge.penalty() > 0.0);
+    }
+
+    #[test]
+    fn switched_off_kinds_are_still_reported() {
+        let block = json!({"calls": ["a"], "penalize_extra_steps": false, "penalize_repeated_tools": false});
+        let outcome = judge(block, &[&["a", "a"]]);
+        assert_eq!(outcome.verdict, Verdict::Pass);
+        assert_eq!(
+            Value::Object(outcome.values),
+            json!({"golden_path.penalty": 1.0, "golden_path.passed": 1, "golden_path.extra_steps": 1, "golden_path.backtracks": 0, "golden_path.repeated_tools": 1})
+        );
+        let back = json!({"calls": ["a", "b", "c"], "penalize_backtracks": false});
+        assert_eq!(judge(back, &[&["a", "b", "a"]]).verdict, Verdict::Pass);
+    }
+
+    #[test]
+    fn several_runs_take_the_lowest_penalty_and_the_sums() {
+        let outcome = judge(
+            json!({"calls": ["a"]}),
+            &[&["a"], &["a", "b"], &["a", "a", "b"]],
+        );
+        assert_eq!(outcome.verdict, Verdict::Fail);
+        assert!(outcome.assertions[0].default);
+        assert_eq!(outcome.values["golden_path.penalty"], json!(0.4));
+        assert_eq!(outcome.values["golden_path.passed"], json!(0));
+        assert_eq!(outcome.values["golden_path.extra_steps"], json!(3));
+        assert_eq!(outcome.values["golden_path.repeated_tools"], json!(1));
+        assert_eq!(outcome.detail["per_run"][1]["off_path"], json!(["b"]));
+        assert!(
+            outcome.summary.contains("run 2: a → b"),
+            "{}",
+            outcome.summary
+        );
+    }
+
+    #[test]
+    fn nothing_called_is_no_evidence_unless_that_was_asked_for() {
+        assert_eq!(
+            judge(json!({"calls": ["a"]}), &[&[], &[]]).verdict,
+            Verdict::NoEvidence
+        );
+        assert_eq!(
+            judge(json!({"calls": ["a"]}), &[&[], &["a"]]).verdict,
+            Verdict::Pass
+        );
+        assert_eq!(judge(json!({"calls": []}), &[&[]]).verdict, Verdict::Pass);
+        assert_eq!(
+            judge(json!({"calls": []}), &[&["a"]]).verdict,
+            Verdict::Fail
+        );
+    }
+
+    #[test]
+    fn an_unreachable_golden_path_is_warned_about() {
+        for (block, places) in [
+            (json!({"calls": ["a", "b", "a"]}), vec!["/calls/2"]),
+            (json!({"calls": ["a", "a"]}), vec!["/calls/1"]),
+            (
+                json!({"calls": ["a", "a", "b", "a"]}),
+                vec!["/calls/3", "/calls/1"],
+            ),
+            (
+                json!({"calls": ["a", "a", "b", "a"], "penalize_backtracks": false}),
+                vec!["/calls/1"],
+            ),
+            (
+                json!({"calls": ["a", "a"], "penalize_repeated_tools": false}),
+                vec![],
+            ),
+            (json!({"calls": ["a", "b"]}), vec![]),
+            (
+                json!({"calls": ["a"], "penalize_repeated_tools": false, "penalize_backtracks": false, "penalize_extra_steps": false}),
+                vec![""],
+            ),
+        ] {
+            let mut golden: GoldenPath = serde_json::from_value(block.clone()).unwrap();
+            let context = LoadContext {
+                to_run: true,
+                runs: None,
+                siblings: &[],
+            };
+            let problems = golden.check(&context);
+            assert!(problems.iter().all(|problem| problem.warning));
+            let found: Vec<_> = problems
+                .iter()
+                .map(|problem| problem.pointer.as_str())
+                .collect();
+            assert_eq!(found, places, "{block}");
+        }
+    }
+
+    #[test]
+    fn every_target_can_fail() {
+        for target in GoldenPath::TARGETS {
+            let mut block = json!({"calls": ["a"]});
+            block["expect"] = json!([{target.name: {">": 1e18}}]);
+            assert_eq!(
+                judge(block, &[&["a"], &["a"]]).verdict,
+                Verdict::Fail,
+                "{}",
+                target.name
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn waste_is_bounded_and_the_order_of_runs_is_free(
+            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..8), 1..4),
+            length in 0_usize..4,
+        ) {
+            let golden: Vec<&str> = ["a", "b", "c"].into_iter().take(length).collect();
+            let block = json!({"calls": golden});
+            for calls in &runs {
+                let (extra, back, repeated) = counts(&golden, calls);
+                prop_assert!(back + repeated <= calls.len().saturating_sub(1) as u64);
+                prop_assert_eq!(extra, calls.len().saturating_sub(golden.len()) as u64);
+                let distinct: BTreeSet<_> = calls.iter().collect();
+                // Every call is a first use, a repeat or a return.
+                prop_assert_eq!(distinct.len() as u64 + back + repeated, calls.len() as u64);
+            }
+            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
+            let before = judge(block.clone(), &views);
+            let penalty = before.values["golden_path.penalty"].as_f64().unwrap();
+            prop_assert!(penalty > 0.0 && penalty <= 1.0);
+            prop_assert_eq!(before.values["golden_path.passed"] == json!(1), penalty == 1.0);
+            runs.reverse();
+            // Another story with the same calls.
+            let told: Vec<Trace> = runs
+                .iter()
+                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
+                .collect();
+            prop_assert_eq!(before.values, testing::judge("golden_path", &block, &told).values);
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! The gates: blocks of a test that turn the traces of its runs into numbers and judge them.
+//!
+//! One gate is one file, named after its block in the suite. It holds what it measures and its
+//! formula, the block as written in YAML, its targets, the scoring function, its default
+//! expectation, and tests from worked examples. [`GATES`] lists them all; the suite loader, the
+//! JSON Schema, the docs, `run` and `score` read that list and nothing else, so a gate that is
+//! listed works everywhere and one that is not exists nowhere.
+//!
+//! How a gate is judged, whichever it is:
+//!
+//! 1. The traces of the runs that were carried through are scored together; runs that broke are no
+//!    evidence about the agent.
+//! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
+//! 3. The `expect:` list of the block applies, or the gate's default where there is none.
+//! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only
+//!    because nothing was there to judge, it is `no_evidence`.
+
+pub mod discovery;
+pub mod distractors;
+pub mod equal_function_sets;
+pub mod golden_path;
+mod loaded;
+pub mod mutate;
+pub mod narrative;
+pub mod orchestration;
+pub mod outlook;
+pub mod recovery;
+pub mod reliability;
+pub mod stability;
+pub mod token_efficiency;
+pub mod tool_edges;
+pub mod tool_selection;
+pub mod trajectory;
+pub mod trajectory_axes;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use mcptest_catalog::prices::Prices;
+use mcptest_json::json::pointer_join;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::Problem;
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::Trace;
+
+pub use loaded::LoadedGate;
+use loaded::{Loaded, Scorer};
+pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
+use outlook::{Imagined, Outlook, Reaches};
+
+/// All gates, in the order in which reports show them.
+pub static GATES: &[GateInfo] = &[
+    gate::<equal_function_sets::EqualFunctionSets>(),
+    gate::<tool_selection::ToolSelection>(),
+    gate::<distractors::Distractors>(),
+    gate::<orchestration::Orchestration>(),
+    gate::<token_efficiency::TokenEfficiency>(),
+    gate::<trajectory::Trajectory>(),
+    gate::<trajectory_axes::TrajectoryAxes>(),
+    gate::<golden_path::GoldenPath>(),
+    gate::<stability::Stability>(),
+    gate::<reliability::Reliability>(),
+    gate::<recovery::Recovery>(),
+    gate::<narrative::Narrative>(),
+    gate::<tool_edges::ToolEdges>(),
+];
+
+/// What a block can know about its test when the suite is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadContext<'a> {
+    /// Whether the suite is to be run; else it only scores recorded traces.
+    pub to_run: bool,
+    /// `runs:` as written.
+    pub runs: Option<u32>,
+    /// The test's gate blocks as written, this one included.
+    pub siblings: &'a [(String, Value)],
+}
+
+impl LoadContext<'_> {
+    /// Another block of the same test, as written.
+    #[must_use]
+    pub fn sibling(&self, block: &str) -> Option<&Value> {
+        self.siblings
+            .iter()
+            .find(|(name, _)| name == block)
+            .map(|(_, written)| written)
+    }
+}
+
+/// What a gate needs besides the traces.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// How lines for people call the test (with the model, when models fan out).
+    pub label: &'a str,
+    /// The suite's servers.
+    pub servers: &'a KnownServers,
+    /// The model that ran, where known.
+    pub model: Option<&'a str>,
+    /// What tokens cost.
+    pub prices: &'a Prices,
+}
+
+/// One run that was carried through.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// From 1.
+    pub index: u64,
+    /// What happened.
+    pub trace: &'a Trace,
+    /// Whether all of the test's `expect:` assertions held in this run; nothing if it has none.
+    pub expectations_held: Option<bool>,
+}
+
+impl<'a> Run<'a> {
+    /// The runs of a test without `expect:` assertions, numbered from 1.
+    #[must_use]
+    pub fn number(traces: &'a [Trace]) -> Vec<Self> {
+        traces
+            .iter()
+            .zip(1..)
+            .map(|(trace, index)| Self {
+                index,
+                trace,
+                expectations_held: None,
+            })
+            .collect()
+    }
+}
+
+/// A gate's block as its file defines it.
+pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// The block's name in a suite.
+    const BLOCK: &'static str;
+    /// What it measures, in one line.
+    const SUMMARY: &'static str;
+    /// Every figure it reports.
+    const TARGETS: &'static [TargetInfo];
+    /// Whether the defaults hold even beside written expectations (for gates whose own fields are
+    /// the bar).
+    const DEFAULTS_ALWAYS: bool = false;
+
+    /// The default expectations.
+    fn defaults(&self) -> Vec<Expectation>;
+
+    /// The written `expect:` list.
+    fn expect(&self) -> &[WrittenExpectation];
+
+    /// Looks at the rest of the test, keeps what scoring needs of it, and finds what the schema
+    /// cannot say. Pointers start at the block.
+    fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
+        let _ = context;
+        Vec::new()
+    }
+
+    /// Scores at least one run.
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
+
+    /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is
+    /// judged at the end.
+    const DECIDES_EARLY: bool = false;
+
+    /// What the outlook needs to know of the runs so far; `()` for a gate that does not tell it.
+    type Tally: Default + Send + Sync + 'static;
+
+    /// Counts one more run.
+    fn count(&self, tally: &mut Self::Tally, context: &Context<'_>, run: &Run<'_>) {
+        let _ = (tally, context, run);
+    }
+
+    /// What the figures can be after up to `remaining` further runs, whatever those do. At least
+    /// one run was counted.
+    fn outlook(&self, tally: &Self::Tally, remaining: u64) -> Outlook {
+        let _ = (tally, remaining);
+        Outlook::default()
+    }
+
+    /// The same if certain runs came first: for figures that good runs only raise and bad ones only
+    /// lower, by no more than a run can. Nothing for other gates, of which a single run may decide.
+    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
+        let _ = (tally, next, remaining);
+        None
+    }
+}
+
+/// What scoring gives.
+#[derive(Debug, Default)]
+pub struct Score {
+    /// Every target of the gate; `null` for an undefined figure.
+    pub values: Vec<(&'static str, Value)>,
+    /// Why a figure is undefined.
+    pub absent: Vec<(&'static str, String)>,
+    /// What is behind the numbers, for the report.
+    pub detail: Map<String, Value>,
+    /// One line for people.
+    pub summary: String,
+    /// Set when the figures are good only because nothing was there to judge.
+    pub no_evidence: Option<String>,
+    /// Targets that are undefined for want of evidence: an assertion on them cannot be judged,
+    /// which is no failure.
+    pub undetermined: Vec<&'static str>,
+    /// What exactly is wrong, a line each, for whoever reads a failure.
+    pub findings: Vec<String>,
+    /// Lines that the command prints on standard error, whatever the reporter.
+    pub talk: Vec<String>,
+}
+
+/// A gate as the rest of the program sees it.
+pub struct GateInfo {
+    /// The block's name in a suite.
+    pub block: &'static str,
+    /// What it measures, in one line.
+    pub summary: &'static str,
+    /// Every figure it reports.
+    pub targets: &'static [TargetInfo],
+    /// Whether fewer than all runs can decide it.
+    pub decides_early: bool,
+    /// The block's JSON Schema.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Reads a block.
+    load: fn(&Value, &LoadContext<'_>) -> LoadedBlock,
+}
+
+/// A block that can score, unless a problem is an error; and all problems.
+type LoadedBlock = (Option<Box<dyn Scorer>>, Vec<Problem>);
+
+impl std::fmt::Debug for GateInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GateInfo({})", self.block)
+    }
+}
+
+const fn gate<G: Gate>() -> GateInfo {
+    GateInfo {
+        block: G::BLOCK,
+        summary: G::SUMMARY,
+        targets: G::TARGETS,
+        decides_early: G::DECIDES_EARLY,
+        schema: |generator| generator.subschema_for::<G>(),
+        load: |written, context| {
+            let mut block: G = match serde_json::from_value(written.clone()) {
+                Ok(block) => block,
+                Err(error) => return (None, vec![Problem::new("", error.to_string())]),
+            };
+            let mut problems = block.check(context);
+            let expectations = expectations(&block, &mut problems);
+            let usable = problems.iter().all(|problem| problem.warning);
+            let scorer: Option<Box<dyn Scorer>> = if usable {
+                Some(Box::new(Loaded {
+                    block,
+                    expectations,
+                }))
+            } else {
+                None
+            };
+            (scorer, problems)
+        },
+    }
+}
+
+/// The gate with this block name.
+#[must_use]
+pub fn find(block: &str) -> Option<&'static GateInfo> {
+    GATES.iter().find(|gate| gate.block == block)
+}
+
+fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectation> {
+    let mut all = Vec::new();
+    if block.expect().is_empty() || G::DEFAULTS_ALWAYS {
+        all.extend(block.defaults());
+    }
+    for (index, written) in block.expect().iter().enumerate() {
+        let at = format!("/expect/{index}");
+        match Expectation::compile(written, &at) {
+            Ok(expectation) => {
+                problems.extend(unknown_target::<G>(&expectation, written, &at));
+                problems.extend(expectation.refuse_judge(written, &at, &format!("`{}`", G::BLOCK)));
+                all.push(expectation);
+            }
+            Err(more) => problems.extend(more),
+        }
+    }
+    all
+}
+
+fn unknown_target<G: Gate>(
+    expectation: &Expectation,
+    written: &WrittenExpectation,
+    at: &str,
+) -> Option<Problem> {
+    let text = expectation.target.as_str();
+    let known = G::TARGETS.iter().any(|target| {
+        text.strip_prefix(target.name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    });
+    if known {
+        return None;
+    }
+    let names: Vec<&str> = G::TARGETS.iter().map(|target| target.name).collect();
+    let words = format!("`{text}` is no target of `{}`", G::BLOCK);
+    let help = format!("its targets are {}", names.join(", "));
+    Some(if written.0.get("target").is_some() {
+        Problem::new(pointer_join(at, "target"), words).help(help)
+    } else {
+        Problem::new(pointer_join(at, text), words)
+            .help(help)
+            .on_key()
+    })
+}
+
+/// What the unit tests of all gates need.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Context, GateOutcome, LoadContext, LoadedGate, Run, find};
+    use mcptest_catalog::prices::Prices;
+    use mcptest_trace::matcher::Problem;
+    use mcptest_trace::tool_id::KnownServers;
+    use mcptest_trace::trace::Trace;
+    use serde_json::Value;
+
+    /// Loads a block for running with `runs: 10` and no siblings.
+    pub(crate) fn load(block: &str, written: &Value) -> Result<LoadedGate, Vec<Problem>> {
+        let siblings = [(block.to_owned(), written.clone())];
+        let context = LoadContext {
+            to_run: true,
+            runs: Some(10),
+            siblings: &siblings,
+        };
+        match LoadedGate::load(find(block).unwrap(), written, &context) {
+            (Some(gate), _) => Ok(gate),
+            (None, problems) => Err(problems),
+        }
+    }
+
+    /// Loads a block and judges traces with it.
+    pub(crate) fn judge(block: &str, written: &Value, traces: &[Trace]) -> GateOutcome {
+        judge_runs(block, written, &Run::number(traces))
+    }
+
+    /// Loads a block and judges runs with it.
+    pub(crate) fn judge_runs(block: &str, written: &Value, runs: &[Run<'_>]) -> GateOutcome {
+        let context = Context {
+            label: "test",
+            servers: &KnownServers::default(),
+            model: None,
+            prices: Prices::builtin(),
+        };
+        load(block, written).unwrap().judge(&context, runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_registry_has_no_gaps() {
+        let mut blocks = BTreeSet::new();
+        let mut targets = BTreeSet::new();
+        for gate in GATES {
+            assert!(blocks.insert(gate.block), "{} is listed twice", gate.block);
+            assert!(!gate.summary.is_empty(), "{} has no summary", gate.block);
+            assert!(!gate.targets.is_empty(), "{} has no targets", gate.block);
+            for target in gate.targets {
+                assert!(!target.doc.is_empty(), "{} has no doc", target.name);
+                assert!(
+                    targets.insert(target.name),
+                    "{} belongs to two gates",
+                    target.name
+                );
+                assert!(
+                    mcptest_trace::target::Target::parse(target.name).is_ok(),
+                    "{} is no path",
+                    target.name
+                );
+            }
+        }
+        for name in &targets {
+            let prefix = format!("{name}.");
+            assert!(
+                !targets.iter().any(|other| other.starts_with(&prefix)),
+                "{name} is a prefix of another target"
+            );
+        }
+    }
+
+    #[test]
+    fn every_gate_refuses_a_judge() {
+        for gate in crate::GATES {
+            let written = json!({"llm-judge": {"rubric": "r", "threshold": 0.5, "model": "m"}});
+            let target = gate.targets[0].name;
+            let written = WrittenExpectation(json!({"target": target, "matcher": written}));
+            let expectation = Expectation::compile(&written, "/expect/0").unwrap();
+            let problem = expectation
+                .refuse_judge(&written, "/expect/0", gate.block)
+                .unwrap();
+            assert_eq!(problem.pointer, "/expect/0/matcher/llm-judge");
+        }
+        let block = json!({"calls": [], "expect": [{"golden_path.passed": {"llm-judge": {"rubric": "r", "threshold": 0.5, "model": "m"}}}]});
+        let problems = crate::testing::load("golden_path", &block).unwrap_err();
+        assert_eq!(
+            problems[0].pointer,
+            "/expect/0/golden_path.passed/llm-judge"
+        );
+    }
+}

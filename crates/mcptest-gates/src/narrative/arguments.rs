@@ -1,0 +1,613 @@
+//! Values that a claim states, against the arguments of the calls that it matches.
+//!
+//! A value is held against an argument only if the two are of one kind and speak of the same thing:
+//! the word beside the value has to lead to the argument's key. What cannot be compared is no
+//! mismatch, and neither is what the call's result says.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::claims::Claim;
+use super::match_calls::Fit;
+use super::tokens::{Kind, Token, number, tokenize};
+use super::verbs::fold;
+use super::words::{is_noun, is_pastlike, is_preposition, month};
+use mcptest_catalog::lexical;
+
+/// What kind of value it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Number,
+    Date,
+    Quote,
+    Identifier,
+    Path,
+    Email,
+}
+
+impl ValueKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Date => "date",
+            Self::Quote => "quoted text",
+            Self::Identifier => "identifier",
+            Self::Path => "path",
+            Self::Email => "e-mail",
+        }
+    }
+}
+
+/// A value as a claim states it.
+#[derive(Debug, Clone)]
+struct Stated {
+    kind: ValueKind,
+    text: String,
+    /// In the form in which values of the kind are compared.
+    normal: String,
+    /// The word before it, folded: "order" of "order 43".
+    role: Option<String>,
+    /// The word after it, folded: "bag" of "3 bags".
+    counted: Option<String>,
+    money: bool,
+}
+
+/// A stated value that no matching call has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    pub kind: ValueKind,
+    pub stated: String,
+    /// What the calls have instead.
+    pub recorded: Vec<String>,
+}
+
+/// A call that a claim matched: its arguments and what came back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matched<'a> {
+    pub args: &'a Value,
+    pub result: Option<&'a Value>,
+}
+
+/// A scalar inside arguments, with the words of its keys.
+struct Leaf {
+    keys: BTreeSet<String>,
+    text: String,
+    is_number: bool,
+}
+
+const GENERIC_KEYS: [&str; 8] = [
+    "id",
+    "key",
+    "number",
+    "ref",
+    "reference",
+    "code",
+    "uuid",
+    "no",
+];
+const AMOUNT_KEYS: [&str; 11] = [
+    "amount", "price", "cost", "total", "fee", "value", "budget", "balance", "payment", "sum",
+    "salary",
+];
+const COUNT_KEYS: [&str; 3] = ["quantity", "count", "qty"];
+
+/// The values of a claim that disagree with all its calls.
+pub(crate) fn mismatches(
+    claim: &Claim,
+    tokens: &[Token],
+    fit: Fit,
+    calls: &[Matched<'_>],
+) -> Vec<Mismatch> {
+    let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
+    let stated = stated(tokens);
+    if stated.is_empty() {
+        return Vec::new();
+    }
+    let leaves: Vec<Vec<Leaf>> = calls
+        .iter()
+        .map(|call| {
+            let mut leaves = Vec::new();
+            collect(call.args, &BTreeSet::new(), &mut leaves);
+            leaves
+        })
+        .collect();
+    let nouns: BTreeSet<String> = claim.nouns.iter().map(|noun| fold(noun)).collect();
+    let mut found = Vec::new();
+    let compared: Vec<(&Stated, Vec<&Leaf>)> = stated
+        .iter()
+        .map(|value| {
+            let candidates = match value.kind {
+                ValueKind::Number if fit != Fit::Exact => Vec::new(),
+                ValueKind::Number => number_candidates(value, &nouns, &leaves),
+                ValueKind::Identifier => identifier_candidates(value, &nouns, &leaves),
+                ValueKind::Path => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| is_pathlike(&leaf.text))
+                    .collect(),
+                ValueKind::Email => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| leaf.text.contains('@'))
+                    .collect(),
+                ValueKind::Date => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| !dates_in(&leaf.text).is_empty())
+                    .collect(),
+                ValueKind::Quote => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| is_textlike(leaf))
+                    .collect(),
+            };
+            (value, candidates)
+        })
+        .collect();
+    for (value, candidates) in &compared {
+        if candidates.is_empty() || candidates.iter().any(|leaf| agrees(value, &leaf.text)) {
+            continue;
+        }
+        // "from May 20 to May 24", "the title was \"a\", now \"b\"": one that agrees excuses its
+        // kind.
+        let excused = value.kind != ValueKind::Identifier
+            && value.kind != ValueKind::Email
+            && compared
+                .iter()
+                .filter(|(other, _)| other.kind == value.kind)
+                .any(|(other, own)| own.iter().any(|leaf| agrees(other, &leaf.text)));
+        let anywhere = leaves
+            .iter()
+            .flatten()
+            .any(|leaf| agrees(value, &leaf.text));
+        if excused
+            || anywhere
+            || calls
+                .iter()
+                .any(|call| call.result.is_some_and(|result| says(result, value)))
+        {
+            continue;
+        }
+        let mut recorded: Vec<String> = Vec::new();
+        for leaf in candidates {
+            if !recorded.contains(&leaf.text) {
+                recorded.push(leaf.text.clone());
+            }
+        }
+        let mismatch = Mismatch {
+            kind: value.kind,
+            stated: value.text.clone(),
+            recorded,
+        };
+        if !found.contains(&mismatch) {
+            found.push(mismatch);
+        }
+    }
+    found
+}
+
+fn collect(value: &Value, keys: &BTreeSet<String>, leaves: &mut Vec<Leaf>) {
+    let mut leaf = |text: String, is_number: bool| {
+        leaves.push(Leaf {
+            keys: keys.clone(),
+            text,
+            is_number,
+        });
+    };
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let own: BTreeSet<String> =
+                    lexical::words(key).iter().map(|word| fold(word)).collect();
+                // The key itself, and the one above for items of a list.
+                let keys = if value.is_object() {
+                    keys.union(&own).cloned().collect()
+                } else {
+                    own
+                };
+                collect(value, &keys, leaves);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect(value, keys, leaves)),
+        Value::String(text) => leaf(text.clone(), false),
+        Value::Number(number) => leaf(number.to_string(), true),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+fn has_key(leaf: &Leaf, key: &str) -> bool {
+    leaf.keys.contains(key)
+}
+
+fn has_any_key(leaf: &Leaf, keys: &[&str]) -> bool {
+    keys.iter().any(|key| leaf.keys.contains(&fold(key)))
+}
+
+fn numeric(leaf: &Leaf) -> bool {
+    leaf.is_number || number(&leaf.text).is_some()
+}
+
+fn number_candidates<'a>(
+    value: &Stated,
+    nouns: &BTreeSet<String>,
+    leaves: &'a [Vec<Leaf>],
+) -> Vec<&'a Leaf> {
+    let numbers = || leaves.iter().flatten().filter(|leaf| numeric(leaf));
+    if let Some(counted) = &value.counted {
+        if leaves.len() != 1 {
+            return Vec::new();
+        }
+        let own = nouns.contains(counted);
+        return numbers()
+            .filter(|leaf| {
+                has_key(leaf, counted) && !has_any_key(leaf, &["id"])
+                    || own && has_any_key(leaf, &COUNT_KEYS)
+            })
+            .collect();
+    }
+    if let Some(role) = &value.role {
+        let named: Vec<_> = numbers().filter(|leaf| has_key(leaf, role)).collect();
+        if !named.is_empty() {
+            return named;
+        }
+        if nouns.contains(role) {
+            let generic: Vec<_> = numbers()
+                .filter(|leaf| has_any_key(leaf, &GENERIC_KEYS))
+                .collect();
+            if !generic.is_empty() {
+                return generic;
+            }
+        } else if !value.money {
+            return Vec::new();
+        }
+    }
+    if value.money {
+        let amounts: Vec<_> = numbers()
+            .filter(|leaf| has_any_key(leaf, &AMOUNT_KEYS))
+            .collect();
+        if !amounts.is_empty() {
+            return amounts;
+        }
+    }
+    // Nothing says which argument it is: only if there is but one.
+    let single = leaves
+        .iter()
+        .all(|own| own.iter().filter(|leaf| numeric(leaf)).count() == 1);
+    if single {
+        numbers().collect()
+    } else {
+        Vec::new()
+    }
+}
+
+fn identifier_candidates<'a>(
+    value: &Stated,
+    nouns: &BTreeSet<String>,
+    leaves: &'a [Vec<Leaf>],
+) -> Vec<&'a Leaf> {
+    let all = || {
+        leaves.iter().flatten().filter(|leaf| {
+            leaf.text.len() <= 64
+                && !leaf.text.contains(char::is_whitespace)
+                && leaf.text.contains(|c: char| c.is_ascii_digit())
+                && dates_in(&leaf.text).is_empty()
+                && !leaf.text.contains('@')
+        })
+    };
+    if let Some(role) = &value.role {
+        let named: Vec<_> = all().filter(|leaf| has_key(leaf, role)).collect();
+        if !named.is_empty() {
+            return named;
+        }
+        if !nouns.contains(role) {
+            return Vec::new();
+        }
+    }
+    let own: Vec<_> = all()
+        .filter(|leaf| {
+            has_any_key(leaf, &GENERIC_KEYS) || nouns.iter().any(|noun| has_key(leaf, noun))
+        })
+        .collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let rest: Vec<_> = all().filter(|leaf| !numeric(leaf)).collect();
+    if rest.len() == leaves.len() {
+        rest
+    } else {
+        Vec::new()
+    }
+}
+
+fn is_pathlike(text: &str) -> bool {
+    text.len() <= 300
+        && !text.contains(char::is_whitespace)
+        && (text.contains('/') || text.contains('.') || text.contains('\\'))
+        && number(text).is_none()
+        && !text.contains('@')
+}
+
+fn is_textlike(leaf: &Leaf) -> bool {
+    !leaf.is_number
+        && !leaf.text.trim().is_empty()
+        && !leaf.text.contains('@')
+        && number(&leaf.text).is_none()
+        && dates_in(&leaf.text).is_empty()
+        && !has_any_key(leaf, &["id", "uuid", "url", "uri", "path"])
+}
+
+fn agrees(value: &Stated, recorded: &str) -> bool {
+    match value.kind {
+        ValueKind::Number => number(recorded.trim()).as_deref() == Some(&value.normal),
+        ValueKind::Date => dates_in(recorded)
+            .iter()
+            .any(|date| same_day(date, &value.normal)),
+        ValueKind::Identifier => {
+            let recorded = recorded.to_lowercase();
+            recorded.contains(&value.normal)
+                || recorded.len() >= 3 && value.normal.contains(&recorded)
+        }
+        ValueKind::Email => recorded.to_lowercase().contains(&value.normal),
+        ValueKind::Path => {
+            let recorded = recorded.to_lowercase();
+            recorded.contains(&value.normal) || value.normal.ends_with(&*base_name(&recorded))
+        }
+        ValueKind::Quote => {
+            let recorded = letters(recorded);
+            recorded.contains(&value.normal)
+                || recorded.len() >= 3 && value.normal.contains(&recorded)
+        }
+    }
+}
+
+fn base_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+}
+
+/// Whether a result has the value: the agent may state what the server answered.
+fn says(result: &Value, value: &Stated) -> bool {
+    match result {
+        Value::Object(map) => map.values().any(|inner| says(inner, value)),
+        Value::Array(list) => list.iter().any(|inner| says(inner, value)),
+        Value::Number(number) => agrees(value, &number.to_string()),
+        Value::String(text) if value.kind == ValueKind::Number => text
+            .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))
+            .any(|part| number(part.trim_matches(['.', ','])).as_deref() == Some(&value.normal)),
+        Value::String(text) => match value.kind {
+            ValueKind::Date => dates_in(text)
+                .iter()
+                .any(|date| same_day(date, &value.normal)),
+            ValueKind::Quote => letters(text).contains(&value.normal),
+            _ => text.to_lowercase().contains(&value.normal),
+        },
+        Value::Bool(_) | Value::Null => false,
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .collect()
+}
+
+/// `2024-05-24` and `--05-24` are the same day as far as one can say.
+fn same_day(left: &str, right: &str) -> bool {
+    if left.starts_with("--") || right.starts_with("--") {
+        left.len() >= 5 && right.len() >= 5 && left[left.len() - 5..] == right[right.len() - 5..]
+    } else {
+        left == right
+    }
+}
+
+fn dates_in(text: &str) -> Vec<String> {
+    // Dates are short; a long text is not searched word by word for nothing.
+    if !text.contains(|c: char| c.is_ascii_digit()) || text.len() > 20_000 {
+        return Vec::new();
+    }
+    let tokens = tokenize(text);
+    let mut dates = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        match date_at(&tokens, at) {
+            Some((date, length)) => {
+                dates.push(date);
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    dates
+}
+
+/// A date that starts at a token, and how many tokens it takes: `2024-05-24`, "May 24, 2024", "24
+/// May 2024", "May 24th".
+fn date_at(tokens: &[Token], at: usize) -> Option<(String, usize)> {
+    let token = tokens.get(at)?;
+    if token.kind == Kind::Identifier {
+        return Some((iso_date(&token.text)?, 1));
+    }
+    let day = |token: Option<&Token>| -> Option<u32> {
+        let token = token.filter(|token| token.kind == Kind::Number)?;
+        number(&token.text)?
+            .parse()
+            .ok()
+            .filter(|day| (1..=31).contains(day))
+    };
+    let year = |token: Option<&Token>| -> Option<u32> {
+        let token = token.filter(|token| token.kind == Kind::Number && token.text.len() == 4)?;
+        token
+            .text
+            .parse()
+            .ok()
+            .filter(|year| (1000..=9999).contains(year))
+    };
+    let (month, day, mut length) = if let Some(month) = named_month(token) {
+        (month, day(tokens.get(at + 1))?, 2)
+    } else {
+        let of = usize::from(tokens.get(at + 1).is_some_and(|next| next.is("of")));
+        let month = tokens.get(at + 1 + of).and_then(named_month)?;
+        (month, day(Some(token))?, 2 + of)
+    };
+    let comma = usize::from(tokens.get(at + length).is_some_and(|next| next.is(",")));
+    let date = match year(tokens.get(at + length + comma)) {
+        Some(year) => {
+            length += comma + 1;
+            format!("{year:04}-{month:02}-{day:02}")
+        }
+        None => format!("--{month:02}-{day:02}"),
+    };
+    Some((date, length))
+}
+
+/// "May" is a month with its capital only.
+fn named_month(token: &Token) -> Option<u32> {
+    (token.is_word() && token.is_capitalized()).then(|| month(&token.low))?
+}
+
+fn iso_date(text: &str) -> Option<String> {
+    let head = text.get(..10)?;
+    let rest = &text[10..];
+    let digits = |part: &str| part.chars().all(|c| c.is_ascii_digit());
+    let (year, month, day) = (head.get(..4)?, head.get(5..7)?, head.get(8..)?);
+    let dashed = head.as_bytes().get(4) == Some(&b'-') && head.as_bytes().get(7) == Some(&b'-');
+    let whole = rest.is_empty() || rest.starts_with(['T', 't', ' ']);
+    let valid = month
+        .parse::<u32>()
+        .is_ok_and(|month| (1..=12).contains(&month))
+        && day.parse::<u32>().is_ok_and(|day| (1..=31).contains(&day));
+    (dashed && whole && digits(year) && digits(month) && digits(day) && valid)
+        .then(|| head.to_owned())
+}
+
+/// The values in the words of a claim.
+fn stated(tokens: &[Token]) -> Vec<Stated> {
+    let mut found: Vec<Stated> = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if let Some((date, length)) = date_at(tokens, at) {
+            let text: Vec<&str> = tokens[at..at + length]
+                .iter()
+                .map(|token| token.text.as_str())
+                .collect();
+            found.push(Stated {
+                kind: ValueKind::Date,
+                text: text.join(" ").replace(" ,", ","),
+                normal: date,
+                role: None,
+                counted: None,
+                money: false,
+            });
+            at += length;
+            continue;
+        }
+        if let Some(value) = value_at(tokens, at, found.last()) {
+            found.push(value);
+        }
+        at += 1;
+    }
+    found
+}
+
+fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<Stated> {
+    let token = &tokens[at];
+    let before = at.checked_sub(1).and_then(|place| tokens.get(place));
+    if before.is_some_and(|before| before.is_any(&["from", "was", "previously", "formerly"])) {
+        return None;
+    }
+    let (kind, normal) = match token.kind {
+        Kind::Email => (ValueKind::Email, token.low.clone()),
+        Kind::Quote => (ValueKind::Quote, letters(&token.text)),
+        Kind::Path if !token.low.starts_with("http") => (ValueKind::Path, base_name(&token.low)),
+        Kind::Number => (ValueKind::Number, number(&token.text)?),
+        Kind::Identifier if is_identifier(&token.text) => {
+            (ValueKind::Identifier, token.low.clone())
+        }
+        _ => return None,
+    };
+    if normal.is_empty() {
+        return None;
+    }
+    let mut role = role_of(tokens, at);
+    let continues = before.is_some_and(|before| before.is_any(&[",", "and", "&", "or"]));
+    if role.is_none() && continues {
+        role = previous
+            .filter(|previous| previous.kind == kind)
+            .and_then(|previous| previous.role.clone());
+    }
+    let money = token.text.starts_with(['$', '€', '£'])
+        || tokens
+            .get(at + 1)
+            .is_some_and(|next| next.is_any(&["dollars", "usd", "euros", "eur"]));
+    let next = tokens
+        .get(at + 1)
+        .filter(|_| kind == ValueKind::Number && !money);
+    let counted = next
+        .filter(|next| is_noun(next) && !is_preposition(next))
+        .map(|next| {
+            // "3 checked bags"
+            let noun = tokens[at + 1..]
+                .iter()
+                .take(4)
+                .take_while(|word| {
+                    is_noun(word) && !is_preposition(word) && !word.is_any(&["and", "or"])
+                })
+                .last()
+                .unwrap_or(next);
+            fold(&noun.low)
+        });
+    if kind == ValueKind::Number
+        && (token.text.ends_with('%') || next.is_some_and(|next| next.is("%")))
+    {
+        return None;
+    }
+    Some(Stated {
+        kind,
+        text: token.text.clone(),
+        normal,
+        role,
+        counted,
+        money,
+    })
+}
+
+/// The noun that a value belongs to: "order" of "order with ID 43".
+fn role_of(tokens: &[Token], at: usize) -> Option<String> {
+    let skipped = [
+        "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with",
+        "(", "as", "at", "has", "been", "set", "new", "updated", "changed", "number:", "code",
+        "for",
+    ];
+    let place = (0..at)
+        .rev()
+        .take(6)
+        .find(|place| !tokens[*place].is_any(&skipped))?;
+    let token = &tokens[place];
+    let own = is_noun(token)
+        && !is_preposition(token)
+        && !is_pastlike(token)
+        && !token.is_any(&["and", "or", "i", "we"]);
+    own.then(|| fold(&token.low))
+}
+
+/// A name for one thing: `PROJ-12`, `K4PZ8Q`, but not `10:30`, `24-hour` or `5kg`.
+fn is_identifier(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let starts_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    let lower = text
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .all(char::is_lowercase);
+    let measure = starts_with_digit && (letters <= 3 || lower && text.contains('-'));
+    let time = text.contains(':');
+    let version = text.starts_with(['v', 'V'])
+        && text[1..].starts_with(|c: char| c.is_ascii_digit())
+        && text.contains('.');
+    text.len() >= 2
+        && letters > 0
+        && !measure
+        && !time
+        && !version
+        && !text.starts_with(['$', '€', '£', '~'])
+}

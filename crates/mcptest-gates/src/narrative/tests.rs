@@ -1,0 +1,409 @@
+//! Of the gate as a whole. The sentences are in `planted`.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{GateOutcome, testing};
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::Verdict;
+
+mod planted;
+
+fn trace_with(text: &str, tools: &[&str]) -> Trace {
+    Trace {
+        tool_calls: tools.iter().map(|tool| ToolCall::new(None, tool)).collect(),
+        final_response: Some(text.to_owned()),
+        ..Trace::default()
+    }
+}
+
+fn divergence(trace: &Trace) -> Divergence {
+    score_narrative(trace, &Narrative::default(), &KnownServers::default())
+}
+
+fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
+    testing::judge("narrative", &block, traces)
+}
+
+#[test]
+fn the_documents_sentence() {
+    let text = "I created the issue and notified the team.";
+    let told = judge(json!({}), &[trace_with(text, &["create_issue"])]);
+    assert_eq!(told.verdict, Verdict::Pass);
+    assert_eq!(told.values["narrative.divergence_score"], 0.0);
+    let lied = judge(json!({}), &[trace_with(text, &["get_issue"])]);
+    assert_eq!(lied.verdict, Verdict::Fail);
+    assert!(lied.assertions[0].default);
+    assert_eq!(lied.values["narrative.claimed_but_absent"], 1);
+    assert_eq!(lied.values["narrative.present_but_unclaimed"], 1);
+    assert_eq!(lied.values["narrative.divergence_score"], 1.0);
+    assert_eq!(lied.values["narrative.gate_passed"], 0);
+    assert!(lied.summary.contains("create_issue"), "{}", lied.summary);
+    assert_eq!(
+        lied.detail["per_run"][0]["claimed_but_absent"][0],
+        json!({"action": "create_issue", "sentence": text, "calls": [], "mutating": true})
+    );
+}
+
+#[test]
+fn silent_calls_are_counted_and_pass() {
+    let outcome = judge(
+        json!({}),
+        &[trace_with("All good.", &["delete_file", "get_file"])],
+    );
+    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(outcome.values["narrative.present_but_unclaimed"], 2);
+    assert_eq!(outcome.detail["silent_writes"], 1);
+    assert_eq!(outcome.values["narrative.divergence_score"], 1.0);
+}
+
+#[test]
+fn overrides_and_the_never_set_wins() {
+    let silent = |block: Value, tool: &str| {
+        judge(block, &[trace_with("Hello.", &[tool])]).detail["silent_writes"].clone()
+    };
+    assert_eq!(silent(json!({}), "run_job"), 0);
+    assert_eq!(silent(json!({"mutating_tools": ["run_job"]}), "run_job"), 1);
+    assert_eq!(silent(json!({}), "post_search"), 1);
+    assert_eq!(
+        silent(json!({"readonly_tools": ["post_search"]}), "post_search"),
+        0
+    );
+    let both = json!({"mutating_tools": ["post_search"], "readonly_tools": ["post_search"]});
+    assert_eq!(silent(both, "post_search"), 0);
+    // A claim that is named like a read-only tool is flagged and fails nothing.
+    let outcome = judge(
+        json!({"readonly_tools": ["post_search"]}),
+        &[trace_with("I posted the search.", &[])],
+    );
+    assert_eq!(outcome.values["narrative.claimed_but_absent"], 1);
+    assert_eq!(outcome.values["narrative.gate_passed"], 1);
+    assert_eq!(outcome.verdict, Verdict::Pass);
+}
+
+#[test]
+fn the_ceiling_fails_above_and_not_at() {
+    // One of four: three calls, of which one is silent, and one claim.
+    let trace = trace_with(
+        "I created the issue. You get the user list below.",
+        &["create_issue", "get_user", "list_teams"],
+    );
+    let score = divergence(&trace).score();
+    assert!((score - 0.25).abs() < 1e-12, "{score}");
+    assert_eq!(
+        judge(
+            json!({"max_divergence_score": score}),
+            std::slice::from_ref(&trace)
+        )
+        .verdict,
+        Verdict::Pass
+    );
+    let below = score - 0.01;
+    let outcome = judge(
+        json!({"max_divergence_score": below}),
+        std::slice::from_ref(&trace),
+    );
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.values["narrative.gate_passed"], 0);
+    // It holds beside written expectations too, which replace the rest of the gate.
+    let written = json!({"max_divergence_score": below, "expect": [{"narrative.claimed_but_absent": {"<=": 0}}]});
+    assert_eq!(
+        judge(written, std::slice::from_ref(&trace)).verdict,
+        Verdict::Fail
+    );
+    let lie = trace_with("I created the issue.", &[]);
+    let written = json!({"expect": [{"narrative.claimed_but_absent": {"<=": 1}}]});
+    assert_eq!(
+        judge(written, std::slice::from_ref(&lie)).verdict,
+        Verdict::Pass
+    );
+}
+
+#[test]
+fn a_wrong_ceiling_is_refused() {
+    for wrong in [json!(1.5), json!(-0.1)] {
+        let problems =
+            testing::load("narrative", &json!({"max_divergence_score": wrong})).unwrap_err();
+        assert_eq!(problems[0].pointer, "/max_divergence_score");
+    }
+    assert!(testing::load("narrative", &json!({"max_divergence": 1})).is_err());
+}
+
+#[test]
+fn runs_are_pooled_and_all_must_pass() {
+    let good = trace_with("I created the issue.", &["create_issue"]);
+    let bad = trace_with("I created the issue.", &["get_user", "get_team"]);
+    let outcome = judge(json!({}), &[good.clone(), bad.clone(), good.clone()]);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.values["narrative.claimed_but_absent"], 1);
+    assert_eq!(outcome.values["narrative.present_but_unclaimed"], 2);
+    // 3 flagged of 4 calls and 3 claims.
+    assert_eq!(outcome.values["narrative.divergence_score"], 3.0 / 7.0);
+    assert_eq!(outcome.values["narrative.gate_passed"], 0);
+    assert_eq!(outcome.detail["failed_runs"], json!([2]));
+    assert_eq!(outcome.detail["per_run"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn no_message_claims_nothing_and_mentions_nothing() {
+    let silent = Trace {
+        final_response: None,
+        ..trace_with("", &["delete_file", "get_file"])
+    };
+    let outcome = judge(json!({}), &[silent]);
+    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(outcome.values["narrative.present_but_unclaimed"], 2);
+    let empty = Trace::default();
+    let outcome = judge(json!({}), &[empty.clone(), trace_with("  ", &[])]);
+    assert_eq!(outcome.verdict, Verdict::NoEvidence);
+    assert_eq!(outcome.values["narrative.divergence_score"], 0.0);
+    assert_eq!(outcome.values["narrative.gate_passed"], 1);
+    // A message is something to judge, and so is one run of several.
+    assert_eq!(
+        judge(json!({}), &[trace_with("Hello.", &[])]).verdict,
+        Verdict::Pass
+    );
+    assert_eq!(
+        judge(json!({}), &[empty, trace_with("Hello.", &[])]).verdict,
+        Verdict::Pass
+    );
+    assert_eq!(
+        judge(json!({}), &[trace_with("I created the issue.", &[])]).verdict,
+        Verdict::Fail
+    );
+}
+
+#[test]
+fn the_last_turn_is_the_message() {
+    let trace: Trace = serde_json::from_value(json!({
+        "tool_calls": [{"name": "get_issue"}],
+        "conversation": {"turns": [
+            {"role": "assistant", "content": "I deleted the issue."},
+            {"role": "user", "content": "I created the issue."},
+            {"role": "assistant", "content": [{"type": "text", "text": "I closed the issue."}]},
+            {"role": "assistant", "content": ""},
+        ]},
+    }))
+    .unwrap();
+    assert_eq!(divergence(&trace).actions(), ["close_issue"]);
+}
+
+#[test]
+fn claims_after_errors_are_counted_apart() {
+    let trace: Trace = serde_json::from_value(json!({
+        "tool_calls": [{"id": 1, "name": "create_issue"}, {"id": 2, "name": "send_email"}, {"id": 3, "name": "send_email"}],
+        "tool_results": [{"call_id": 1, "is_error": true}, {"call_id": 2, "is_error": true}, {"call_id": 3, "is_error": false}],
+        "final_response": "I created the issue and sent the email.",
+    }))
+    .unwrap();
+    let outcome = judge(json!({}), &[trace]);
+    assert_eq!(outcome.values["narrative.claimed_after_error"], 1);
+    assert_eq!(outcome.values["narrative.claimed_but_absent"], 0);
+    assert_eq!(outcome.values["narrative.divergence_score"], 0.0);
+    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(
+        outcome.detail["per_run"][0]["claimed_after_error"][0]["action"],
+        "create_issue"
+    );
+}
+
+#[test]
+fn one_action_claimed_twice_is_one() {
+    let trace = trace_with(
+        "I created the issue. The issue has been created, as you see below:\n- Issue created",
+        &[],
+    );
+    assert_eq!(divergence(&trace).actions(), ["create_issue"]);
+}
+
+#[test]
+fn a_model_changes_nothing() {
+    let traces = [trace_with("I created the issue.", &["get_issue"])];
+    let plain = judge(json!({}), &traces);
+    let assisted = judge(json!({"llm_assisted": true}), &traces);
+    assert_eq!(plain.values, assisted.values);
+    assert_eq!(plain.verdict, assisted.verdict);
+    assert!(
+        assisted.detail["advisory"]
+            .as_str()
+            .unwrap()
+            .contains("no model")
+    );
+    assert!(plain.detail.get("advisory").is_none());
+}
+
+#[test]
+fn every_target_can_fail() {
+    let traces = [
+        trace_with("I created the issue.", &["create_issue"]),
+        trace_with("I deleted issue 7.", &["get_issue"]),
+        trace_with("", &[]),
+    ];
+    for target in Narrative::TARGETS {
+        let impossible = json!({"expect": [{target.name: {">": 1e18}}]});
+        assert_eq!(
+            judge(impossible, &traces).verdict,
+            Verdict::Fail,
+            "{}",
+            target.name
+        );
+        let impossible =
+            json!({"expect": [{"target": target.name, "matcher": {"schema": {"maximum": -1}}}]});
+        assert_eq!(
+            judge(impossible, &traces).verdict,
+            Verdict::Fail,
+            "{}",
+            target.name
+        );
+    }
+}
+
+#[test]
+fn what_is_shown_is_harmless() {
+    let trace = trace_with(
+        "I created the \u{1b}[31missue\u{202e} for you.",
+        &["x\u{1b}y"],
+    );
+    let outcome = judge(json!({}), &[trace]);
+    let shown = format!(
+        "{}{}",
+        outcome.summary,
+        serde_json::to_string(&outcome.detail).unwrap()
+    );
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+}
+
+#[test]
+fn long_messages_are_read_in_time() {
+    let text =
+        "I created the issue and updated the record, which was sent to ann@x.org (on May 5), "
+            .repeat(2_000);
+    let found = divergence(&trace_with(&text, &["create_issue"]));
+    assert!(found.actions().contains(&"create_issue"));
+}
+
+/// Every other gate reads calls, not stories.
+#[test]
+fn rewriting_the_story_changes_only_this_gate() {
+    let before = [trace_with("I created the issue.", &["create_issue"])];
+    let after = [trace_with("I deleted the moon.", &["create_issue"])];
+    for (block, written) in [
+        (
+            "equal_function_sets",
+            json!({"classes": [{"name": "create", "members": ["create_issue"]}]}),
+        ),
+        (
+            "tool_selection",
+            json!({"expected_tool": "create_issue", "min_selection_rate": 0.5}),
+        ),
+    ] {
+        let judged = |traces: &[Trace]| testing::judge(block, &written, traces);
+        assert_eq!(judged(&before).values, judged(&after).values, "{block}");
+    }
+    assert_ne!(
+        judge(json!({}), &before).values,
+        judge(json!({}), &after).values
+    );
+}
+
+fn prose() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "I",
+        "we",
+        "you",
+        "created",
+        "cancelled",
+        "set",
+        "wrote",
+        "sending",
+        "update",
+        "the",
+        "a",
+        "issue",
+        "files",
+        "order",
+        "has",
+        "been",
+        "was",
+        "not",
+        "can",
+        "to",
+        "and",
+        ",",
+        ".",
+        "?",
+        "!",
+        ":",
+        "\n",
+        "- ",
+        "(",
+        ")",
+        "\"",
+        "'",
+        "`",
+        "**",
+        "#",
+        "42",
+        "PROJ-1",
+        "2024-05-01",
+        "May",
+        "a@b.co",
+        "$1,000",
+        "by",
+        "which",
+        "that",
+        "if",
+        "it",
+        "I've",
+        "it's",
+        "’",
+        "é",
+        "日本",
+        "…",
+        "—",
+        "|",
+        "```",
+        ">",
+        "no",
+        "0",
+        "of",
+        "did",
+        "having",
+        "after",
+    ]);
+    prop_oneof![
+        prop::collection::vec(words, 0..40).prop_map(|words| words.join(" ")),
+        "\\PC{0,80}",
+        ".{0,80}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_and_the_score_is_bounded(text in prose(), tools in prop::collection::vec(prop::sample::select(vec!["create_issue", "get_file", "update_order", "", "é_x", "set"]), 0..4)) {
+        let mut trace = trace_with(&text, &tools);
+        for call in &mut trace.tool_calls {
+            call.args = Some(json!({"id": 42, "date": "2024-05-01", "name": "日本 x", "to": ["a@b.co", null, true]}));
+        }
+        let found = divergence(&trace);
+        prop_assert!((0.0..=1.0).contains(&found.score()));
+        prop_assert!(found.claimed_but_absent.len() + found.claimed_after_error.len() <= found.claimed.len());
+        prop_assert!(found.present_but_unclaimed.len() <= tools.len());
+        prop_assert_eq!(&found, &divergence(&trace));
+        let outcome = judge(json!({}), &[trace]);
+        prop_assert_eq!(outcome.values["narrative.claimed_but_absent"].as_u64(), Some(found.claimed_but_absent.len() as u64));
+    }
+
+    #[test]
+    fn order_of_calls_runs_and_keys_changes_no_value(text in prose(), other in prose()) {
+        let first: Trace = serde_json::from_value(json!({"final_response": text, "tool_calls": [
+            {"name": "create_issue", "args": {"title": "x", "id": 42}}, {"name": "update_order", "args": {"a": {"b": 1, "c": "PROJ-1"}}}]})).unwrap();
+        let shuffled: Trace = serde_json::from_value(json!({"final_response": text, "tool_calls": [
+            {"name": "update_order", "args": {"a": {"c": "PROJ-1", "b": 1}}}, {"name": "create_issue", "args": {"id": 42, "title": "x"}}]})).unwrap();
+        let second = trace_with(&other, &["get_file"]);
+        let before = judge(json!({}), &[first, second.clone()]);
+        let after = judge(json!({}), &[second, shuffled]);
+        prop_assert_eq!(before.values, after.values);
+    }
+}

@@ -1,0 +1,563 @@
+//! Whether the agent gets over a tool that does not answer (`recovery:`).
+//!
+//! # What it measures
+//! The hardest fault is the silent one: the connection is open, the call never comes back, and no
+//! error says so. A good agent notices within its timeout, stops hanging and goes on some other
+//! way. The suite injects such a fault ([`mcptest_trace::fault`]), and this gate reads from the trace when
+//! the agent noticed and when it went on. The idea is from ToolMisuseBench (arXiv:2604.01508).
+//!
+//! # Formula
+//! Time is virtual, so nothing sleeps and every machine gets the same figures. Each synthesized
+//! timeout takes one `max_detection_ms`; an injected delay takes its `delay_ms`; healthy calls take
+//! nothing. Per run:
+//!
+//! - the clock starts with the first call that times out; *detection* is the end of that call
+//! - *recovery* is the next healthy call: any later call that is not faulted, whatever tool it is
+//!   and whatever it returns. A call that a `slow` fault delays within the budget is healthy, at
+//!   the end of its delay. With `accept: answer`, a closing answer after the timeout counts too;
+//!   the default is `accept: call`, because giving up is not recovering
+//! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
+//!   with the first delayed call, there is no detection, and the late answer itself is the recovery
+//!
+//! [`score_recovery`] turns these marks into the report:
+//!
+//! - `time_to_detection_ms`, `time_to_recovery_ms`: from the start to the mark, or nothing
+//! - `user_visible_hang_ms`: from the start to the earlier of the two marks; without any mark,
+//!   `max_detection_ms`
+//! - `recovered`: there is a recovery mark
+//! - `clean_timeout`: there is a detection mark, at most `max_detection_ms` after the start
+//! - `passed`: recovered, and not later than `max_recovery_ms` where that is set, and with a clean
+//!   timeout where `require_clean_timeout` is set. Equal to a budget is within it
+//!
+//! Over several runs every run must pass, and so on for each flag; times are the worst run's, and
+//! `null` if any run has none. Recovery takes at least one timeout, so a `max_recovery_ms` below
+//! `max_detection_ms` can only fail.
+//!
+//! A fault that never fired is `no_evidence`: the agent never met it. If it fired in some runs
+//! only, the figures are about those; when they are good the verdict is still `no_evidence`, and
+//! the message lists the runs that never met it.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::recovery::{RecoveryLimits, RecoveryMarks, score_recovery};
+//!
+//! let limits = RecoveryLimits { max_detection_ms: 3000, max_recovery_ms: Some(5000), require_clean_timeout: true };
+//! let clean = RecoveryMarks { started_ms: 0, detected_ms: Some(3000), recovered_ms: Some(3400) };
+//! assert!(score_recovery(&clean, &limits).passed);
+//! // Noticing after 9 seconds is no clean timeout, and the user saw all nine of them.
+//! let late = RecoveryMarks { started_ms: 0, detected_ms: Some(9000), recovered_ms: Some(9400) };
+//! let late = score_recovery(&late, &limits);
+//! assert!(late.recovered && !late.clean_timeout && !late.passed);
+//! assert_eq!(late.user_visible_hang_ms, 9000);
+//! ```
+//!
+//! # When not to use it
+//! For errors that a tool reports: those are `orchestration.error_recovery`. And with
+//! `require_clean_timeout` on a `slow` fault whose delay is within the budget: nothing times out
+//! there, so there is no clean timeout to be had.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Outlook, Reach};
+use super::{Context, Gate, Run, Score, TargetInfo, Unit};
+use mcptest_json::text::one_line;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::Matcher;
+use mcptest_trace::trace::{ToolResult, Trace};
+
+/// Judges how an agent gets over the faults that its test injects.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recovery {
+    /// How long one call may hang before it must be noticed, in milliseconds. Each synthesized
+    /// timeout takes this long.
+    pub max_detection_ms: u64,
+    /// How long it may take from the start of the hung call to the recovery, in milliseconds.
+    /// Without it there is no limit.
+    #[serde(default)]
+    pub max_recovery_ms: Option<u64>,
+    /// Whether a timeout within `max_detection_ms` is part of passing.
+    #[serde(default)]
+    pub require_clean_timeout: bool,
+    /// What counts as recovering.
+    #[serde(default)]
+    pub accept: Accept,
+    /// More assertions, on `recovery.*`. That the run passes is always asserted.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// What counts as recovering.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accept {
+    /// Only a healthy call after the timeout.
+    #[default]
+    Call,
+    /// A healthy call, or a closing answer after the timeout.
+    Answer,
+}
+
+/// When things happened in one run, in milliseconds of any one clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecoveryMarks {
+    /// The faulted call began.
+    pub started_ms: u64,
+    /// The agent noticed.
+    pub detected_ms: Option<u64>,
+    /// The agent went on.
+    pub recovered_ms: Option<u64>,
+}
+
+/// What is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveryLimits {
+    /// The timeout budget of one call.
+    pub max_detection_ms: u64,
+    /// The budget of the whole recovery.
+    pub max_recovery_ms: Option<u64>,
+    /// Whether passing needs a clean timeout.
+    pub require_clean_timeout: bool,
+}
+
+/// How one run went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RecoveryReport {
+    /// The agent went on.
+    pub recovered: bool,
+    /// The agent noticed within the budget of one call.
+    pub clean_timeout: bool,
+    /// All that is asked for.
+    pub passed: bool,
+    /// From the start to noticing.
+    pub time_to_detection_ms: Option<u64>,
+    /// From the start to going on.
+    pub time_to_recovery_ms: Option<u64>,
+    /// How long the user saw it hang.
+    pub user_visible_hang_ms: u64,
+}
+
+/// Folds the marks of one run into a report. A mark before the start counts as the start.
+#[must_use]
+pub fn score_recovery(marks: &RecoveryMarks, limits: &RecoveryLimits) -> RecoveryReport {
+    let since_start = |mark: Option<u64>| mark.map(|mark| mark.saturating_sub(marks.started_ms));
+    let time_to_detection_ms = since_start(marks.detected_ms);
+    let time_to_recovery_ms = since_start(marks.recovered_ms);
+    let user_visible_hang_ms = [time_to_detection_ms, time_to_recovery_ms]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(limits.max_detection_ms);
+    let clean_timeout = time_to_detection_ms.is_some_and(|time| time <= limits.max_detection_ms);
+    let in_time = time_to_recovery_ms
+        .is_some_and(|time| limits.max_recovery_ms.is_none_or(|most| time <= most));
+    RecoveryReport {
+        recovered: time_to_recovery_ms.is_some(),
+        clean_timeout,
+        passed: in_time && (clean_timeout || !limits.require_clean_timeout),
+        time_to_detection_ms,
+        time_to_recovery_ms,
+        user_visible_hang_ms,
+    }
+}
+
+/// What a fault did to a call, as the recorded result tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Met {
+    /// No fault; a call without a result is one too.
+    Healthy,
+    /// A timeout that was synthesized.
+    Timeout,
+    /// Answered, but this late.
+    Late(u64),
+    /// Out of order in some other way, and so neither a recovery nor time that passes.
+    Unwell,
+}
+
+fn met(result: Option<&ToolResult>, max_detection_ms: u64) -> Met {
+    let Some(result) = result else {
+        return Met::Healthy;
+    };
+    let text = |key: &str| result.extra.get(key).and_then(Value::as_str);
+    let failed = result.is_error == Some(true);
+    let timeout = failed && text("error_kind") == Some("timeout");
+    if text("fault").is_none() {
+        // A timeout that nobody injected is no part of the experiment, but it is no recovery
+        // either.
+        return if timeout { Met::Unwell } else { Met::Healthy };
+    }
+    let delay = result
+        .extra
+        .get("delay_ms")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
+    if timeout || delay > max_detection_ms {
+        Met::Timeout
+    } else if failed {
+        Met::Unwell
+    } else {
+        Met::Late(delay)
+    }
+}
+
+/// What the trace of one run says about its faults.
+struct Reading {
+    /// Nothing if no fault fired.
+    marks: Option<RecoveryMarks>,
+    /// Every call that a fault struck, for the report.
+    strikes: Vec<Value>,
+}
+
+fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
+    let mut clock = 0_u64;
+    let mut strikes = Vec::new();
+    // The start of the first delayed call and its end.
+    let mut first_late: Option<(u64, u64)> = None;
+    let mut hung: Option<RecoveryMarks> = None;
+    let mut last_timeout = 0;
+    for (index, (call, result)) in trace
+        .tool_calls
+        .iter()
+        .zip(trace.results_by_call())
+        .enumerate()
+    {
+        let before = clock;
+        let met = met(result, max_detection_ms);
+        match met {
+            Met::Timeout => clock = clock.saturating_add(max_detection_ms),
+            Met::Late(delay) => clock = clock.saturating_add(delay),
+            Met::Healthy | Met::Unwell => {}
+        }
+        match met {
+            Met::Timeout => {
+                last_timeout = index;
+                hung.get_or_insert(RecoveryMarks {
+                    started_ms: before,
+                    detected_ms: Some(clock),
+                    recovered_ms: None,
+                });
+            }
+            Met::Healthy | Met::Late(_) => {
+                if let Some(marks) = &mut hung {
+                    marks.recovered_ms.get_or_insert(clock);
+                } else if matches!(met, Met::Late(_)) {
+                    first_late.get_or_insert((before, clock));
+                }
+            }
+            Met::Unwell => {}
+        }
+        if let Some(fault) = result.and_then(|result| result.extra.get("fault")?.as_str()) {
+            strikes.push(json!({
+                "call": index + 1,
+                "tool": call.full_id(),
+                "fault": fault,
+                "timeout": met == Met::Timeout,
+                "at_ms": before,
+                "took_ms": clock - before,
+            }));
+        }
+    }
+    if accept == Accept::Answer
+        && let Some(marks) = &mut hung
+        && answered_after(trace, last_timeout)
+    {
+        marks.recovered_ms.get_or_insert(clock);
+    }
+    let late = first_late.map(|(started_ms, answered)| RecoveryMarks {
+        started_ms,
+        detected_ms: None,
+        recovered_ms: Some(answered),
+    });
+    Reading {
+        marks: hung.or(late),
+        strikes,
+    }
+}
+
+/// Whether the run closed with an answer after this call. The text beside a call comes before its
+/// result, so without a recorded `final_response` there must be a later turn.
+fn answered_after(trace: &Trace, call: usize) -> bool {
+    if let Some(text) = &trace.final_response {
+        return !text.trim().is_empty();
+    }
+    let turns = trace.conversation.turns.as_deref().unwrap_or_default();
+    let spoken = turns.last().is_some_and(|turn| {
+        turn.role.as_deref() == Some("assistant") && !turn.text().trim().is_empty()
+    });
+    let assistant_turns = turns
+        .iter()
+        .filter(|turn| turn.role.as_deref() == Some("assistant"))
+        .count() as u64;
+    let after = match trace.tool_calls.get(call).and_then(|call| call.turn) {
+        Some(turn) => assistant_turns > turn,
+        None => turns
+            .iter()
+            .any(|turn| turn.role.as_deref() == Some("tool")),
+    };
+    spoken && after
+}
+
+impl Recovery {
+    fn limits(&self) -> RecoveryLimits {
+        RecoveryLimits {
+            max_detection_ms: self.max_detection_ms,
+            max_recovery_ms: self.max_recovery_ms,
+            require_clean_timeout: self.require_clean_timeout,
+        }
+    }
+
+    /// Why a run did not pass.
+    fn shortcomings(&self, report: &RecoveryReport) -> Vec<String> {
+        let mut found = Vec::new();
+        match (report.time_to_recovery_ms, self.max_recovery_ms) {
+            (None, _) => found.push("did not recover".to_owned()),
+            (Some(time), Some(most)) if time > most => {
+                found.push(format!("recovered after {time} ms, later than {most} ms"));
+            }
+            _ => {}
+        }
+        if self.require_clean_timeout && !report.clean_timeout {
+            found.push(match report.time_to_detection_ms {
+                Some(time) => format!(
+                    "noticed after {time} ms, later than {} ms",
+                    self.max_detection_ms
+                ),
+                None => "no call timed out".to_owned(),
+            });
+        }
+        found
+    }
+}
+
+/// The largest of the runs' times; nothing if a run has none.
+fn worst(times: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    times.collect::<Option<Vec<u64>>>()?.into_iter().max()
+}
+
+impl Gate for Recovery {
+    const BLOCK: &'static str = "recovery";
+    const SUMMARY: &'static str =
+        "Whether the agent notices an injected dead tool in time and goes on, in virtual time.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "recovery.recovered",
+            Unit::Flag,
+            "1 if the agent went on after the fault, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.clean_timeout",
+            Unit::Flag,
+            "1 if the fault was noticed within the detection budget, in every run.",
+        ),
+        TargetInfo::new(
+            "recovery.passed",
+            Unit::Flag,
+            "1 if every run recovered within its budgets.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_detection_ms",
+            Unit::Milliseconds,
+            "From the hung call to noticing it; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.time_to_recovery_ms",
+            Unit::Milliseconds,
+            "From the hung call to going on; the worst run's.",
+        ),
+        TargetInfo::new(
+            "recovery.user_visible_hang_ms",
+            Unit::Milliseconds,
+            "How long the user saw it hang; the worst run's.",
+        ),
+    ];
+    const DEFAULTS_ALWAYS: bool = true;
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "recovery.passed",
+            Matcher::at_least(1),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let mut reports = Vec::new();
+        let mut unmet = Vec::new();
+        let mut per_run = Vec::new();
+        let mut shortcomings = Vec::new();
+        for run in runs {
+            let reading = read(run.trace, self.max_detection_ms, self.accept);
+            let report = reading
+                .marks
+                .map(|marks| score_recovery(&marks, &self.limits()));
+            let mut entry =
+                json!({"index": run.index, "fired": report.is_some(), "strikes": reading.strikes});
+            if let (Some(report), Some(entry)) = (report, entry.as_object_mut()) {
+                let short = self.shortcomings(&report);
+                if !short.is_empty() {
+                    shortcomings.push(format!("run {}: {}", run.index, short.join("; ")));
+                }
+                if let Ok(Value::Object(figures)) = serde_json::to_value(report) {
+                    entry.extend(figures);
+                }
+                entry.insert("shortcomings".to_owned(), short.into());
+                reports.push(report);
+            } else {
+                unmet.push(run.index);
+            }
+            per_run.push(entry);
+        }
+        let detail = Map::from_iter([
+            ("runs_that_met_the_fault".to_owned(), reports.len().into()),
+            ("runs_without_fault".to_owned(), unmet.clone().into()),
+            ("shortcomings".to_owned(), shortcomings.clone().into()),
+            ("per_run".to_owned(), per_run.into()),
+        ]);
+        if reports.is_empty() {
+            return never_fired(detail);
+        }
+        let all = |flag: fn(&RecoveryReport) -> bool| u64::from(reports.iter().all(flag));
+        let detection = worst(reports.iter().map(|report| report.time_to_detection_ms));
+        let recovery = worst(reports.iter().map(|report| report.time_to_recovery_ms));
+        let hang = worst(
+            reports
+                .iter()
+                .map(|report| Some(report.user_visible_hang_ms)),
+        );
+        let mut score = Score {
+            values: vec![
+                ("recovery.recovered", all(|report| report.recovered).into()),
+                (
+                    "recovery.clean_timeout",
+                    all(|report| report.clean_timeout).into(),
+                ),
+                ("recovery.passed", all(|report| report.passed).into()),
+                ("recovery.time_to_detection_ms", detection.into()),
+                ("recovery.time_to_recovery_ms", recovery.into()),
+                ("recovery.user_visible_hang_ms", hang.into()),
+            ],
+            detail,
+            summary: summary(&reports, runs.len(), detection, recovery, hang),
+            ..Score::default()
+        };
+        if detection.is_none() {
+            let why = "no call timed out in some run".to_owned();
+            score.absent.push(("recovery.time_to_detection_ms", why));
+        }
+        if recovery.is_none() {
+            let why = "the agent did not recover in some run".to_owned();
+            score.absent.push(("recovery.time_to_recovery_ms", why));
+        }
+        if !shortcomings.is_empty() {
+            score
+                .summary
+                .push_str(&format!(" · {}", one_line(&shortcomings.join(" · "))));
+        }
+        if !unmet.is_empty() {
+            let list: Vec<String> = unmet.iter().map(u64::to_string).collect();
+            score.no_evidence = Some(format!(
+                "no injected fault fired in run {}",
+                list.join(", ")
+            ));
+        }
+        score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    /// The worst of everything, in the runs that met the fault.
+    type Tally = Option<RecoveryReport>;
+
+    fn count(&self, tally: &mut Option<RecoveryReport>, _: &Context<'_>, run: &Run<'_>) {
+        let Some(marks) = read(run.trace, self.max_detection_ms, self.accept).marks else {
+            return;
+        };
+        let report = score_recovery(&marks, &self.limits());
+        let worse = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        *tally = Some(tally.map_or(report, |worst| RecoveryReport {
+            recovered: worst.recovered && report.recovered,
+            clean_timeout: worst.clean_timeout && report.clean_timeout,
+            passed: worst.passed && report.passed,
+            time_to_detection_ms: worse(worst.time_to_detection_ms, report.time_to_detection_ms),
+            time_to_recovery_ms: worse(worst.time_to_recovery_ms, report.time_to_recovery_ms),
+            user_visible_hang_ms: worst.user_visible_hang_ms.max(report.user_visible_hang_ms),
+        }));
+    }
+
+    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays
+    /// spoiled.
+    fn outlook(&self, tally: &Option<RecoveryReport>, _: u64) -> Outlook {
+        let Some(worst) = tally else {
+            return Outlook::default();
+        };
+        let flag = |flag: bool| Reach::between(0, flag.into());
+        let time = |time: Option<u64>| {
+            time.map_or(Reach::Absent, |time| Reach::at_least(time).or_absent())
+        };
+        Outlook {
+            reach: vec![
+                ("recovery.recovered", flag(worst.recovered)),
+                ("recovery.clean_timeout", flag(worst.clean_timeout)),
+                ("recovery.passed", flag(worst.passed)),
+                (
+                    "recovery.time_to_detection_ms",
+                    time(worst.time_to_detection_ms),
+                ),
+                (
+                    "recovery.time_to_recovery_ms",
+                    time(worst.time_to_recovery_ms),
+                ),
+                (
+                    "recovery.user_visible_hang_ms",
+                    Reach::at_least(worst.user_visible_hang_ms),
+                ),
+            ],
+            may_lack_evidence: true,
+        }
+    }
+}
+
+fn summary(
+    reports: &[RecoveryReport],
+    runs: usize,
+    detection: Option<u64>,
+    recovery: Option<u64>,
+    hang: Option<u64>,
+) -> String {
+    let time =
+        |time: Option<u64>| time.map_or_else(|| "never".to_owned(), |time| format!("{time} ms"));
+    let recovered = reports.iter().filter(|report| report.recovered).count();
+    let met = if reports.len() == runs {
+        format!("{runs} runs")
+    } else {
+        format!("{} runs that met the fault (of {runs})", reports.len())
+    };
+    format!(
+        "recovered in {recovered} of {met} · detection {} · recovery {} · hang {}",
+        time(detection),
+        time(recovery),
+        time(hang)
+    )
+}
+
+/// No figure is good or bad when the agent never met the fault.
+fn never_fired(detail: Map<String, Value>) -> Score {
+    let why = "no injected fault fired in any run: the agent never met it";
+    let names = || Recovery::TARGETS.iter().map(|target| target.name);
+    Score {
+        values: names().map(|name| (name, Value::Null)).collect(),
+        absent: names().map(|name| (name, why.to_owned())).collect(),
+        undetermined: names().collect(),
+        detail,
+        summary: why.to_owned(),
+        no_evidence: Some(why.to_owned()),
+        ..Score::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

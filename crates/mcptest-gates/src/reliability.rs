@@ -1,0 +1,413 @@
+//! How much N runs say about the next one (`reliability:`).
+//!
+//! # What it measures
+//! One green run of an agent proves little. Every run of the test has an outcome, passed or not:
+//! its `expect:` assertions all held, or, for a test without any, it made a call and ended without
+//! an error. The block turns the row of outcomes into figures between the optimistic end (one pass
+//! is enough) and the pessimistic one (all must pass), and shows whether failures come early or
+//! late.
+//!
+//! # Formula
+//! With n runs of which c passed, and c_k passes among the first k:
+//!
+//! | target | formula |
+//! |---|---|
+//! | `reliability.runs` | n |
+//! | `reliability.pass_at_k` | 100 if c > 0, else 0 |
+//! | `reliability.decay` | for k = 1..n the whole percents ⌊100 (c_k / k)^k⌋ |
+//! | `reliability.passhat_k` | the last entry of the decay |
+//! | `reliability.variance_amplification` | ⌊200 √(p (1-p))⌋ with p = c/n: 0 if all runs agree, 100 for an even split |
+//! | `reliability.graceful_degradation` | run i weighs i: ⌊100 · (weights of the passes) / (all weights)⌋, so late failures cost more |
+//! | `reliability.pass_at_k_unbiased` | 1 - C(n-c, k) / C(n, k), from 0 to 1 |
+//! | `reliability.passhat_k_unbiased` | C(c, k) / C(n, k), from 0 to 1 |
+//!
+//! Percents are rounded down and computed in integers; the unbiased rates are exact fractions,
+//! rounded once. They are the estimators of the code-generation and tau-bench papers: the chance
+//! that, of k runs drawn from the n, at least one passed, or all did. `k` is the block's `k:`, or
+//! n. The plain (c/n)^n form is what the decay curve draws; for n beyond a few it is far more
+//! forgiving than the unbiased pass^k. With fewer runs than k the unbiased rates are undefined.
+//!
+//! Only the decay and the graceful degradation depend on the order of the runs. When `expect:` is
+//! omitted, `passhat_k` must reach 50.
+//!
+//! # The block
+//! ```yaml
+//! runs: 8
+//! expect:
+//!   - tool_calls[0].name: get_weather
+//! reliability:
+//!   k: 4
+//!   expect:
+//!     - reliability.passhat_k_unbiased: { ">=": 0.8 }
+//!     - reliability.decay[3]: { ">=": 90 }
+//! ```
+//!
+//! A run whose `expect:` does not hold fails the test, whatever the figures are. With
+//! `tolerate_failed_runs: true` it is an outcome to count and no more: then the figures decide,
+//! which is what a floor below 100 is for.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::reliability::{pass_hat_k_unbiased, summarize};
+//! let summary = summarize(&[true, true, true, false]);
+//! assert_eq!(summary.decay, [100, 100, 100, 31]);
+//! assert_eq!(summary.graceful_degradation, 60);
+//! assert_eq!(summarize(&[false, true, true, true]).graceful_degradation, 90);
+//! assert_eq!(pass_hat_k_unbiased(4, 3, 2), Some(0.5));
+//! ```
+//!
+//! # When not to use it
+//! With a handful of runs and a bar close to 1: see [`plan_runs`] for how many runs a claim needs.
+//! For a floor under one tool's selection use `tool_selection:`, whose pass^k is the plain fraction
+//! of good runs.
+
+mod plan;
+mod reach;
+
+use reach::Tally;
+
+pub use plan::{
+    PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
+};
+
+use std::sync::Arc;
+
+use num_bigint::BigUint;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Imagined, Outlook, Reach, Reaches};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::percent;
+use mcptest_numbers::ratio::{choose, quotient};
+use mcptest_numbers::statistics::{Z_95, clopper_pearson, wilson};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+
+/// Scores how reliably the test's runs pass: pass@k, pass^k, and how they decay.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reliability {
+    /// How many runs the unbiased pass@k and pass^k are about. Default: all of them.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub k: Option<u64>,
+    /// Whether a run whose `expect:` does not hold is only an outcome to count here. Default: it
+    /// fails the test as well.
+    #[serde(default)]
+    pub tolerate_failed_runs: bool,
+    /// Assertions on `reliability.*`. Default: `reliability.passhat_k` is at least 50.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// What a row of outcomes amounts to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReliabilitySummary {
+    /// How many runs there were.
+    pub runs: u64,
+    /// How many of them passed.
+    pub passes: u64,
+    /// 100 if any run passed, else 0.
+    pub pass_at_k: u64,
+    /// The last entry of the decay; 0 without runs.
+    pub passhat_k: u64,
+    /// ⌊100 (c_k / k)^k⌋ for k = 1, 2, …
+    pub decay: Vec<u64>,
+    /// How much the outcomes swing, in percent of the most they could.
+    pub variance_amplification: u64,
+    /// Passes weighted by position, in percent of all weights; 0 without runs.
+    pub graceful_degradation: u64,
+}
+
+/// Summarizes the outcomes of one test's runs, in their order.
+#[must_use]
+pub fn summarize(outcomes: &[bool]) -> ReliabilitySummary {
+    let runs = outcomes.len() as u64;
+    let mut passes = 0;
+    let mut passed_weight = 0;
+    let mut decay = Vec::with_capacity(outcomes.len());
+    for (outcome, k) in outcomes.iter().zip(1..) {
+        if *outcome {
+            passes += 1;
+            passed_weight += k;
+        }
+        decay.push(decay_entry(passes, k));
+    }
+    ReliabilitySummary {
+        runs,
+        passes,
+        pass_at_k: if passes > 0 { 100 } else { 0 },
+        passhat_k: decay.last().copied().unwrap_or(0),
+        decay,
+        variance_amplification: variance_amplification(passes, runs),
+        graceful_degradation: percent::down(passed_weight, runs * (runs + 1) / 2).unwrap_or(0),
+    }
+}
+
+/// ⌊100 (c/k)^k⌋, exactly.
+///
+/// With f failures the power is (1 - f/k)^k, which rises with k towards e^-f and never reaches it.
+/// So five failures or more leave less than one percent, and from some k on the whole percent
+/// stands still: 64 is past that point for one to four failures. Below it, the powers are small
+/// enough to write out.
+fn decay_entry(passes: u64, runs: u64) -> u64 {
+    const FROM_64: [u64; 4] = [36, 13, 4, 1];
+    match (runs - passes, u32::try_from(runs)) {
+        (0, _) => 100,
+        (1..=4, Ok(k @ ..64)) => exact_decay_entry(passes, k),
+        (failures @ 1..=4, _) => FROM_64[failures as usize - 1],
+        _ => 0,
+    }
+}
+
+fn exact_decay_entry(passes: u64, runs: u32) -> u64 {
+    let whole = BigUint::from(passes).pow(runs) * 100_u8 / BigUint::from(runs).pow(runs);
+    // (c/k)^k is at most 1.
+    u64::try_from(whole).unwrap_or(100)
+}
+
+/// ⌊200 √(c (n-c)) / n⌋: the standard deviation of the outcomes in percent of its maximum, one
+/// half.
+fn variance_amplification(passes: u64, runs: u64) -> u64 {
+    if runs == 0 {
+        return 0;
+    }
+    let (c, n) = (u128::from(passes), u128::from(runs));
+    // The root of a whole number's fraction falls on the same whole number as the root of its
+    // floor.
+    ((40_000 * c * (n - c) / (n * n)).isqrt()) as u64
+}
+
+/// The chance that at least one of k runs, drawn from the n of which c passed, is a pass: 1 -
+/// C(n-c, k) / C(n, k). Nothing for k outside 1..=n.
+#[must_use]
+pub fn pass_at_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
+    defined(runs, passes, k).then(|| {
+        let all = choose(runs, k);
+        quotient(&(&all - choose(runs - passes, k)), &all)
+    })
+}
+
+/// The chance that k runs, drawn from the n of which c passed, are all passes: C(c, k) / C(n, k).
+/// Nothing for k outside 1..=n.
+#[must_use]
+pub fn pass_hat_k_unbiased(runs: u64, passes: u64, k: u64) -> Option<f64> {
+    defined(runs, passes, k).then(|| quotient(&choose(passes, k), &choose(runs, k)))
+}
+
+fn defined(runs: u64, passes: u64, k: u64) -> bool {
+    (1..=runs).contains(&k) && passes <= runs
+}
+
+/// Whether a run passed, and why.
+fn outcome(run: &Run<'_>) -> (bool, &'static str) {
+    match run.expectations_held {
+        Some(true) => (true, "all expectations held"),
+        Some(false) => (false, "an expectation did not hold"),
+        None if run.trace.error.is_some() => (false, "ended in an error"),
+        None if run.trace.tool_calls.is_empty() => (false, "made no call"),
+        None => (true, "made a call and ended without error"),
+    }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Watched {
+    tally: Tally,
+    decay: Arc<Vec<Value>>,
+}
+
+impl Gate for Reliability {
+    const BLOCK: &'static str = "reliability";
+    const SUMMARY: &'static str =
+        "pass@k and pass^k over the outcomes of the runs, their decay and their swing.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "reliability.runs",
+            Unit::Count,
+            "How many runs were judged.",
+        ),
+        TargetInfo::new(
+            "reliability.pass_at_k",
+            Unit::Percent,
+            "100 if at least one run passed, else 0.",
+        ),
+        TargetInfo::new(
+            "reliability.passhat_k",
+            Unit::Percent,
+            "The chance that all runs pass, as the n-th power of the pass rate.",
+        ),
+        TargetInfo::new(
+            "reliability.variance_amplification",
+            Unit::Percent,
+            "How much the outcomes swing: 0 if all agree, 100 for an even split.",
+        ),
+        TargetInfo::new(
+            "reliability.graceful_degradation",
+            Unit::Percent,
+            "Passes weighted by position: late failures cost more.",
+        ),
+        TargetInfo::new(
+            "reliability.pass_at_k_unbiased",
+            Unit::Fraction,
+            "The chance that of k drawn runs at least one passed.",
+        ),
+        TargetInfo::new(
+            "reliability.passhat_k_unbiased",
+            Unit::Fraction,
+            "The chance that k drawn runs all passed.",
+        ),
+        TargetInfo::new(
+            "reliability.decay",
+            Unit::List,
+            "pass^k in percent as k goes from 1 to the number of runs.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "reliability.passhat_k",
+            Matcher::at_least(50),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
+        let runs = u64::from(context.runs.unwrap_or(1).max(1));
+        match self.k {
+            Some(0) => vec![Problem::new("/k", "k counts runs: it is at least 1")],
+            // Recorded traces may be more or fewer than `runs:`, so only a suite to run can be
+            // refused.
+            Some(k) if context.to_run && k > runs => {
+                let problem = format!("k is {k}, but the test has only {runs} run{}", plural(runs));
+                vec![
+                    Problem::new("/k", problem)
+                        .help(format!("set `runs:` to at least {k}, or lower `k:`")),
+                ]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let outcomes: Vec<(bool, &str)> = runs.iter().map(outcome).collect();
+        let passed: Vec<bool> = outcomes.iter().map(|(passed, _)| *passed).collect();
+        let summary = summarize(&passed);
+        let (n, c) = (summary.runs, summary.passes);
+        let k = self.k.unwrap_or(n);
+        let pass_at_k = pass_at_k_unbiased(n, c, k);
+        let pass_hat_k = pass_hat_k_unbiased(n, c, k);
+
+        let mut score = Score::default();
+        if pass_hat_k.is_none() {
+            let why = format!(
+                "k is {k}, but there {} only {n} run{}",
+                if n == 1 { "is" } else { "are" },
+                plural(n)
+            );
+            score
+                .absent
+                .push(("reliability.pass_at_k_unbiased", why.clone()));
+            score.absent.push(("reliability.passhat_k_unbiased", why));
+        }
+        let failed: Vec<String> = runs
+            .iter()
+            .zip(&outcomes)
+            .filter(|(_, (passed, _))| !passed)
+            .map(|(run, (_, why))| format!("{} ({why})", run.index))
+            .collect();
+        let hat = pass_hat_k.map_or_else(|| "undefined".to_owned(), |rate| format!("{rate:.3}"));
+        score.summary = format!(
+            "{c} of {n} runs passed · pass@k {} · pass^k {} · unbiased pass^{k} {hat} · swing {} · graceful {}",
+            summary.pass_at_k,
+            summary.passhat_k,
+            summary.variance_amplification,
+            summary.graceful_degradation
+        );
+        if !failed.is_empty() {
+            score
+                .summary
+                .push_str(&format!(" · failed: run {}", failed.join(", ")));
+        }
+        score.values = vec![
+            ("reliability.runs", n.into()),
+            ("reliability.pass_at_k", summary.pass_at_k.into()),
+            ("reliability.passhat_k", summary.passhat_k.into()),
+            (
+                "reliability.variance_amplification",
+                summary.variance_amplification.into(),
+            ),
+            (
+                "reliability.graceful_degradation",
+                summary.graceful_degradation.into(),
+            ),
+            ("reliability.pass_at_k_unbiased", pass_at_k.into()),
+            ("reliability.passhat_k_unbiased", pass_hat_k.into()),
+            ("reliability.decay", summary.decay.into()),
+        ];
+        let per_run: Vec<Value> = runs
+            .iter()
+            .zip(&outcomes)
+            .map(|(run, (passed, why))| json!({"index": run.index, "passed": passed, "because": why}))
+            .collect();
+        score.detail = Map::from_iter([
+            ("runs".to_owned(), n.into()),
+            ("passes".to_owned(), c.into()),
+            ("k".to_owned(), k.into()),
+            (
+                "estimators".to_owned(),
+                json!({
+                    "passhat_k": "(c/n)^n, in percent, rounded down",
+                    "pass_at_k_unbiased": "1 - C(n-c,k)/C(n,k)",
+                    "passhat_k_unbiased": "C(c,k)/C(n,k)",
+                }),
+            ),
+            (
+                "pass_rate_95".to_owned(),
+                json!({"wilson": wilson(c, n, Z_95), "exact": clopper_pearson(c, n, 0.05)}),
+            ),
+            ("per_run".to_owned(), per_run.into()),
+        ]);
+        score
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = Watched;
+
+    fn count(&self, watched: &mut Watched, _: &Context<'_>, run: &Run<'_>) {
+        let good = outcome(run).0;
+        watched.tally = watched.tally.after(Imagined { runs: 1, good });
+        let entry = decay_entry(watched.tally.passes, watched.tally.runs);
+        Arc::make_mut(&mut watched.decay).push(entry.into());
+    }
+
+    fn outlook(&self, Watched { tally, decay }: &Watched, remaining: u64) -> Outlook {
+        let mut reach = self.monotone_reach(*tally, remaining);
+        reach.push((
+            "reliability.runs",
+            Reach::between(tally.runs, tally.runs + remaining),
+        ));
+        reach.push(("reliability.variance_amplification", tally.swing(remaining)));
+        reach.push(("reliability.decay", Reach::Grows(Arc::clone(decay))));
+        Outlook {
+            reach,
+            may_lack_evidence: false,
+        }
+    }
+
+    fn imagine(&self, watched: &Watched, next: Imagined, remaining: u64) -> Option<Reaches> {
+        Some(self.monotone_reach(watched.tally.after(next), remaining))
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests;

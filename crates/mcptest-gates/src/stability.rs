@@ -1,0 +1,366 @@
+//! Whether sessions hold steady, within a run and between runs (`stability:`).
+//!
+//! # What it measures
+//! A long session can go bad without any error: the agent hops from tool to tool, repeats a call
+//! that failed, swings between one word and a wall of text, or spends more and more tokens on
+//! nothing. Four sub-scores look for that inside each run; three more figures compare the runs with
+//! each other. The idea is a deterministic part of the Agent Stability Index (arXiv:2601.04170): it
+//! sees the shape of a session, not its meaning, so read a low score as "look here".
+//!
+//! # Formula
+//! Each run has four sub-scores from 0 to 1, higher is steadier:
+//!
+//! | sub-score | formula |
+//! |---|---|
+//! | `tool_usage_stability` | 1 - (distinct tools - 1) / (calls - 1); 1 with fewer than two calls. A tool is its server and its name |
+//! | `response_consistency` | 1 - min(1, deviation / mean) of the lengths of the assistant's turns, in characters (population deviation; turns without text do not count); 1 with fewer than two |
+//! | `redundancy` | distinct calls / calls, a call being server, name and arguments (the order of keys aside); 1 without calls |
+//! | `cost_per_progress` | 2000 / max(2000, tokens / distinct calls); without any call 0 if tokens were spent and 1 if none were; unknown without a token count |
+//!
+//! A run of at most one assistant turn and at most one call has no course to judge: all four are 1.
+//! A run's *weakest score* is the lowest of its known sub-scores. Over the runs:
+//!
+//! | target | formula |
+//! |---|---|
+//! | `stability.score` | mean of the weakest scores |
+//! | `stability.weakest_score` | lowest of the weakest scores |
+//! | `stability.variance` | population variance of the weakest scores |
+//! | `stability.tool_sequence_similarity` | mean over all pairs of runs of 2 LCS / (length + length) of the sequences of tool names; 1 for two empty ones |
+//! | `stability.argument_consistency` | mean over all pairs of the share of equal arguments among the positions where both call the same name; 1 where there is none |
+//! | `stability.early_divergence` | 1 if of the pairs that differ in names more than half part at the first or second call, else 0. Where one sequence begins the other, they part at the shorter one's end |
+//! | `stability.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress` | the lowest of that sub-score over the runs; `cost_per_progress` is undefined if any run's is |
+//!
+//! Means and variances are taken over exact fractions and rounded once. When `expect:` is omitted,
+//! `weakest_score` must reach 0.5.
+//!
+//! The block needs a sample: a test with fewer than two `runs:` is refused when the suite is
+//! loaded, and a single recorded trace is no evidence.
+//!
+//! # The block
+//! ```yaml
+//! runs: 5
+//! stability:
+//!   expect:
+//!     - stability.score: { ">=": 0.7 }
+//!     - stability.variance: { "<=": 0.05 }
+//!     - stability.redundancy: { ">=": 0.9 }
+//! ```
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::stability::score_session;
+//! use mcptest_trace::trace::{ToolCall, Trace};
+//!
+//! let trace = Trace {
+//!     tool_calls: vec![ToolCall::new(None, "search"), ToolCall::new(None, "search"), ToolCall::new(None, "fetch")],
+//!     ..Trace::default()
+//! };
+//! let scores = score_session(&trace);
+//! assert_eq!(scores.tool_usage_stability(), 0.5);
+//! assert_eq!(scores.redundancy(), 2.0 / 3.0);
+//! assert_eq!(scores.cost_per_progress(), None); // nobody counted tokens
+//! assert_eq!(scores.weakest_score(), 0.5);
+//! ```
+//!
+//! # When not to use it
+//! On sessions that are meant to differ or to use a fresh tool at each step. For "the right calls
+//! in the right order" there is `trajectory:`; for what the answer says, no shape will tell.
+
+mod compare;
+mod session;
+
+pub use compare::{Comparison, compare_runs};
+pub use session::{SessionScores, TARGET_TOKENS, score_session};
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::ratio::{Ratio, mean, variance};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::trace::{ToolCall, Trace};
+
+use session::{args_key, assistant_turns, name_key};
+
+/// Scores how steady the sessions are, each by itself and against each other.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stability {
+    /// Assertions on `stability.*`. Default: `stability.weakest_score` is at least 0.5.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+const TOOL_USAGE: &str = "stability.tool_usage_stability";
+const RESPONSES: &str = "stability.response_consistency";
+const REDUNDANCY: &str = "stability.redundancy";
+const COST: &str = "stability.cost_per_progress";
+
+impl Gate for Stability {
+    const BLOCK: &'static str = "stability";
+    const SUMMARY: &'static str = "How steady sessions are, within each run and between the runs.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "stability.score",
+            Unit::Fraction,
+            "Mean of the runs' weakest scores.",
+        ),
+        TargetInfo::new(
+            "stability.weakest_score",
+            Unit::Fraction,
+            "Lowest of the runs' weakest scores.",
+        ),
+        TargetInfo::new(
+            "stability.variance",
+            Unit::Fraction,
+            "Population variance of the runs' weakest scores.",
+        ),
+        TargetInfo::new(
+            "stability.tool_sequence_similarity",
+            Unit::Fraction,
+            "How alike the runs' orders of calls are.",
+        ),
+        TargetInfo::new(
+            "stability.argument_consistency",
+            Unit::Fraction,
+            "How often runs in step with each other use the same arguments.",
+        ),
+        TargetInfo::new(
+            "stability.early_divergence",
+            Unit::Flag,
+            "1 if most of the pairs of runs that part do so in the first two calls.",
+        ),
+        TargetInfo {
+            name: TOOL_USAGE,
+            unit: Unit::Fraction,
+            doc: "How few different tools the calls use, in the worst run.",
+        },
+        TargetInfo {
+            name: RESPONSES,
+            unit: Unit::Fraction,
+            doc: "How alike in length the assistant's turns are, in the worst run.",
+        },
+        TargetInfo {
+            name: REDUNDANCY,
+            unit: Unit::Fraction,
+            doc: "The share of calls that are no repeats, in the worst run.",
+        },
+        TargetInfo {
+            name: COST,
+            unit: Unit::Fraction,
+            doc: "How little a useful call costs, in the worst run.",
+        },
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "stability.weakest_score",
+            Matcher::at_least(0.5),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let too_few = match context.runs {
+            Some(runs) => runs < 2,
+            None => context.to_run,
+        };
+        if too_few {
+            problems.push(
+                Problem::new("", "`stability` compares runs, and this test has only one")
+                    .help("set `runs:` to at least 2"),
+            );
+        }
+        problems
+    }
+
+    type Tally = ();
+
+    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let sessions: Vec<SessionScores> =
+            runs.iter().map(|run| score_session(run.trace)).collect();
+        let weakest: Vec<Ratio> = sessions
+            .iter()
+            .map(|session| session.weakest().clone())
+            .collect();
+        let traces: Vec<&Trace> = runs.iter().map(|run| run.trace).collect();
+        let comparison = compare_runs(&traces);
+        let lowest =
+            |part: &dyn Fn(&SessionScores) -> f64| sessions.iter().map(part).reduce(f64::min);
+        let named = [
+            (TOOL_USAGE, lowest(&SessionScores::tool_usage_stability)),
+            (RESPONSES, lowest(&SessionScores::response_consistency)),
+            (REDUNDANCY, lowest(&SessionScores::redundancy)),
+            (
+                COST,
+                sessions
+                    .iter()
+                    .map(SessionScores::cost_per_progress)
+                    .collect::<Option<Vec<f64>>>()
+                    .and_then(|costs| costs.into_iter().reduce(f64::min)),
+            ),
+        ];
+        let overall = mean(&weakest);
+        let worst = weakest.iter().min().map(Ratio::to_f64);
+
+        let mut score = Score::default();
+        if named[3].1.is_none() {
+            let unknown: Vec<String> = runs
+                .iter()
+                .zip(&sessions)
+                .filter(|(_, session)| session.cost_per_progress.is_none())
+                .map(|(run, _)| run.index.to_string())
+                .collect();
+            let why = format!("token usage is unknown (run {})", unknown.join(", "));
+            score.absent.push((COST, why));
+        }
+        if runs.len() < 2 {
+            score.no_evidence = Some("one run shows nothing about stability".to_owned());
+            score.undetermined = Self::TARGETS.iter().map(|target| target.name).collect();
+        } else if traces
+            .iter()
+            .all(|trace| trace.tool_calls.is_empty() && assistant_turns(trace).count() < 2)
+        {
+            score.no_evidence = Some("no run made a call or went on past one turn".to_owned());
+        }
+        score.summary = summary(runs, &sessions, overall, worst, &comparison);
+        score.values = vec![
+            ("stability.score", overall.into()),
+            ("stability.weakest_score", worst.into()),
+            ("stability.variance", variance(&weakest).into()),
+            (
+                "stability.tool_sequence_similarity",
+                comparison.tool_sequence_similarity.into(),
+            ),
+            (
+                "stability.argument_consistency",
+                comparison.argument_consistency.into(),
+            ),
+            (
+                "stability.early_divergence",
+                u8::from(comparison.early_divergence).into(),
+            ),
+        ];
+        score
+            .values
+            .extend(named.map(|(name, value)| (name, value.into())));
+        score.detail = detail(runs, &sessions, &comparison);
+        score
+    }
+}
+
+fn summary(
+    runs: &[Run<'_>],
+    sessions: &[SessionScores],
+    overall: Option<f64>,
+    worst: Option<f64>,
+    comparison: &Comparison,
+) -> String {
+    let mut summary = format!(
+        "score {:.3} · weakest {:.3} · same order {:.3} · same arguments {:.3}",
+        overall.unwrap_or(0.0),
+        worst.unwrap_or(0.0),
+        comparison.tool_sequence_similarity,
+        comparison.argument_consistency
+    );
+    if comparison.early_divergence {
+        summary.push_str(" · runs part early");
+    }
+    let weakest_run = runs
+        .iter()
+        .zip(sessions)
+        .min_by(|(_, a), (_, b)| a.weakest().cmp(b.weakest()))
+        .filter(|(_, session)| session.weakest() < &Ratio::one());
+    if let Some((run, session)) = weakest_run {
+        summary.push_str(&format!(
+            " · worst: {} of run {}",
+            weakest_name(session),
+            run.index
+        ));
+    }
+    summary
+}
+
+fn weakest_name(session: &SessionScores) -> &'static str {
+    let weakest = session.weakest();
+    if session.redundancy == *weakest {
+        "redundancy"
+    } else if session.tool_usage_stability == *weakest {
+        "tool_usage_stability"
+    } else if session.response_consistency == *weakest {
+        "response_consistency"
+    } else {
+        "cost_per_progress"
+    }
+}
+
+/// So many splits are worth listing; the rest is counted.
+const MOST_SPLITS: usize = 20;
+
+fn detail(
+    runs: &[Run<'_>],
+    sessions: &[SessionScores],
+    comparison: &Comparison,
+) -> Map<String, Value> {
+    let per_run: Vec<Value> = runs
+        .iter()
+        .zip(sessions)
+        .map(|(run, session)| {
+            json!({
+                "index": run.index,
+                "tool_usage_stability": session.tool_usage_stability(),
+                "response_consistency": session.response_consistency(),
+                "redundancy": session.redundancy(),
+                "cost_per_progress": session.cost_per_progress(),
+                "weakest_score": session.weakest_score(),
+                "weakest": weakest_name(session),
+                "repeated": repeated(run.trace),
+            })
+        })
+        .collect();
+    let splits: Vec<Value> = comparison
+        .splits
+        .iter()
+        .take(MOST_SPLITS)
+        .map(|(first, second, at)| {
+            let name = |run: usize| runs[run].trace.tool_calls.get(*at).map(ToolCall::full_id);
+            json!({
+                "runs": [runs[*first].index, runs[*second].index],
+                "at": at,
+                "calls": [name(*first), name(*second)],
+            })
+        })
+        .collect();
+    Map::from_iter([
+        ("target_tokens".to_owned(), TARGET_TOKENS.into()),
+        ("diverging_pairs".to_owned(), comparison.splits.len().into()),
+        ("splits".to_owned(), splits.into()),
+        ("per_run".to_owned(), per_run.into()),
+    ])
+}
+
+/// The tools of calls that were made before, each once, in order.
+fn repeated(trace: &Trace) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut names: Vec<String> = Vec::new();
+    for call in &trace.tool_calls {
+        if !seen.insert((&call.server, name_key(call), args_key(call))) {
+            let id = call.full_id();
+            if !names.contains(&id) {
+                names.push(id);
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests;

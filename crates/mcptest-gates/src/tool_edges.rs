@@ -1,0 +1,529 @@
+//! Which tools may be called, which may not, and which must follow which (`tool_edges:`).
+//!
+//! # What it measures
+//! Whether the agent kept to a policy: a list of tools it may use, a list it may not even try, and
+//! pairs of which the second must be called after the first (a planner that hands over to a worker,
+//! a lookup before a write).
+//!
+//! # Formula
+//! Over all runs:
+//!
+//! - `edges.allowed_pct`: calls whose tool is in `allowed` / all calls, in percent, rounded down.
+//!   100 without an `allowed` list, and without any call.
+//! - `edges.restricted_attempts`: the number of calls whose tool is in `restricted`. The attempt
+//!   counts, whatever came back, and also for a tool that is in both lists.
+//! - `edges.delegation_pct`: declared pairs of which some call of `to` came after some call of
+//!   `from`, counted in each run, / (declared pairs × runs), in percent, rounded down. 100 without
+//!   pairs.
+//! - `edges.gate_passed`: 1 if there was no restricted attempt, else 0.
+//!
+//! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs
+//! without any call keep every policy: if all are so, the verdict is `no_evidence`, except under
+//! `allowed: []`, which asks for just that. A block without any rule is `no_evidence` too.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::tool_edges::{ToolEdges, score_tool_edges};
+//! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
+//!
+//! let policy: ToolEdges = serde_json::from_value(serde_json::json!({
+//!     "allowed": ["billing.get_invoice", "billing.list_invoices"],
+//!     "restricted": ["billing.refund"],
+//!     "delegation": [{"from": "billing.list_invoices", "to": "billing.get_invoice"}]
+//! })).unwrap();
+//! let calls = ["list_invoices", "get_invoice", "refund"].map(|name| ToolCall::new(Some("billing"), name));
+//! let report = score_tool_edges(&policy, &calls, &KnownServers::default());
+//! assert_eq!((report.allowed, report.calls), (2, 3));
+//! assert_eq!(report.restricted, [2]);
+//! assert_eq!(report.delegated, [true]);
+//! ```
+//!
+//! # When not to use it
+//! For what the arguments may be, or for exact plans: that is [`trajectory`](super::trajectory).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Outlook, Reach, Steady};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_json::text::{one_line, shorten};
+use mcptest_numbers::percent;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::ToolCall;
+
+/// A policy on which tools may be called and which must follow which.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolEdges {
+    /// The tools that may be called, by name or `server.tool`. Without the list, all may.
+    #[serde(default)]
+    pub allowed: Option<Vec<String>>,
+    /// The tools that may not be called, by name or `server.tool`.
+    #[serde(default)]
+    pub restricted: Vec<String>,
+    /// Pairs of tools of which the second must be called after the first.
+    #[serde(default)]
+    pub delegation: Vec<Delegation>,
+    /// Assertions on `edges.allowed_pct`, `.restricted_attempts`, `.delegation_pct` and
+    /// `.gate_passed`. Default: `edges.restricted_attempts` is 0.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// A hand-over from one tool to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delegation {
+    /// The tool that hands over: its name, or `server.tool`.
+    #[schemars(length(min = 1))]
+    pub from: String,
+    /// The tool that must be called after it.
+    #[schemars(length(min = 1))]
+    pub to: String,
+}
+
+/// One run against the policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolEdgesReport {
+    /// All calls.
+    pub calls: u64,
+    /// Calls of allowed tools.
+    pub allowed: u64,
+    /// Indices of the calls that are not allowed, from 0.
+    pub not_allowed: Vec<usize>,
+    /// Indices of the calls of restricted tools, from 0.
+    pub restricted: Vec<usize>,
+    /// For each declared pair, whether it was followed.
+    pub delegated: Vec<bool>,
+}
+
+/// Holds the calls of one run against the policy.
+#[must_use]
+pub fn score_tool_edges(
+    policy: &ToolEdges,
+    calls: &[ToolCall],
+    servers: &KnownServers,
+) -> ToolEdgesReport {
+    let is_in = |list: &[String], call: &ToolCall| list.iter().any(|tool| call.is(tool, servers));
+    let indices = |fits: &dyn Fn(&ToolCall) -> bool| -> Vec<usize> {
+        (0..calls.len())
+            .filter(|index| fits(&calls[*index]))
+            .collect()
+    };
+    let not_allowed = match &policy.allowed {
+        Some(allowed) => indices(&|call| !is_in(allowed, call)),
+        None => Vec::new(),
+    };
+    let delegated = policy
+        .delegation
+        .iter()
+        .map(|pair| {
+            let first = calls.iter().position(|call| call.is(&pair.from, servers));
+            let last = calls.iter().rposition(|call| call.is(&pair.to, servers));
+            matches!((first, last), (Some(first), Some(last)) if first < last)
+        })
+        .collect();
+    ToolEdgesReport {
+        calls: calls.len() as u64,
+        allowed: (calls.len() - not_allowed.len()) as u64,
+        not_allowed,
+        restricted: indices(&|call| is_in(&policy.restricted, call)),
+        delegated,
+    }
+}
+
+impl ToolEdges {
+    fn has_rules(&self) -> bool {
+        self.allowed.is_some() || !self.restricted.is_empty() || !self.delegation.is_empty()
+    }
+
+    fn no_evidence(&self, calls: u64) -> Option<String> {
+        if !self.has_rules() {
+            return Some("no rule is declared".to_owned());
+        }
+        let asks_for_no_calls = self.allowed.as_ref().is_some_and(Vec::is_empty);
+        (calls == 0 && !asks_for_no_calls)
+            .then(|| "no tool was called, so no rule could be broken".to_owned())
+    }
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    runs: u64,
+    calls: u64,
+    /// Calls of restricted tools.
+    attempts: u64,
+    /// Whether a call was not allowed.
+    stray: bool,
+    /// Delegations that were followed.
+    followed: u64,
+}
+
+impl Gate for ToolEdges {
+    const BLOCK: &'static str = "tool_edges";
+    const SUMMARY: &'static str =
+        "A policy on which tools may be called and which must follow which.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "edges.allowed_pct",
+            Unit::Percent,
+            "Calls of allowed tools, over all runs.",
+        ),
+        TargetInfo::new(
+            "edges.restricted_attempts",
+            Unit::Count,
+            "Calls of restricted tools, over all runs.",
+        ),
+        TargetInfo::new(
+            "edges.delegation_pct",
+            Unit::Percent,
+            "Declared pairs that were followed, over all runs.",
+        ),
+        TargetInfo::new(
+            "edges.gate_passed",
+            Unit::Flag,
+            "1 if no restricted tool was called.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "edges.restricted_attempts",
+            Matcher::at_most(0),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if !self.has_rules() {
+            problems.push(
+                Problem::new(
+                    "",
+                    "none of `allowed`, `restricted` and `delegation` says anything to judge",
+                )
+                .as_warning(),
+            );
+        } else if self.restricted.is_empty() && self.expect.is_empty() {
+            problems.push(
+                Problem::new(
+                    "",
+                    "without `restricted` tools the default assertion cannot fail",
+                )
+                .help("assert `edges.allowed_pct` or `edges.delegation_pct` under `expect:`")
+                .as_warning(),
+            );
+        }
+        for (index, tool) in self.restricted.iter().enumerate() {
+            if self
+                .allowed
+                .as_ref()
+                .is_some_and(|allowed| allowed.contains(tool))
+            {
+                problems.push(
+                    Problem::new(
+                        format!("/restricted/{index}"),
+                        format!("`{tool}` is both allowed and restricted"),
+                    )
+                    .help("a call of it counts as allowed, and as a restricted attempt")
+                    .as_warning(),
+                );
+            }
+        }
+        problems
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let (mut calls, mut allowed, mut attempts) = (0_u64, 0_u64, 0_u64);
+        let (mut followed, mut declared) = (0_u64, 0_u64);
+        let mut findings = Vec::new();
+        let mut first = None;
+        let mut per_run = Vec::new();
+        for run in runs {
+            let made = &run.trace.tool_calls;
+            let report = score_tool_edges(self, made, context.servers);
+            calls += report.calls;
+            allowed += report.allowed;
+            attempts += report.restricted.len() as u64;
+            declared += report.delegated.len() as u64;
+            followed += report.delegated.iter().filter(|held| **held).count() as u64;
+            let mut find = |kind: &str, call: Option<usize>, reason: String| {
+                if first.is_none() {
+                    first = Some(format!("run {}: {reason}", run.index));
+                }
+                findings.push(json!({"run": run.index, "kind": kind, "recorded_index": call, "reason": reason}));
+            };
+            let named = |index: &usize| one_line(&shorten(&made[*index].full_id(), 100));
+            for index in &report.restricted {
+                find(
+                    "restricted",
+                    Some(*index),
+                    format!("called restricted `{}`", named(index)),
+                );
+            }
+            for index in &report.not_allowed {
+                find(
+                    "not_allowed",
+                    Some(*index),
+                    format!("called `{}`, which is not allowed", named(index)),
+                );
+            }
+            for (pair, _) in self
+                .delegation
+                .iter()
+                .zip(&report.delegated)
+                .filter(|(_, held)| !**held)
+            {
+                find(
+                    "delegation",
+                    None,
+                    format!("no call of `{}` came after `{}`", pair.to, pair.from),
+                );
+            }
+            per_run.push(json!({
+                "index": run.index,
+                "calls": report.calls,
+                "allowed": report.allowed,
+                "restricted_attempts": report.restricted.len(),
+                "delegated": report.delegated,
+            }));
+        }
+        let allowed_pct = percent::down(allowed, calls).unwrap_or(100);
+        let delegation_pct = percent::down(followed, declared).unwrap_or(100);
+        let noun = if attempts == 1 { "attempt" } else { "attempts" };
+        let mut summary = format!(
+            "{attempts} restricted {noun} · allowed {allowed_pct} · delegation {delegation_pct}"
+        );
+        if let Some(first) = first {
+            summary.push_str(&format!(" · {first}"));
+        }
+        Score {
+            values: vec![
+                ("edges.allowed_pct", allowed_pct.into()),
+                ("edges.restricted_attempts", attempts.into()),
+                ("edges.delegation_pct", delegation_pct.into()),
+                ("edges.gate_passed", u8::from(attempts == 0).into()),
+            ],
+            detail: Map::from_iter([
+                ("findings".to_owned(), Value::from(findings)),
+                ("per_run".to_owned(), per_run.into()),
+            ]),
+            summary,
+            no_evidence: self.no_evidence(calls),
+            ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        let report = score_tool_edges(self, &run.trace.tool_calls, context.servers);
+        tally.runs += 1;
+        tally.calls += report.calls;
+        tally.attempts += report.restricted.len() as u64;
+        tally.stray |= !report.not_allowed.is_empty();
+        tally.followed += report.delegated.iter().filter(|held| **held).count() as u64;
+    }
+
+    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
+        let pairs = self.delegation.len() as u64;
+        let delegation = Steady {
+            part: tally.followed,
+            whole: pairs * tally.runs,
+            per_run: pairs,
+        };
+        let allowed = match (&self.allowed, tally.stray) {
+            (None, _) => Reach::between(100, 100),
+            (Some(_), false) => Reach::between(0, 100),
+            (Some(list), true) if list.is_empty() => Reach::between(0, 0),
+            (Some(_), true) => Reach::between(0, 99),
+        };
+        let attempts = tally.attempts;
+        let (attempts, passed) = if self.restricted.is_empty() {
+            (Reach::between(0, 0), Reach::between(1, 1))
+        } else {
+            (
+                Reach::at_least(attempts),
+                Reach::between(0, u64::from(attempts == 0)),
+            )
+        };
+        Outlook {
+            reach: vec![
+                ("edges.allowed_pct", allowed),
+                ("edges.restricted_attempts", attempts),
+                ("edges.delegation_pct", delegation.reach(remaining)),
+                ("edges.gate_passed", passed),
+            ],
+            may_lack_evidence: self.no_evidence(tally.calls).is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{GateOutcome, testing};
+    use mcptest_trace::trace::Trace;
+    use mcptest_trace::verdict::Verdict;
+
+    fn trace(names: &[&str]) -> Trace {
+        Trace {
+            tool_calls: names
+                .iter()
+                .map(|name| ToolCall::new(Some("s"), name))
+                .collect(),
+            ..Trace::default()
+        }
+    }
+
+    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
+        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
+        testing::judge("tool_edges", &block, &traces)
+    }
+
+    fn figures(outcome: &GateOutcome) -> [u64; 4] {
+        let figures: Vec<u64> = outcome
+            .values
+            .values()
+            .map(|value| value.as_u64().unwrap())
+            .collect();
+        figures.try_into().unwrap()
+    }
+
+    fn policy() -> Value {
+        json!({"allowed": ["a", "s.b"], "restricted": ["drop"], "delegation": [{"from": "a", "to": "b"}]})
+    }
+
+    #[test]
+    fn the_figures() {
+        for (runs, expected) in [
+            (&[&["a", "b"] as &[&str]] as &[&[&str]], [100, 0, 100, 1]),
+            (&[&["a", "b", "x"]], [66, 0, 100, 1]),
+            (&[&["a", "drop", "b", "drop"]], [50, 2, 100, 0]),
+            // Any `to` after any `from`.
+            (&[&["b", "a"]], [100, 0, 0, 1]),
+            (&[&["b", "a", "b"]], [100, 0, 100, 1]),
+            (&[&["a"]], [100, 0, 0, 1]),
+            (&[&[]], [100, 0, 0, 1]),
+            // Pooled: 4 of 5 calls, 2 of 4 pairs.
+            (&[&["a", "b"], &["x"], &["a", "b"], &[]], [80, 0, 50, 1]),
+        ] {
+            assert_eq!(figures(&judge(policy(), runs)), expected, "{runs:?}");
+        }
+        assert_eq!(
+            figures(&judge(json!({"restricted": ["drop"]}), &[&["x"]])),
+            [100, 0, 100, 1]
+        );
+        assert_eq!(
+            figures(&judge(json!({"allowed": []}), &[&["x"]])),
+            [0, 0, 100, 1]
+        );
+    }
+
+    #[test]
+    fn by_default_only_a_restricted_attempt_fails() {
+        assert_eq!(judge(policy(), &[&["x"]]).verdict, Verdict::Pass);
+        let failed = judge(policy(), &[&["a", "b"], &["a", "drop"]]);
+        assert_eq!(failed.verdict, Verdict::Fail);
+        assert!(failed.assertions[0].default);
+        assert!(
+            failed.summary.contains("run 2: called restricted `s.drop`"),
+            "{}",
+            failed.summary
+        );
+        assert_eq!(failed.detail["findings"][0]["recorded_index"], json!(1));
+        let mut strict = policy();
+        strict["expect"] = json!([{"edges.allowed_pct": 100}]);
+        assert_eq!(judge(strict, &[&["x"]]).verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn nothing_called_is_no_evidence_unless_that_was_asked_for() {
+        assert_eq!(judge(policy(), &[&[], &[]]).verdict, Verdict::NoEvidence);
+        assert_eq!(judge(policy(), &[&[], &["a"]]).verdict, Verdict::Pass);
+        assert_eq!(
+            judge(
+                json!({"allowed": [], "expect": [{"edges.allowed_pct": 100}]}),
+                &[&[]]
+            )
+            .verdict,
+            Verdict::Pass
+        );
+        assert_eq!(judge(json!({}), &[&["a"]]).verdict, Verdict::NoEvidence);
+    }
+
+    #[test]
+    fn policies_that_cannot_bite_are_warned_about() {
+        for (block, places) in [
+            (json!({}), vec![""]),
+            (json!({"allowed": ["a"]}), vec![""]),
+            (
+                json!({"allowed": ["a"], "expect": [{"edges.allowed_pct": 100}]}),
+                vec![],
+            ),
+            (
+                json!({"allowed": ["a"], "restricted": ["b", "a"]}),
+                vec!["/restricted/1"],
+            ),
+        ] {
+            let mut policy: ToolEdges = serde_json::from_value(block.clone()).unwrap();
+            let context = LoadContext {
+                to_run: true,
+                runs: None,
+                siblings: &[],
+            };
+            let problems = policy.check(&context);
+            assert!(problems.iter().all(|problem| problem.warning));
+            let found: Vec<_> = problems
+                .iter()
+                .map(|problem| problem.pointer.as_str())
+                .collect();
+            assert_eq!(found, places, "{block}");
+        }
+    }
+
+    #[test]
+    fn every_target_can_fail() {
+        for target in ToolEdges::TARGETS {
+            let mut block = policy();
+            block["expect"] = json!([{target.name: {">": 1e18}}]);
+            assert_eq!(
+                judge(block, &[&["a", "b"], &["a", "b"]]).verdict,
+                Verdict::Fail,
+                "{}",
+                target.name
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn figures_are_bounded_and_the_order_of_runs_is_free(
+            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "drop", "x"]), 0..6), 1..5),
+        ) {
+            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
+            let before = judge(policy(), &views);
+            let [allowed, attempts, delegation, passed] = figures(&before);
+            prop_assert!(allowed <= 100 && delegation <= 100);
+            prop_assert_eq!(attempts, runs.iter().flatten().filter(|name| **name == "drop").count() as u64);
+            prop_assert_eq!(passed == 1, attempts == 0);
+            runs.reverse();
+            // Another story with the same calls.
+            let told: Vec<Trace> = runs
+                .iter()
+                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
+                .collect();
+            prop_assert_eq!(before.values, testing::judge("tool_edges", &policy(), &told).values);
+        }
+    }
+}

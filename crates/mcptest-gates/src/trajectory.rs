@@ -1,0 +1,473 @@
+//! The right calls, with the right arguments, in the right order (`trajectory:`).
+//!
+//! # What it measures
+//! Whether the recorded calls are the expected ones, structure against structure and with no model
+//! in between, as the Berkeley Function-Calling Leaderboard does for single calls. The block lists
+//! the expected calls; `mode` says how they line up with the recorded ones:
+//!
+//! | `mode` | the trace passes if |
+//! |---|---|
+//! | `strict` (also `exact-sequence`; the default) | call by call it is the list, no more and no less |
+//! | `subsequence` | the expected calls appear in their order; others may stand between |
+//! | `unordered`, `superset` | every expected call has a recorded one of its own, in any order; others may be there |
+//! | `subset` | every recorded call has an expected one of its own; expected ones may be left out |
+//! | `exact_set` | both: the same calls in any order, none left over on either side |
+//!
+//! An empty list is met by every trace, except under `subset` and `exact_set`, where it forbids all
+//! calls. Under `strict` that is a convention, so the suite loader warns about a list that nothing
+//! can fail.
+//!
+//! An expected call names its tool (`name`, without the wire prefix; `server.tool` or a separate
+//! `server:` where two servers have tools of one name) and the shape of its arguments:
+//!
+//! | `args` | the recorded arguments |
+//! |---|---|
+//! | `any` (the default), `ignore` | may be anything, or absent |
+//! | `exact: v` | equal `v` deeply |
+//! | `subset: v` (also `partial`) | have the keys of `v` with equal values, nested objects likewise; lists hold at least the elements of `v`'s |
+//! | `schema: s` | are valid under the JSON Schema `s` |
+//! | `match: {key: matcher}` | match, argument by argument; others may be there |
+//!
+//! Inside `exact` and `subset` leaves are equal or not: texts whole, numbers by value (`1` is
+//! `1.0`). A value `{one_of: [a, b]}` stands for any of its alternatives. For a part of a text
+//! write a matcher: `args: { match: { city: { contains: Sac } } }`. A call recorded without
+//! arguments is compared as one with `{}`.
+//!
+//! Two options stand at the block (for all calls), at a call, or inside `args`:
+//!
+//! - `ignore_keys: ["*_id"]` leaves out keys on both sides, at any depth. A glob is tried on the
+//!   key's name and on its dotted path.
+//! - `defaults: true` takes an omitted argument for the default in the tool's input schema, if the
+//!   trace has its catalog stored. In `exact` that holds for both sides, in the other shapes for
+//!   the recorded one.
+//!
+//! # Formula
+//! - `trajectory.mismatch_count`: one per expected call without a recorded one (not under
+//!   `subset`), plus one per recorded call too many (`strict`, `subset` and `exact_set`). In
+//!   `strict` a wrong call at a position is one mismatch. Otherwise calls are assigned so that as
+//!   few as possible are left over: as a largest one-to-one assignment (maximum bipartite
+//!   matching), in `subsequence` as a longest common subsequence. So overlapping argument shapes
+//!   never cost a match. Several runs: the sum.
+//! - `trajectory.passed`: 1 if no run has a mismatch, else 0.
+//!
+//! Runs without any call meet `subset` for want of anything to judge: if all are so, the verdict is
+//! `no_evidence`; an empty trace is evidence only for a list that is empty too.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::trajectory::{Trajectory, validate_trace};
+//! use mcptest_trace::{tool_id::KnownServers, trace};
+//! use serde_json::json;
+//!
+//! let expected: Trajectory = serde_json::from_value(json!({
+//!     "mode": "subsequence",
+//!     "calls": [{"name": "get_weather", "args": {"subset": {"city": "Sacramento"}}}]
+//! })).unwrap();
+//! let run = |city: &str| json!({"tool_calls": [{"name": "locate"}, {"name": "get_weather", "args": {"city": city, "days": 2}}]});
+//!
+//! let good = &trace::read(&run("Sacramento").to_string()).unwrap()[0];
+//! assert!(validate_trace(&expected, good, &KnownServers::default()).unwrap().passed);
+//!
+//! let bad = &trace::read(&run("Davis").to_string()).unwrap()[0];
+//! let validation = validate_trace(&expected, bad, &KnownServers::default()).unwrap();
+//! let mismatch = &validation.mismatches[0];
+//! assert_eq!((mismatch.expected_index, mismatch.recorded_index), (Some(0), Some(1)));
+//! assert_eq!(mismatch.reason, r#"arguments of `get_weather`: /city is "Davis", expected "Sacramento""#);
+//! assert_eq!(mismatch.diff[0].pointer, "/city");
+//! ```
+//!
+//! # When not to use it
+//! When the agent may find its own way: then [`trajectory_axes`](super::trajectory_axes) asks for
+//! the data flow only, and [`equal_function_sets`](super::equal_function_sets) for the abilities.
+//! Whether the way was a short one is [`golden_path`](super::golden_path)'s question.
+
+mod args;
+mod assign;
+mod pattern;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub use args::WrittenArgs;
+pub use validate::{TraceMismatch, TraceValidation};
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Outlook, Reach};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::{ToolCall, Trace};
+use validate::Plan;
+
+/// The calls that the agent is expected to make, and how the recorded ones must line up with them.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trajectory {
+    /// How expected and recorded calls line up. Default: `strict`.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The expected calls, in order.
+    pub calls: Vec<ExpectedCall>,
+    /// Argument keys to leave out on both sides in all calls, at any depth; `*` and `?` are
+    /// wildcards.
+    #[serde(default)]
+    pub ignore_keys: Vec<String>,
+    /// Whether an omitted argument equals the default in the tool's input schema, where the catalog
+    /// is stored.
+    #[serde(default)]
+    pub defaults: bool,
+    /// Assertions on `trajectory.passed` and `trajectory.mismatch_count`. Default:
+    /// `trajectory.passed` is 1.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+    /// Compiled when the suite is loaded.
+    #[serde(skip)]
+    #[schemars(skip)]
+    plan: Option<Plan>,
+}
+
+/// One expected call.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedCall {
+    /// The tool's name, without a wire prefix; or `server.tool`.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The server that must have been called. Default: any.
+    #[serde(default)]
+    pub server: Option<String>,
+    /// What the arguments must look like. Default: `any`.
+    #[serde(default)]
+    pub args: WrittenArgs,
+    /// Argument keys to leave out on both sides, besides those of the block.
+    #[serde(default)]
+    pub ignore_keys: Vec<String>,
+    /// Whether an omitted argument equals its schema default. Default: as the block says.
+    #[serde(default)]
+    pub defaults: Option<bool>,
+}
+
+/// How expected calls line up with recorded ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Call by call the same.
+    #[default]
+    #[serde(alias = "exact-sequence", alias = "exact_sequence")]
+    Strict,
+    /// The expected ones in order, others between them.
+    Subsequence,
+    /// The expected ones in any order, others among them.
+    Unordered,
+    /// As `unordered`; the name says that the list is a lower bound.
+    Superset,
+    /// No call but the expected ones, not all of which need be made.
+    Subset,
+    /// The expected ones in any order, and no others.
+    #[serde(alias = "exact-set")]
+    ExactSet,
+}
+
+impl Mode {
+    /// The name in a suite.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Subsequence => "subsequence",
+            Self::Unordered => "unordered",
+            Self::Superset => "superset",
+            Self::Subset => "subset",
+            Self::ExactSet => "exact_set",
+        }
+    }
+
+    /// Whether an empty list of expected calls means that none may be made; else every trace meets
+    /// it.
+    fn forbids_calls_when_empty(self) -> bool {
+        matches!(self, Self::Subset | Self::ExactSet)
+    }
+}
+
+impl JsonSchema for Mode {
+    fn schema_name() -> Cow<'static, str> {
+        "TrajectoryMode".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "How expected and recorded calls line up.",
+            "enum": ["strict", "exact-sequence", "exact_sequence", "subsequence", "unordered", "superset", "subset", "exact_set", "exact-set"]
+        })
+    }
+}
+
+impl Trajectory {
+    /// The block as it is checked against runs; made when the suite was loaded, if it was.
+    fn plan(&self) -> Result<Cow<'_, Plan>, Vec<Problem>> {
+        match &self.plan {
+            Some(plan) => Ok(Cow::Borrowed(plan)),
+            None => Plan::compile(self).map(Cow::Owned),
+        }
+    }
+
+    /// An expectation without options.
+    #[must_use]
+    pub fn new(mode: Mode, calls: Vec<ExpectedCall>) -> Self {
+        Self {
+            mode,
+            calls,
+            ..Self::default()
+        }
+    }
+}
+
+/// Lines one trace up against the expected calls. A trace that is not as expected is a validation
+/// that did not pass, not an error.
+///
+/// # Errors
+/// What is broken about the expectation, such as a malformed JSON Schema, each with its place in
+/// the block.
+pub fn validate_trace(
+    expected: &Trajectory,
+    trace: &Trace,
+    servers: &KnownServers,
+) -> Result<TraceValidation, Vec<Problem>> {
+    Ok(Plan::compile(expected)?.validate(trace, servers))
+}
+
+/// The calls of a trace given as a JSON value, whatever else it holds.
+///
+/// Nothing is refused: without `tool_calls` there are none, and an entry that is not a call is one
+/// with a malformed name, so that positions stay true.
+///
+/// ```
+/// use mcptest_gates::trajectory::tool_calls_from_envelope;
+/// let envelope = serde_json::json!({"tool_calls": [{"name": "get", "server": "http", "args": {}}], "cost": 3});
+/// assert_eq!(tool_calls_from_envelope(&envelope)[0].full_id(), "http.get");
+/// ```
+#[must_use]
+pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
+    envelope
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|entry| {
+            serde_json::from_value(entry.clone()).unwrap_or_else(|_| ToolCall {
+                args: entry.get("args").cloned(),
+                extra: Map::from_iter([("malformed".to_owned(), entry.clone())]),
+                ..ToolCall::default()
+            })
+        })
+        .collect()
+}
+
+/// What the outlook needs of the runs so far.
+#[derive(Default)]
+pub struct Tally {
+    mismatches: u64,
+    called: bool,
+    /// The block cannot be compiled.
+    broken: bool,
+}
+
+impl Gate for Trajectory {
+    const BLOCK: &'static str = "trajectory";
+    const SUMMARY: &'static str =
+        "The expected calls with their arguments, lined up against the recorded ones.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "trajectory.passed",
+            Unit::Flag,
+            "1 if every run is as expected under the mode.",
+        ),
+        TargetInfo::new(
+            "trajectory.mismatch_count",
+            Unit::Count,
+            "Expected calls that are missing, and calls too many, over all runs.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        vec![Expectation::default_of(
+            "trajectory.passed",
+            Matcher::at_least(1),
+        )]
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.calls.is_empty() && !self.mode.forbids_calls_when_empty() {
+            problems.push(
+                Problem::new(
+                    "/calls",
+                    format!(
+                        "no call is expected, and under `{}` every trace meets that",
+                        self.mode.as_str()
+                    ),
+                )
+                .help("write `mode: subset` to forbid all calls")
+                .as_warning(),
+            );
+        }
+        match Plan::compile(self) {
+            Ok(plan) => self.plan = Some(plan),
+            Err(more) => problems.extend(more),
+        }
+        problems
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let plan = match self.plan() {
+            Ok(plan) => plan,
+            Err(problems) => return broken(&problems),
+        };
+        let mut count = 0_u64;
+        let mut bad_runs = 0_usize;
+        let mut mismatches = Vec::new();
+        let mut per_run = Vec::new();
+        let mut findings = Vec::new();
+        for run in runs {
+            let validation = plan.validate(run.trace, context.servers);
+            let found = validation.mismatches.len() as u64;
+            count += found;
+            bad_runs += usize::from(!validation.passed);
+            findings.extend(
+                validation
+                    .mismatches
+                    .iter()
+                    .map(|mismatch| finding(run.index, mismatch)),
+            );
+            per_run.push(json!({
+                "index": run.index,
+                "passed": validation.passed,
+                "mismatch_count": found,
+                "calls": run.trace.tool_calls.len(),
+                "assignment": validation.assignment,
+            }));
+            mismatches.extend(validation.mismatches.into_iter().map(|mismatch| {
+                json!({
+                    "run": run.index,
+                    "expected_index": mismatch.expected_index,
+                    "recorded_index": mismatch.recorded_index,
+                    "reason": mismatch.reason,
+                    "diff": mismatch.diff,
+                })
+            }));
+        }
+        let mode = self.mode.as_str();
+        let summary = match findings.first() {
+            None => format!(
+                "as expected ({mode}) in {} of {} runs",
+                runs.len(),
+                runs.len()
+            ),
+            Some(first) => {
+                let noun = if count == 1 { "mismatch" } else { "mismatches" };
+                format!(
+                    "{count} {noun} ({mode}) in {bad_runs} of {} runs · {first}",
+                    runs.len()
+                )
+            }
+        };
+        let nothing_called = runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        Score {
+            values: vec![
+                ("trajectory.passed", u8::from(count == 0).into()),
+                ("trajectory.mismatch_count", count.into()),
+            ],
+            detail: Map::from_iter([
+                ("mode".to_owned(), mode.into()),
+                ("mismatches".to_owned(), mismatches.into()),
+                ("per_run".to_owned(), per_run.into()),
+            ]),
+            summary,
+            findings,
+            no_evidence: (count == 0 && nothing_called && !self.calls.is_empty())
+                .then(|| "no tool was called, so no call could be wrong".to_owned()),
+            ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    type Tally = Tally;
+
+    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
+        match self.plan() {
+            Ok(plan) => {
+                tally.mismatches +=
+                    plan.validate(run.trace, context.servers).mismatches.len() as u64
+            }
+            Err(_) => tally.broken = true,
+        }
+        tally.called |= !run.trace.tool_calls.is_empty();
+    }
+
+    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
+        if tally.broken {
+            return Outlook::default();
+        }
+        Outlook {
+            reach: vec![
+                (
+                    "trajectory.passed",
+                    Reach::between(0, u64::from(tally.mismatches == 0)),
+                ),
+                (
+                    "trajectory.mismatch_count",
+                    Reach::at_least(tally.mismatches),
+                ),
+            ],
+            may_lack_evidence: !tally.called && !self.calls.is_empty(),
+        }
+    }
+}
+
+/// A mismatch in one line: which run, what is wrong, and where the arguments differ.
+fn finding(run: u64, mismatch: &TraceMismatch) -> String {
+    let mut line = format!("run {run}: {}", mismatch.reason);
+    for difference in mismatch.diff.iter().take(5) {
+        let side = |side: &Option<Value>| {
+            side.as_ref()
+                .map_or_else(|| "nothing".to_owned(), Value::to_string)
+        };
+        line.push_str(&format!(
+            "; at {} expected {}, recorded {}",
+            difference.pointer,
+            side(&difference.expected),
+            side(&difference.actual)
+        ));
+    }
+    line
+}
+
+/// Cannot come from a suite, which is not loaded with a broken expectation; a block that was built
+/// in code can be so.
+fn broken(problems: &[Problem]) -> Score {
+    let why = problems.first().map_or_else(String::new, |problem| {
+        format!(
+            "the expectation is broken at {}: {}",
+            problem.pointer, problem.message
+        )
+    });
+    let names = <Trajectory as Gate>::TARGETS
+        .iter()
+        .map(|target| target.name);
+    Score {
+        values: names.clone().map(|name| (name, Value::Null)).collect(),
+        absent: names.map(|name| (name, why.clone())).collect(),
+        summary: why,
+        ..Score::default()
+    }
+}

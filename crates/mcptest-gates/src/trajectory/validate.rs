@@ -1,0 +1,416 @@
+//! Lining the expected calls up against the recorded ones.
+
+use serde::Serialize;
+
+use super::args::{ArgsMismatch, ArgsOptions, ExpectedArgs};
+use super::assign::{largest_assignment, largest_ordered_assignment};
+use super::{Mode, Trajectory};
+use mcptest_json::text::{one_line, shorten};
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::matcher::{Difference, Problem};
+use mcptest_trace::tool_id::{KnownServers, full_id};
+use mcptest_trace::trace::{ToolCall, Trace};
+
+/// What came of lining up one trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceValidation {
+    /// Whether the trace is as expected under the mode.
+    pub passed: bool,
+    /// Everything that is not.
+    pub mismatches: Vec<TraceMismatch>,
+    /// For each expected call, the recorded call that it was matched with.
+    pub assignment: Vec<Option<usize>>,
+}
+
+/// One expected call without its recorded one, or one recorded call too many. Indices count from 0,
+/// as in `tool_calls[0]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceMismatch {
+    /// The expected call; nothing for a call that nobody expected.
+    pub expected_index: Option<usize>,
+    /// The recorded call that was looked at; nothing where the trace has none for it.
+    pub recorded_index: Option<usize>,
+    /// Why, in one line.
+    pub reason: String,
+    /// Where the arguments differ.
+    pub diff: Vec<Difference>,
+}
+
+/// An expected trace that is ready to be compared with.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    mode: Mode,
+    calls: Vec<PlannedCall>,
+}
+
+#[derive(Debug, Clone)]
+struct PlannedCall {
+    name: String,
+    server: Option<String>,
+    args: ExpectedArgs,
+}
+
+impl Plan {
+    pub(super) fn compile(written: &Trajectory) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let calls = written
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(index, call)| {
+                let options = ArgsOptions {
+                    ignore_keys: written
+                        .ignore_keys
+                        .iter()
+                        .chain(&call.ignore_keys)
+                        .cloned()
+                        .collect(),
+                    defaults: call.defaults.unwrap_or(written.defaults),
+                };
+                PlannedCall {
+                    name: call.name.clone(),
+                    server: call.server.clone(),
+                    args: ExpectedArgs::compile(
+                        &call.args,
+                        options,
+                        &format!("/calls/{index}/args"),
+                        &mut problems,
+                    ),
+                }
+            })
+            .collect();
+        if problems.is_empty() {
+            Ok(Self {
+                mode: written.mode,
+                calls,
+            })
+        } else {
+            Err(problems)
+        }
+    }
+
+    pub(super) fn validate(&self, trace: &Trace, servers: &KnownServers) -> TraceValidation {
+        let tools = trace
+            .tool_calls
+            .iter()
+            .map(|call| offered(call, trace))
+            .collect();
+        let comparison = Comparison {
+            plan: self,
+            trace,
+            servers,
+            tools,
+        };
+        let (assignment, mismatches) = comparison.line_up();
+        TraceValidation {
+            passed: mismatches.is_empty(),
+            mismatches,
+            assignment,
+        }
+    }
+}
+
+/// What the catalog says of a call's tool, if that is clear.
+fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
+    let named = || {
+        trace
+            .catalog
+            .iter()
+            .flatten()
+            .filter(|tool| !call.name().is_empty() && tool.name() == call.name())
+    };
+    if let Some(same) = named().find(|tool| tool.server() == call.server.as_deref()) {
+        return Some(same);
+    }
+    let mut unclear = named().filter(|tool| tool.server().is_none() || call.server.is_none());
+    unclear.next().filter(|_| unclear.next().is_none())
+}
+
+struct Comparison<'a> {
+    plan: &'a Plan,
+    trace: &'a Trace,
+    servers: &'a KnownServers,
+    /// For each recorded call.
+    tools: Vec<Option<&'a Tool>>,
+}
+
+type Assignment = Vec<Option<usize>>;
+
+impl Comparison<'_> {
+    fn line_up(&self) -> (Assignment, Vec<TraceMismatch>) {
+        let expected = self.plan.calls.len();
+        let recorded = self.trace.tool_calls.len();
+        let allows_anything = expected == 0 && !self.plan.mode.forbids_calls_when_empty();
+        if allows_anything {
+            return (Vec::new(), Vec::new());
+        }
+        let mut mismatches = Vec::new();
+        let assignment = match self.plan.mode {
+            Mode::Strict => {
+                let mut assignment: Assignment = Vec::new();
+                for index in 0..expected.max(recorded) {
+                    let found = self.at_position(index);
+                    if index < expected {
+                        assignment.push(found.is_none().then_some(index));
+                    }
+                    mismatches.extend(found);
+                }
+                assignment
+            }
+            Mode::Subsequence => {
+                let assignment = largest_ordered_assignment(&self.edges(), recorded);
+                for index in unassigned(&assignment) {
+                    mismatches.push(self.missed_in_order(index, &assignment));
+                }
+                assignment
+            }
+            Mode::Unordered | Mode::Superset => {
+                let assignment = largest_assignment(&self.edges(), recorded);
+                for index in unassigned(&assignment) {
+                    mismatches.push(self.missed(index, &assignment));
+                }
+                assignment
+            }
+            Mode::Subset => {
+                // From the recorded side, so that the calls left over are late ones.
+                let mut edges = vec![Vec::new(); recorded];
+                for (index, fitting) in self.edges().iter().enumerate() {
+                    for &call in fitting {
+                        edges[call].push(index);
+                    }
+                }
+                let of_recorded = largest_assignment(&edges, expected);
+                let assignment = inverted(&of_recorded, expected);
+                for call in unassigned(&of_recorded) {
+                    mismatches.push(self.extra(call, &assignment));
+                }
+                assignment
+            }
+            Mode::ExactSet => {
+                let assignment = largest_assignment(&self.edges(), recorded);
+                for index in unassigned(&assignment) {
+                    mismatches.push(self.missed(index, &assignment));
+                }
+                for call in unassigned(&inverted(&assignment, recorded)) {
+                    mismatches.push(self.extra(call, &assignment));
+                }
+                assignment
+            }
+        };
+        (assignment, mismatches)
+    }
+
+    /// For each expected call, the recorded ones that fit, in order.
+    fn edges(&self) -> Vec<Vec<usize>> {
+        (0..self.plan.calls.len())
+            .map(|index| {
+                (0..self.trace.tool_calls.len())
+                    .filter(|call| {
+                        self.is_tool(index, *call) && self.check_args(index, *call).is_ok()
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn is_tool(&self, expected: usize, recorded: usize) -> bool {
+        let wanted = &self.plan.calls[expected];
+        let call = &self.trace.tool_calls[recorded];
+        match &wanted.server {
+            Some(server) => {
+                call.server.as_deref() == Some(server)
+                    && (call.name() == wanted.name || call.is(&wanted.name, self.servers))
+            }
+            None => call.is(&wanted.name, self.servers),
+        }
+    }
+
+    fn check_args(&self, expected: usize, recorded: usize) -> Result<(), ArgsMismatch> {
+        let args = &self.plan.calls[expected].args;
+        let tool = self.tools[recorded];
+        args.check(&self.trace.tool_calls[recorded], tool)
+            .map_err(|mut mismatch| {
+                mismatch.reason = one_line(&mismatch.reason);
+                if args.wants_defaults() && tool.is_none() {
+                    mismatch.reason.push_str(
+                        " (no stored catalog has this tool, so its schema defaults are unknown)",
+                    );
+                }
+                mismatch
+            })
+    }
+
+    /// `strict`: what is wrong at one position.
+    fn at_position(&self, index: usize) -> Option<TraceMismatch> {
+        let is_expected = index < self.plan.calls.len();
+        let is_recorded = index < self.trace.tool_calls.len();
+        if !is_expected {
+            return Some(mismatch(
+                None,
+                Some(index),
+                format!(
+                    "{} is one call more than the {} expected",
+                    self.called(index),
+                    self.plan.calls.len()
+                ),
+            ));
+        }
+        if !is_recorded {
+            return Some(mismatch(
+                Some(index),
+                None,
+                format!(
+                    "expected {}, but the trace ended before it",
+                    self.wanted(index)
+                ),
+            ));
+        }
+        if !self.is_tool(index, index) {
+            return Some(mismatch(
+                Some(index),
+                Some(index),
+                format!(
+                    "expected {}, recorded {}",
+                    self.wanted(index),
+                    self.called(index)
+                ),
+            ));
+        }
+        let found = self.check_args(index, index).err()?;
+        Some(self.of_args(index, index, found))
+    }
+
+    /// `subsequence`: why an expected call has no place in the trace.
+    fn missed_in_order(&self, expected: usize, assignment: &Assignment) -> TraceMismatch {
+        let after = assignment[..expected].iter().rev().flatten().next();
+        let before = assignment[expected..].iter().flatten().next();
+        let in_window = |call: &usize| {
+            after.is_none_or(|after| call > after) && before.is_none_or(|b| call < b)
+        };
+        let window: Vec<usize> = (0..self.trace.tool_calls.len()).filter(in_window).collect();
+        if let Some((recorded, found)) = self.nearest_recorded(expected, window.into_iter()) {
+            return self.of_args(expected, recorded, found);
+        }
+        let elsewhere = (0..self.trace.tool_calls.len())
+            .find(|call| self.is_tool(expected, *call) && self.check_args(expected, *call).is_ok());
+        match elsewhere {
+            Some(recorded) => mismatch(
+                Some(expected),
+                Some(recorded),
+                format!(
+                    "{} was called, but not in the expected order or not often enough",
+                    self.wanted(expected)
+                ),
+            ),
+            None => self.missed(expected, assignment),
+        }
+    }
+
+    /// Why an expected call is left over, wherever it might have been.
+    fn missed(&self, expected: usize, assignment: &Assignment) -> TraceMismatch {
+        let free = inverted(assignment, self.trace.tool_calls.len());
+        let candidates = (0..free.len()).filter(|call| free[*call].is_none());
+        if let Some((recorded, found)) = self.nearest_recorded(expected, candidates) {
+            return self.of_args(expected, recorded, found);
+        }
+        let called = (0..self.trace.tool_calls.len()).any(|call| self.is_tool(expected, call));
+        let words = if called {
+            "has no call of its own: every call of it belongs to another expected call"
+        } else {
+            "was never called"
+        };
+        mismatch(
+            Some(expected),
+            None,
+            format!("{} {words}", self.wanted(expected)),
+        )
+    }
+
+    /// Why a recorded call is too many.
+    fn extra(&self, recorded: usize, assignment: &Assignment) -> TraceMismatch {
+        let nearest = (0..self.plan.calls.len())
+            .filter(|expected| assignment[*expected].is_none() && self.is_tool(*expected, recorded))
+            .filter_map(|expected| Some((expected, self.check_args(expected, recorded).err()?)))
+            .min_by_key(|(_, found)| found.diff.len());
+        if let Some((expected, found)) = nearest {
+            return self.of_args(expected, recorded, found);
+        }
+        let known = (0..self.plan.calls.len()).any(|expected| self.is_tool(expected, recorded));
+        let words = if known {
+            "was called more often than expected"
+        } else {
+            "was not expected"
+        };
+        mismatch(
+            None,
+            Some(recorded),
+            format!("{} {words}", self.called(recorded)),
+        )
+    }
+
+    /// The call of the right tool whose arguments come nearest without fitting.
+    fn nearest_recorded(
+        &self,
+        expected: usize,
+        candidates: impl Iterator<Item = usize>,
+    ) -> Option<(usize, ArgsMismatch)> {
+        candidates
+            .filter(|recorded| self.is_tool(expected, *recorded))
+            .filter_map(|recorded| Some((recorded, self.check_args(expected, recorded).err()?)))
+            .min_by_key(|(_, found)| found.diff.len())
+    }
+
+    fn of_args(&self, expected: usize, recorded: usize, found: ArgsMismatch) -> TraceMismatch {
+        TraceMismatch {
+            expected_index: Some(expected),
+            recorded_index: Some(recorded),
+            reason: format!("arguments of {}: {}", self.called(recorded), found.reason),
+            diff: found.diff,
+        }
+    }
+
+    fn wanted(&self, expected: usize) -> String {
+        let call = &self.plan.calls[expected];
+        quoted(&full_id(call.server.as_deref(), &call.name))
+    }
+
+    fn called(&self, recorded: usize) -> String {
+        quoted(&self.trace.tool_calls[recorded].full_id())
+    }
+}
+
+fn quoted(id: &str) -> String {
+    format!("`{}`", one_line(&shorten(id, 100)))
+}
+
+fn mismatch(
+    expected_index: Option<usize>,
+    recorded_index: Option<usize>,
+    reason: String,
+) -> TraceMismatch {
+    TraceMismatch {
+        expected_index,
+        recorded_index,
+        reason,
+        diff: Vec::new(),
+    }
+}
+
+fn unassigned(assignment: &Assignment) -> impl Iterator<Item = usize> {
+    assignment
+        .iter()
+        .enumerate()
+        .filter(|(_, matched)| matched.is_none())
+        .map(|(index, _)| index)
+}
+
+/// From the other side's view.
+fn inverted(assignment: &Assignment, others: usize) -> Assignment {
+    let mut inverted = vec![None; others];
+    for (index, other) in assignment.iter().enumerate() {
+        if let Some(other) = other {
+            inverted[*other] = Some(index);
+        }
+    }
+    inverted
+}

@@ -1,0 +1,537 @@
+//! What must come before what (`trajectory_axes:`).
+//!
+//! # What it measures
+//! Only the data flow and the order, not the exact calls: that a consumer ran after the producer
+//! whose output it reads, and that one call preceded another. Extra calls, retries and other orders
+//! of unrelated calls are free.
+//!
+//! # Formula
+//! An edge (`producer` → `consumer` under `dependencies`, `first` → `second` under `order`) holds
+//! in a run if both tools were called and the first call of the one came before the first call of
+//! the other. Per axis, rounded down to a whole percent:
+//!
+//! held edges over all runs / (declared edges × runs)
+//!
+//! An axis without edges is 100. A block without any edge judges nothing: the verdict is
+//! `no_evidence`.
+//!
+//! # Example
+//! ```
+//! use mcptest_gates::trajectory_axes::{EdgeState, TrajectoryAxes, score_trajectory_axes};
+//! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
+//!
+//! let axes: TrajectoryAxes = serde_json::from_value(serde_json::json!({
+//!     "dependencies": [{"producer": "search", "consumer": "fetch_page"}],
+//!     "order": [{"first": "authenticate", "second": "search"}]
+//! })).unwrap();
+//! let calls = ["search", "fetch_page", "authenticate"].map(|name| ToolCall::new(None, name));
+//! let report = score_trajectory_axes(&axes, &calls, &KnownServers::default());
+//! assert_eq!(report.dependencies, [EdgeState::Held]);
+//! assert_eq!(report.order, [EdgeState::Reversed]);
+//! ```
+//!
+//! # When not to use it
+//! When the exact plan is the contract, or arguments matter: that is
+//! [`trajectory`](super::trajectory). An edge asks for both calls; for "if A is called at all, then
+//! after B" it is too strong.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::outlook::{Imagined, Outlook, Reaches, Steady};
+use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::percent;
+use mcptest_trace::expect::{Expectation, WrittenExpectation};
+use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::ToolCall;
+
+/// Constraints on the order of calls, and nothing else about them.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrajectoryAxes {
+    /// Consumers that must run after the producers whose output they read.
+    #[serde(default)]
+    pub dependencies: Vec<Dependency>,
+    /// Calls that must precede other calls.
+    #[serde(default)]
+    pub order: Vec<Precedence>,
+    /// Assertions on `trajectory.dependency_satisfaction` and `trajectory.order_satisfaction`.
+    /// Default: both are 100.
+    #[serde(default)]
+    pub expect: Vec<WrittenExpectation>,
+}
+
+/// A flow of data from one call to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dependency {
+    /// The tool whose output is read: its name, or `server.tool`.
+    #[schemars(length(min = 1))]
+    pub producer: String,
+    /// The tool that reads it.
+    #[schemars(length(min = 1))]
+    pub consumer: String,
+}
+
+/// Two calls of which one comes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Precedence {
+    /// The tool that is called first: its name, or `server.tool`.
+    #[schemars(length(min = 1))]
+    pub first: String,
+    /// The tool that is called later.
+    #[schemars(length(min = 1))]
+    pub second: String,
+}
+
+/// What became of an edge in one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EdgeState {
+    /// Both were called, in this order.
+    Held,
+    /// Both were called, but not in this order.
+    Reversed,
+    /// The earlier one was never called.
+    EarlierMissing,
+    /// The later one was never called.
+    LaterMissing,
+    /// Neither was called.
+    BothMissing,
+}
+
+impl EdgeState {
+    fn words(self, earlier: &str, later: &str) -> String {
+        match self {
+            Self::Held => format!("`{earlier}` came before `{later}`"),
+            Self::Reversed => format!("`{later}` came before `{earlier}`"),
+            Self::EarlierMissing => format!("`{earlier}` was never called"),
+            Self::LaterMissing => format!("`{later}` was never called"),
+            Self::BothMissing => format!("neither `{earlier}` nor `{later}` was called"),
+        }
+    }
+}
+
+/// The edges of one run, in the order declared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AxesReport {
+    /// Of `dependencies`.
+    pub dependencies: Vec<EdgeState>,
+    /// Of `order`.
+    pub order: Vec<EdgeState>,
+}
+
+/// Looks for every declared edge in the calls of one run.
+#[must_use]
+pub fn score_trajectory_axes(
+    axes: &TrajectoryAxes,
+    calls: &[ToolCall],
+    servers: &KnownServers,
+) -> AxesReport {
+    let first = |tool: &str| calls.iter().position(|call| call.is(tool, servers));
+    let state = |earlier: &str, later: &str| match (first(earlier), first(later)) {
+        (Some(a), Some(b)) if a < b => EdgeState::Held,
+        (Some(_), Some(_)) => EdgeState::Reversed,
+        (None, Some(_)) => EdgeState::EarlierMissing,
+        (Some(_), None) => EdgeState::LaterMissing,
+        (None, None) => EdgeState::BothMissing,
+    };
+    AxesReport {
+        dependencies: axes
+            .dependencies
+            .iter()
+            .map(|edge| state(&edge.producer, &edge.consumer))
+            .collect(),
+        order: axes
+            .order
+            .iter()
+            .map(|edge| state(&edge.first, &edge.second))
+            .collect(),
+    }
+}
+
+/// The edges of one kind, over the runs so far.
+#[derive(Default)]
+pub struct Axis {
+    held: u64,
+    declared: u64,
+}
+
+impl Axis {
+    fn count(&mut self, states: &[EdgeState]) {
+        self.declared += states.len() as u64;
+        self.held += states
+            .iter()
+            .filter(|state| **state == EdgeState::Held)
+            .count() as u64;
+    }
+
+    fn percent(&self) -> u64 {
+        percent::down(self.held, self.declared).unwrap_or(100)
+    }
+}
+
+impl TrajectoryAxes {
+    /// Both axes as figures to which every run adds the same number of edges.
+    fn steady(&self, [dependencies, order]: &[Axis; 2]) -> [Steady; 2] {
+        [
+            (dependencies, self.dependencies.len()),
+            (order, self.order.len()),
+        ]
+        .map(|(axis, edges)| Steady {
+            part: axis.held,
+            whole: axis.declared,
+            per_run: edges as u64,
+        })
+    }
+}
+
+impl Gate for TrajectoryAxes {
+    const BLOCK: &'static str = "trajectory_axes";
+    const SUMMARY: &'static str =
+        "Data-flow and order constraints between calls, and nothing else about them.";
+    const TARGETS: &'static [TargetInfo] = &[
+        TargetInfo::new(
+            "trajectory.dependency_satisfaction",
+            Unit::Percent,
+            "Declared dependencies that held, over all runs.",
+        ),
+        TargetInfo::new(
+            "trajectory.order_satisfaction",
+            Unit::Percent,
+            "Declared order constraints that held, over all runs.",
+        ),
+    ];
+
+    fn defaults(&self) -> Vec<Expectation> {
+        Self::TARGETS
+            .iter()
+            .map(|target| Expectation::default_of(target.name, Matcher::at_least(100)))
+            .collect()
+    }
+
+    fn expect(&self) -> &[WrittenExpectation] {
+        &self.expect
+    }
+
+    fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.dependencies.is_empty() && self.order.is_empty() {
+            problems.push(
+                Problem::new(
+                    "",
+                    "neither `dependencies` nor `order` has an edge, so there is nothing to judge",
+                )
+                .as_warning(),
+            );
+        }
+        let dependencies = self
+            .dependencies
+            .iter()
+            .map(|edge| (&edge.producer, &edge.consumer));
+        let order = self.order.iter().map(|edge| (&edge.first, &edge.second));
+        let dependencies = dependencies
+            .enumerate()
+            .map(|(index, edge)| (format!("/dependencies/{index}"), edge));
+        let order = order
+            .enumerate()
+            .map(|(index, edge)| (format!("/order/{index}"), edge));
+        for (at, (earlier, later)) in dependencies.chain(order) {
+            if earlier == later {
+                problems.push(
+                    Problem::new(
+                        at,
+                        format!("the first call of `{earlier}` cannot come before itself"),
+                    )
+                    .as_warning(),
+                );
+            }
+        }
+        problems
+    }
+
+    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+        let mut dependency = Axis::default();
+        let mut order = Axis::default();
+        let mut broken = Vec::new();
+        let mut first = None;
+        let mut per_run = Vec::new();
+        for run in runs {
+            let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
+            dependency.count(&report.dependencies);
+            order.count(&report.order);
+            let named = self
+                .dependencies
+                .iter()
+                .map(|edge| ("dependencies", &edge.producer, &edge.consumer))
+                .chain(
+                    self.order
+                        .iter()
+                        .map(|edge| ("order", &edge.first, &edge.second)),
+                );
+            for ((axis, earlier, later), state) in
+                named.zip(report.dependencies.iter().chain(&report.order))
+            {
+                if *state == EdgeState::Held {
+                    continue;
+                }
+                let reason = state.words(earlier, later);
+                if first.is_none() {
+                    first = Some(format!("run {}: {reason}", run.index));
+                }
+                broken.push(json!({"run": run.index, "axis": axis, "earlier": earlier, "later": later, "state": state, "reason": reason}));
+            }
+            per_run.push(json!({"index": run.index, "dependencies": report.dependencies, "order": report.order}));
+        }
+        let mut summary = format!(
+            "dependencies {} · order {}",
+            dependency.percent(),
+            order.percent()
+        );
+        if let Some(first) = first {
+            summary.push_str(&format!(" · {first}"));
+        }
+        Score {
+            values: vec![
+                (
+                    "trajectory.dependency_satisfaction",
+                    dependency.percent().into(),
+                ),
+                ("trajectory.order_satisfaction", order.percent().into()),
+            ],
+            detail: Map::from_iter([
+                ("broken".to_owned(), Value::from(broken)),
+                ("per_run".to_owned(), per_run.into()),
+            ]),
+            summary,
+            no_evidence: (dependency.declared + order.declared == 0)
+                .then(|| "no edge is declared".to_owned()),
+            ..Score::default()
+        }
+    }
+    const DECIDES_EARLY: bool = true;
+
+    /// Dependencies and order.
+    type Tally = [Axis; 2];
+
+    fn count(&self, [dependencies, order]: &mut [Axis; 2], context: &Context<'_>, run: &Run<'_>) {
+        let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
+        dependencies.count(&report.dependencies);
+        order.count(&report.order);
+    }
+
+    fn outlook(&self, tally: &[Axis; 2], remaining: u64) -> Outlook {
+        let [dependencies, order] = self.steady(tally);
+        Outlook {
+            reach: vec![
+                (
+                    "trajectory.dependency_satisfaction",
+                    dependencies.reach(remaining),
+                ),
+                ("trajectory.order_satisfaction", order.reach(remaining)),
+            ],
+            may_lack_evidence: self.dependencies.is_empty() && self.order.is_empty(),
+        }
+    }
+
+    fn imagine(&self, tally: &[Axis; 2], next: Imagined, remaining: u64) -> Option<Reaches> {
+        let [dependencies, order] = self.steady(tally);
+        Some(vec![
+            (
+                "trajectory.dependency_satisfaction",
+                dependencies.after(next).reach(remaining),
+            ),
+            (
+                "trajectory.order_satisfaction",
+                order.after(next).reach(remaining),
+            ),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{GateOutcome, testing};
+    use mcptest_trace::trace::Trace;
+    use mcptest_trace::verdict::Verdict;
+
+    fn trace(names: &[&str]) -> Trace {
+        Trace {
+            tool_calls: names.iter().map(|name| ToolCall::new(None, name)).collect(),
+            ..Trace::default()
+        }
+    }
+
+    /// The block of the documents.
+    fn block() -> Value {
+        json!({
+            "dependencies": [{"producer": "search", "consumer": "fetch_page"}],
+            "order": [{"first": "authenticate", "second": "search"}]
+        })
+    }
+
+    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
+        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
+        testing::judge("trajectory_axes", &block, &traces)
+    }
+
+    fn figures(outcome: &GateOutcome) -> (u64, u64) {
+        (
+            outcome.values["trajectory.dependency_satisfaction"]
+                .as_u64()
+                .unwrap(),
+            outcome.values["trajectory.order_satisfaction"]
+                .as_u64()
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn the_documents_block() {
+        for (calls, dependency, order) in [
+            (
+                &["authenticate", "search", "fetch_page"] as &[&str],
+                100,
+                100,
+            ),
+            // Extra calls, retries and unrelated orders are free.
+            (
+                &[
+                    "x",
+                    "authenticate",
+                    "search",
+                    "search",
+                    "y",
+                    "fetch_page",
+                    "authenticate",
+                ],
+                100,
+                100,
+            ),
+            (&["search", "authenticate", "fetch_page"], 100, 0),
+            (&["authenticate", "fetch_page", "search"], 0, 100),
+            // The first of each decides: a later producer does not undo an early consumer.
+            (
+                &["authenticate", "fetch_page", "search", "fetch_page"],
+                0,
+                100,
+            ),
+            (&["search", "fetch_page"], 100, 0),
+            (&["authenticate", "search"], 0, 100),
+            (&[], 0, 0),
+        ] {
+            let outcome = judge(block(), &[calls]);
+            assert_eq!(figures(&outcome), (dependency, order), "{calls:?}");
+            let good = (dependency, order) == (100, 100);
+            assert_eq!(
+                outcome.verdict,
+                if good { Verdict::Pass } else { Verdict::Fail }
+            );
+            assert_eq!(outcome.assertions.len(), 2);
+        }
+    }
+
+    #[test]
+    fn edges_are_pooled_over_runs_and_rounded_down() {
+        let good: &[&str] = &["authenticate", "search", "fetch_page"];
+        let bad: &[&str] = &["search", "fetch_page"];
+        let outcome = judge(block(), &[good, bad, good]);
+        assert_eq!(figures(&outcome), (100, 66));
+        assert_eq!(outcome.detail["broken"].as_array().unwrap().len(), 1);
+        assert_eq!(outcome.detail["broken"][0]["run"], json!(2));
+        assert!(
+            outcome.summary.contains("`authenticate` was never called"),
+            "{}",
+            outcome.summary
+        );
+    }
+
+    #[test]
+    fn an_empty_axis_is_100_and_an_empty_block_no_evidence() {
+        let outcome = judge(
+            json!({"order": [{"first": "a", "second": "b"}]}),
+            &[&["a", "b"]],
+        );
+        assert_eq!(
+            (figures(&outcome), outcome.verdict),
+            ((100, 100), Verdict::Pass)
+        );
+        let outcome = judge(json!({}), &[&["a"]]);
+        assert_eq!(
+            (figures(&outcome), outcome.verdict),
+            ((100, 100), Verdict::NoEvidence)
+        );
+    }
+
+    #[test]
+    fn what_can_never_hold_is_warned_about() {
+        let mut axes: TrajectoryAxes = serde_json::from_value(
+            json!({"dependencies": [{"producer": "a", "consumer": "b"}, {"producer": "a", "consumer": "a"}]}),
+        )
+        .unwrap();
+        let context = LoadContext {
+            to_run: false,
+            runs: None,
+            siblings: &[],
+        };
+        let problems = axes.check(&context);
+        assert_eq!(problems.len(), 1);
+        assert_eq!(
+            (problems[0].pointer.as_str(), problems[0].warning),
+            ("/dependencies/1", true)
+        );
+        assert!(TrajectoryAxes::default().check(&context)[0].warning);
+        assert_eq!(
+            figures(&judge(
+                json!({"order": [{"first": "a", "second": "a"}]}),
+                &[&["a", "a"]]
+            )),
+            (100, 0)
+        );
+    }
+
+    #[test]
+    fn every_target_can_fail() {
+        for target in TrajectoryAxes::TARGETS {
+            let mut block = block();
+            block["expect"] = json!([{target.name: {">": 1e18}}]);
+            let good: &[&str] = &["authenticate", "search", "fetch_page"];
+            assert_eq!(
+                judge(block, &[good, good]).verdict,
+                Verdict::Fail,
+                "{}",
+                target.name
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn percents_are_bounded_and_the_order_of_runs_is_free(
+            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["authenticate", "search", "fetch_page", "x"]), 0..6), 1..5),
+        ) {
+            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
+            let before = judge(block(), &views);
+            let (dependency, order) = figures(&before);
+            prop_assert!(dependency <= 100 && order <= 100);
+            // Unrelated calls change nothing.
+            for calls in &mut runs {
+                calls.insert(0, "x");
+                calls.push("x");
+            }
+            runs.reverse();
+            // Another story with the same calls.
+            let told: Vec<Trace> = runs
+                .iter()
+                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
+                .collect();
+            prop_assert_eq!(before.values, testing::judge("trajectory_axes", &block(), &told).values);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Traces of all sorts, for properties that must hold for every gate.
+
+use mcptest_trace::trace::Trace;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A short run over five tools, some of them failing or struck by a fault, with or without tokens.
+pub fn trace() -> impl Strategy<Value = Trace> {
+    let tool = prop::sample::select(vec![
+        "search",
+        "find",
+        "create_note",
+        "delete_note",
+        "weather_now",
+    ]);
+    let args = prop::collection::btree_map("[p-s]", 0_i64..3, 0..4);
+    let call = (tool, args, prop::option::of(any::<bool>()), any::<bool>());
+    let text = prop::sample::select(vec![
+        "",
+        "I created the note.",
+        "Done.",
+        "I will search.",
+        "The note was deleted.",
+    ]);
+    let parts = (
+        prop::collection::vec(call, 0..6),
+        prop::collection::vec(text, 0..4),
+        prop::option::of(0_u64..1000),
+    );
+    parts.prop_map(|(calls, texts, tokens)| {
+        let mut results = Vec::new();
+        let calls: Vec<Value> = calls
+            .into_iter()
+            .map(|(name, args, is_error, faulted)| {
+                let mut result = json!({});
+                if let Some(is_error) = is_error {
+                    result["is_error"] = is_error.into();
+                    if is_error && faulted {
+                        result["error_kind"] = "timeout".into();
+                        result["fault"] = "hung".into();
+                    }
+                }
+                results.push(result);
+                json!({"name": name, "server": "a", "args": args})
+            })
+            .collect();
+        let turns: Vec<Value> = texts.iter().map(|text| json!({"role": "assistant", "content": text})).collect();
+        let mut trace = json!({
+            "tool_calls": calls, "tool_results": results, "conversation": {"turns": turns}, "distractors": ["a.weather_now"],
+        });
+        if let Some(tokens) = tokens {
+            trace["conversation"]["tokens"] = json!({"total": tokens, "input": tokens, "output": 0});
+        }
+        serde_json::from_value(trace).expect("a trace")
+    })
+}

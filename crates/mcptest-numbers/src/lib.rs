@@ -1,0 +1,8 @@
+//! Exact arithmetic for figures: whole percents, ratios, confidence intervals and seeded order.
+//!
+//! The same input gives the same bytes on every platform.
+
+pub mod percent;
+pub mod random;
+pub mod ratio;
+pub mod statistics;

@@ -1,0 +1,310 @@
+//! Expectations: a target and a matcher, and what came of applying them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::judged::Judge;
+use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
+use crate::target::Target;
+use mcptest_json::json::pointer_join;
+
+/// An entry of an `expect:` list as written. Both spellings are one thing:
+///
+/// ```yaml
+/// - target: tool_calls[0].name
+///   matcher: { exact: get_invoice }
+/// - tool_selection.f1: { ">=": 80 }
+/// ```
+///
+/// In the short one, a plain value means `exact`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WrittenExpectation(pub Value);
+
+impl JsonSchema for WrittenExpectation {
+    fn schema_name() -> Cow<'static, str> {
+        "Expectation".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let matcher = matcher_schema(generator);
+        json_schema!({
+            "description": "A target and what its value must look like.",
+            "x-mcptest-expected": "`target:` with `matcher:`, or `<target>: <matcher>`",
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "target": {"type": "string", "minLength": 1, "description": "The path of the value, such as `tool_calls[0].name`."},
+                        "matcher": matcher,
+                    },
+                    "required": ["target", "matcher"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "x-mcptest-expected": "one `<target>: <matcher>` pair",
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": {"target": false, "matcher": false},
+                    "additionalProperties": {
+                        "x-mcptest-expected": "a matcher, or a plain value that must be equal",
+                        "anyOf": [matcher, {"type": ["string", "number", "boolean", "null"]}]
+                    }
+                }
+            ]
+        })
+    }
+}
+
+/// An expectation that is ready to be applied.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    /// What to look at.
+    pub target: Target,
+    /// What it must look like.
+    pub matcher: Matcher,
+    /// Whether it is a gate's own default rather than written in the suite.
+    pub default: bool,
+}
+
+impl Expectation {
+    /// A gate's default. The target is one of the gate's own: keys with dots between.
+    #[must_use]
+    pub fn default_of(target: &str, matcher: Matcher) -> Self {
+        Self {
+            target: Target::dotted(target),
+            matcher,
+            default: true,
+        }
+    }
+
+    /// Compiles a written expectation; pointers of problems start at `at`.
+    ///
+    /// # Errors
+    /// All problems of its target and matcher.
+    pub fn compile(written: &WrittenExpectation, at: &str) -> Result<Self, Vec<Problem>> {
+        let Value::Object(map) = &written.0 else {
+            return Err(vec![Problem::new(at, "expected `target:` with `matcher:`")]);
+        };
+        let mut problems = Vec::new();
+        let long_form = map.contains_key("target");
+        // Places are put together only where they are needed: most expectations have nothing wrong
+        // with them.
+        let (path, path_key, matcher) = if let Some(path) = map.get("target") {
+            let matcher = match map.get("matcher") {
+                Some(matcher) => Matcher::compile_for_test(matcher, &pointer_join(at, "matcher")),
+                None => Err(vec![Problem::new(at, "missing key `matcher`")]),
+            };
+            (path.as_str().unwrap_or(""), "target", matcher)
+        } else {
+            let Some((path, value)) = map.iter().next().filter(|_| map.len() == 1) else {
+                return Err(vec![Problem::new(
+                    at,
+                    "expected one `<target>: <matcher>` pair",
+                )]);
+            };
+            let matcher = if value.is_object() {
+                Matcher::compile_for_test(value, &pointer_join(at, path))
+            } else {
+                Ok(Matcher::exact(value.clone()))
+            };
+            (path.as_str(), path.as_str(), matcher)
+        };
+        let target = Target::parse(path).map_err(|error| {
+            let place = pointer_join(at, path_key);
+            let problem = Problem::new(place, format!("`{path}` is not a target: {error}"))
+                .help("targets look like `tool_calls[0].args.city`, `tool_names`, `tool_calls[*].name`, `tool[\"name\"].score`");
+            if long_form { problem } else { problem.on_key() }
+        });
+        let matcher = matcher.map_err(|more| problems.extend(more));
+        match (target, matcher) {
+            (Ok(target), Ok(matcher)) => Ok(Self {
+                target,
+                matcher,
+                default: false,
+            }),
+            (target, _) => {
+                if let Err(problem) = target {
+                    problems.insert(0, problem);
+                }
+                Err(problems)
+            }
+        }
+    }
+
+    /// The judge, for a matcher that asks one.
+    #[must_use]
+    pub fn judge(&self) -> Option<&Judge> {
+        self.matcher.judge()
+    }
+
+    /// A complaint if it asks a model, where only evidence may decide. `owner` is what must not.
+    #[must_use]
+    pub fn refuse_judge(
+        &self,
+        written: &WrittenExpectation,
+        at: &str,
+        owner: &str,
+    ) -> Option<Problem> {
+        self.judge()?;
+        let matcher = match written.0.get("matcher") {
+            Some(_) => pointer_join(at, "matcher"),
+            None => pointer_join(at, self.target.as_str()),
+        };
+        let key = self.matcher.written().as_object()?.keys().next()?;
+        let problem = Problem::new(
+            pointer_join(&matcher, key),
+            format!("`{key}` asks a model, and {owner} is decided by evidence alone"),
+        );
+        Some(
+            problem
+                .on_key()
+                .help("judged matchers belong into the test's own `expect:` list"),
+        )
+    }
+
+    /// Applies it. `absent_because` explains a value that is not there.
+    #[must_use]
+    pub fn apply(&self, root: &Value, absent_because: Option<&str>) -> Assertion {
+        // A figure that is `null` because it is undefined is as good as absent.
+        let selected = self
+            .target
+            .select(root)
+            .filter(|value| !(value.is_null() && absent_because.is_some()));
+        let outcome = self.matcher.check(selected.as_ref());
+        let (reason, diff) = match outcome {
+            Ok(()) => (None, Vec::new()),
+            Err(mismatch) => {
+                let reason = match (&selected, absent_because) {
+                    (None, Some(why)) => format!("{}: {why}", mismatch.reason),
+                    _ => mismatch.reason,
+                };
+                (Some(reason), mismatch.differences)
+            }
+        };
+        Assertion {
+            default: self.default,
+            diff,
+            ..Assertion::new(
+                self.target.as_str(),
+                self.matcher.written().clone(),
+                selected.unwrap_or(Value::Null),
+                reason,
+            )
+        }
+    }
+}
+
+/// What came of an expectation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Assertion {
+    /// The path that was looked at.
+    pub target: String,
+    /// The matcher as written.
+    pub matcher: Value,
+    /// The value that was found; `null` also when none was.
+    pub actual: Value,
+    /// Whether it held.
+    pub passed: bool,
+    /// Whether it is the gate's own default.
+    #[serde(default)]
+    pub default: bool,
+    /// Whether it is a model's opinion and not evidence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
+    /// Why it has no outcome. It is then neither a pass nor a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Why it did not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Where structures differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diff: Vec<Difference>,
+}
+
+impl Assertion {
+    /// Of evidence: it holds, unless there is a reason why not.
+    #[must_use]
+    pub fn new(
+        target: impl Into<String>,
+        matcher: Value,
+        actual: Value,
+        why_not: Option<String>,
+    ) -> Self {
+        Self {
+            target: target.into(),
+            matcher,
+            actual,
+            passed: why_not.is_none(),
+            default: false,
+            judged: false,
+            skipped: None,
+            reason: why_not,
+            diff: Vec::new(),
+        }
+    }
+
+    /// Whether it was applied and did not hold.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        !self.passed && self.skipped.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn compile(written: Value) -> Result<Expectation, Vec<Problem>> {
+        Expectation::compile(&WrittenExpectation(written), "/expect/0")
+    }
+
+    #[test]
+    fn both_spellings_and_the_plain_value() {
+        let seen = json!({"a": {"b": 5}});
+        for written in [
+            json!({"target": "a.b", "matcher": {"exact": 5}}),
+            json!({"a.b": {">=": 5}}),
+            json!({"a.b": 5}),
+        ] {
+            assert!(compile(written).unwrap().apply(&seen, None).passed);
+        }
+        let failed = compile(json!({"a.b": 6})).unwrap().apply(&seen, None);
+        assert!(!failed.passed);
+        assert_eq!(failed.actual, json!(5));
+        assert_eq!(failed.matcher, json!({"exact": 6}));
+    }
+
+    #[test]
+    fn problems_of_target_and_matcher_come_together() {
+        let problems = compile(json!({"target": "a..b", "matcher": {"regex": "("}})).unwrap_err();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
+        assert_eq!(places, ["/expect/0/target", "/expect/0/matcher/regex"]);
+        assert!(compile(json!({"a": 1, "b": 2})).is_err());
+        assert!(compile(json!({"target": "a"})).is_err());
+    }
+
+    #[test]
+    fn absent_says_why() {
+        let expectation = compile(json!({"a.cost": {"<=": 1}})).unwrap();
+        let assertion = expectation.apply(
+            &json!({"a": {"cost": null}}),
+            Some("no price is known for model `x`"),
+        );
+        assert!(!assertion.passed);
+        assert_eq!(
+            assertion.reason.as_deref(),
+            Some("the value is absent: no price is known for model `x`")
+        );
+    }
+}

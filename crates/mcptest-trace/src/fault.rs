@@ -1,0 +1,519 @@
+//! Injected faults: a tool that does not answer, without a server that really hangs.
+//!
+//! A suite declares faults and a test injects them by name:
+//!
+//! ```yaml
+//! faults:
+//!   - name: hung-search
+//!     target: { tool: search }      # a tool, a server, or both
+//!     kind: hang                    # hang | wedged | slow (+ delay_ms) | recover_after (+ failures)
+//! agents:
+//!   - name: routes around a dead search
+//!     inject: [hung-search]
+//!     recovery: { max_detection_ms: 3000 }
+//! ```
+//!
+//! Before it dispatches a call, the executor asks the run's [`FaultState`]. What strikes is
+//! synthesized at once and in virtual time: no clock runs, nothing sleeps, and the same calls
+//! always meet the same faults.
+//!
+//! | kind | what the agent meets |
+//! |---|---|
+//! | `hang`, `wedged` | every matching call times out; the two names only tell a stalled network from a deadlocked backend |
+//! | `slow` | the call is answered after `delay_ms` of virtual time, or times out if that is longer than the detection budget |
+//! | `recover_after` | the first `failures` matching calls of the run time out, then the tool is healthy |
+//!
+//! A target without a tool means every tool of the server; one without a server, that tool on any
+//! server. Where several injected faults match a call, the first that strikes is the one that
+//! happens, in the order of `inject:`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::matcher::Problem;
+
+/// An entry of a suite's `faults:` as written.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenFault {
+    /// What `inject:` lists and reports call it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The calls that it strikes.
+    pub target: FaultTarget,
+    /// What happens to them.
+    pub kind: WrittenKind,
+    /// For `slow`: how late the answer comes, in milliseconds.
+    #[serde(default)]
+    pub delay_ms: Option<u64>,
+    /// For `recover_after`: how many calls fail before the tool is healthy.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub failures: Option<u64>,
+}
+
+/// Which calls a fault strikes: those of a tool, of a server, or of one tool on one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultTarget {
+    /// The tool's name. Without it, every tool of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub tool: Option<String>,
+    /// The server's name. Without it, any server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub server: Option<String>,
+}
+
+/// The kinds of faults by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WrittenKind {
+    /// The call never comes back.
+    Hang,
+    /// As `hang`; tells that the backend is deadlocked.
+    Wedged,
+    /// The call is answered late.
+    Slow,
+    /// The first calls never come back, later ones do.
+    RecoverAfter,
+}
+
+impl WrittenKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Hang => "hang",
+            Self::Wedged => "wedged",
+            Self::Slow => "slow",
+            Self::RecoverAfter => "recover_after",
+        }
+    }
+}
+
+/// A fault that can be injected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its name.
+    pub name: String,
+    /// The calls that it strikes.
+    pub target: FaultTarget,
+    /// What happens to them.
+    pub kind: FaultKind,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It never comes back.
+    Hang,
+    /// It never comes back.
+    Wedged,
+    /// It comes back late.
+    Slow {
+        /// How late.
+        delay_ms: u64,
+    },
+    /// The first matching calls of a run never come back.
+    RecoverAfter {
+        /// How many.
+        failures: u64,
+    },
+}
+
+impl WrittenFault {
+    /// Makes a fault of it. Pointers of problems start at the entry.
+    ///
+    /// # Errors
+    /// Everything that its kind lacks or does not know.
+    pub fn compile(&self) -> Result<Fault, Vec<Problem>> {
+        let mut problems = Vec::new();
+        if self.target.tool.is_none() && self.target.server.is_none() {
+            problems.push(
+                Problem::new("/target", "a fault needs a target")
+                    .help("name a `tool:`, a `server:`, or both"),
+            );
+        }
+        let takes = match self.kind {
+            WrittenKind::Hang | WrittenKind::Wedged => None,
+            WrittenKind::Slow => Some("delay_ms"),
+            WrittenKind::RecoverAfter => Some("failures"),
+        };
+        for (key, value) in [("delay_ms", self.delay_ms), ("failures", self.failures)] {
+            let kind = self.kind.as_str();
+            if takes == Some(key) && value.is_none() {
+                problems.push(Problem::new("", format!("kind `{kind}` needs `{key}`")));
+            }
+            if takes != Some(key) && value.is_some() {
+                problems.push(Problem::new(
+                    format!("/{key}"),
+                    format!("kind `{kind}` does not take `{key}`"),
+                ));
+            }
+        }
+        if takes == Some("failures") && self.failures == Some(0) {
+            problems.push(Problem::new(
+                "/failures",
+                "with 0 failures the fault never happens",
+            ));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Fault {
+            name: self.name.clone(),
+            target: self.target.clone(),
+            kind: match self.kind {
+                WrittenKind::Hang => FaultKind::Hang,
+                WrittenKind::Wedged => FaultKind::Wedged,
+                WrittenKind::Slow => FaultKind::Slow {
+                    delay_ms: self.delay_ms.unwrap_or(0),
+                },
+                WrittenKind::RecoverAfter => FaultKind::RecoverAfter {
+                    failures: self.failures.unwrap_or(0),
+                },
+            },
+        })
+    }
+}
+
+impl FaultTarget {
+    /// Whether it means this call.
+    #[must_use]
+    pub fn matches(&self, server: &str, tool: &str) -> bool {
+        self.tool.as_deref().is_none_or(|wanted| wanted == tool)
+            && self.server.as_deref().is_none_or(|wanted| wanted == server)
+    }
+}
+
+/// What the executor does instead of an ordinary dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Strike {
+    /// Does not dispatch: the call timed out.
+    Timeout {
+        /// The fault's name.
+        fault: String,
+    },
+    /// Dispatches; the answer counts as this late.
+    Late {
+        /// The fault's name.
+        fault: String,
+        /// Milliseconds of virtual time.
+        delay_ms: u64,
+    },
+}
+
+impl Strike {
+    /// What the recorded result carries beside its content. A timeout also has `is_error: true`.
+    #[must_use]
+    pub fn marks(&self) -> Map<String, Value> {
+        match self {
+            Self::Timeout { fault } => Map::from_iter([
+                ("error_kind".to_owned(), "timeout".into()),
+                ("fault".to_owned(), fault.as_str().into()),
+            ]),
+            Self::Late { fault, delay_ms } => Map::from_iter([
+                ("fault".to_owned(), fault.as_str().into()),
+                ("delay_ms".to_owned(), (*delay_ms).into()),
+            ]),
+        }
+    }
+}
+
+/// What the model reads in the place of a result that never came. The fault's name is not in it: it
+/// would give the test away.
+#[must_use]
+pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
+    match budget_ms {
+        Some(budget) => format!("Timeout: `{tool}` did not answer within {budget} ms."),
+        None => format!("Timeout: `{tool}` did not answer."),
+    }
+}
+
+/// The injected faults of one run, with what has happened so far.
+///
+/// ```
+/// use mcptest_trace::fault::{Fault, FaultKind, FaultState, FaultTarget, Strike};
+///
+/// let target = FaultTarget { tool: Some("search".into()), server: None };
+/// let faults = [Fault { name: "flaky".into(), target, kind: FaultKind::RecoverAfter { failures: 1 } }];
+/// let mut run = FaultState::new(&faults, Some(3000));
+/// assert_eq!(run.strike("web", "fetch"), None);
+/// assert_eq!(run.strike("web", "search"), Some(Strike::Timeout { fault: "flaky".into() }));
+/// assert_eq!(run.strike("web", "search"), None);
+/// ```
+#[derive(Debug, Clone)]
+pub struct FaultState<'a> {
+    faults: &'a [Fault],
+    /// How often each has struck.
+    struck: Vec<u64>,
+    budget_ms: Option<u64>,
+}
+
+impl<'a> FaultState<'a> {
+    /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one nobody
+    /// waits too long, and a slow call is only late.
+    #[must_use]
+    pub fn new(faults: &'a [Fault], max_detection_ms: Option<u64>) -> Self {
+        Self {
+            faults,
+            struck: vec![0; faults.len()],
+            budget_ms: max_detection_ms,
+        }
+    }
+
+    /// What happens to the next call; nothing if it is healthy.
+    pub fn strike(&mut self, server: &str, tool: &str) -> Option<Strike> {
+        for (fault, struck) in self.faults.iter().zip(&mut self.struck) {
+            if !fault.target.matches(server, tool) {
+                continue;
+            }
+            let name = || fault.name.clone();
+            let strike = match fault.kind {
+                FaultKind::Hang | FaultKind::Wedged => Strike::Timeout { fault: name() },
+                FaultKind::RecoverAfter { failures } if *struck < failures => {
+                    Strike::Timeout { fault: name() }
+                }
+                FaultKind::RecoverAfter { .. } => continue,
+                FaultKind::Slow { delay_ms }
+                    if self.budget_ms.is_some_and(|budget| delay_ms > budget) =>
+                {
+                    Strike::Timeout { fault: name() }
+                }
+                FaultKind::Slow { delay_ms } => Strike::Late {
+                    fault: name(),
+                    delay_ms,
+                },
+            };
+            *struck += 1;
+            return Some(strike);
+        }
+        None
+    }
+
+    /// Names of the faults that no call has met, in the order in which they were injected.
+    #[must_use]
+    pub fn never_fired(&self) -> Vec<&'a str> {
+        self.faults
+            .iter()
+            .zip(&self.struck)
+            .filter(|(_, struck)| **struck == 0)
+            .map(|(fault, _)| fault.name.as_str())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn target(tool: Option<&str>, server: Option<&str>) -> FaultTarget {
+        FaultTarget {
+            tool: tool.map(Into::into),
+            server: server.map(Into::into),
+        }
+    }
+
+    fn fault(name: &str, target: FaultTarget, kind: FaultKind) -> Fault {
+        Fault {
+            name: name.into(),
+            target,
+            kind,
+        }
+    }
+
+    fn timeout(name: &str) -> Option<Strike> {
+        Some(Strike::Timeout { fault: name.into() })
+    }
+
+    fn written(value: Value) -> WrittenFault {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_target_means_a_tool_a_server_or_both() {
+        assert!(target(Some("search"), None).matches("any", "search"));
+        assert!(!target(Some("search"), None).matches("any", "fetch"));
+        assert!(target(None, Some("web")).matches("web", "anything"));
+        assert!(!target(None, Some("web")).matches("files", "anything"));
+        assert!(target(Some("search"), Some("web")).matches("web", "search"));
+        assert!(!target(Some("search"), Some("web")).matches("files", "search"));
+    }
+
+    #[test]
+    fn hang_and_wedged_strike_every_time() {
+        for kind in [FaultKind::Hang, FaultKind::Wedged] {
+            let faults = [fault("f", target(Some("search"), None), kind)];
+            let mut run = FaultState::new(&faults, Some(3000));
+            for _ in 0..5 {
+                assert_eq!(run.strike("s", "search"), timeout("f"));
+                assert_eq!(run.strike("s", "fetch"), None);
+            }
+        }
+    }
+
+    #[test]
+    fn slow_is_late_up_to_the_budget_and_a_timeout_beyond() {
+        let strike = |delay_ms, budget| {
+            let faults = [fault(
+                "f",
+                target(None, Some("s")),
+                FaultKind::Slow { delay_ms },
+            )];
+            FaultState::new(&faults, budget).strike("s", "t")
+        };
+        let late = |delay_ms| {
+            Some(Strike::Late {
+                fault: "f".into(),
+                delay_ms,
+            })
+        };
+        assert_eq!(strike(3000, Some(3000)), late(3000));
+        assert_eq!(strike(3001, Some(3000)), timeout("f"));
+        assert_eq!(strike(0, Some(0)), late(0));
+        assert_eq!(strike(u64::MAX, None), late(u64::MAX));
+    }
+
+    #[test]
+    fn recover_after_counts_matching_calls_of_one_run() {
+        let faults = [fault(
+            "f",
+            target(Some("search"), None),
+            FaultKind::RecoverAfter { failures: 2 },
+        )];
+        let mut run = FaultState::new(&faults, Some(3000));
+        let met: Vec<bool> = ["search", "fetch", "search", "search", "search"]
+            .iter()
+            .map(|tool| run.strike("s", tool).is_some())
+            .collect();
+        assert_eq!(met, [true, false, true, false, false]);
+        // The next run starts anew.
+        assert!(
+            FaultState::new(&faults, Some(3000))
+                .strike("s", "search")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn the_first_that_strikes_is_the_one_that_happens() {
+        let faults = [
+            fault(
+                "first",
+                target(Some("search"), None),
+                FaultKind::RecoverAfter { failures: 1 },
+            ),
+            fault("second", target(None, Some("s")), FaultKind::Hang),
+            fault("third", target(None, Some("other")), FaultKind::Hang),
+        ];
+        let mut run = FaultState::new(&faults, None);
+        assert_eq!(run.never_fired(), ["first", "second", "third"]);
+        assert_eq!(run.strike("s", "search"), timeout("first"));
+        assert_eq!(run.strike("s", "search"), timeout("second"));
+        assert_eq!(run.never_fired(), ["third"]);
+    }
+
+    #[test]
+    fn marks_are_those_of_the_trace_format() {
+        assert_eq!(
+            Value::Object(timeout("f").unwrap().marks()),
+            json!({"error_kind": "timeout", "fault": "f"})
+        );
+        let late = Strike::Late {
+            fault: "f".into(),
+            delay_ms: 7,
+        };
+        assert_eq!(
+            Value::Object(late.marks()),
+            json!({"fault": "f", "delay_ms": 7})
+        );
+        assert_eq!(
+            timeout_text("search", Some(3000)),
+            "Timeout: `search` did not answer within 3000 ms."
+        );
+        assert_eq!(
+            timeout_text("search", None),
+            "Timeout: `search` did not answer."
+        );
+    }
+
+    #[test]
+    fn the_documents_fault_compiles() {
+        let hung =
+            written(json!({"name": "hung-search", "target": {"tool": "search"}, "kind": "hang"}));
+        assert_eq!(
+            hung.compile().unwrap(),
+            fault("hung-search", target(Some("search"), None), FaultKind::Hang)
+        );
+        let slow = written(
+            json!({"name": "s", "target": {"server": "x"}, "kind": "slow", "delay_ms": 10}),
+        );
+        assert_eq!(
+            slow.compile().unwrap().kind,
+            FaultKind::Slow { delay_ms: 10 }
+        );
+        let back = written(
+            json!({"name": "s", "target": {"server": "x"}, "kind": "recover_after", "failures": 2}),
+        );
+        assert_eq!(
+            back.compile().unwrap().kind,
+            FaultKind::RecoverAfter { failures: 2 }
+        );
+        let wedged = written(json!({"name": "s", "target": {"server": "x"}, "kind": "wedged"}));
+        assert_eq!(wedged.compile().unwrap().kind, FaultKind::Wedged);
+    }
+
+    #[test]
+    fn each_kind_takes_its_own_figure_and_no_other() {
+        let problems = |value| {
+            let found = written(value).compile().unwrap_err();
+            found
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            problems(json!({"name": "f", "target": {}, "kind": "slow", "failures": 1})),
+            [
+                "a fault needs a target",
+                "kind `slow` needs `delay_ms`",
+                "kind `slow` does not take `failures`"
+            ]
+        );
+        assert_eq!(
+            problems(json!({"name": "f", "target": {"tool": "t"}, "kind": "hang", "delay_ms": 1})),
+            ["kind `hang` does not take `delay_ms`"]
+        );
+        assert_eq!(
+            problems(json!({"name": "f", "target": {"tool": "t"}, "kind": "recover_after"})),
+            ["kind `recover_after` needs `failures`"]
+        );
+        assert_eq!(
+            problems(
+                json!({"name": "f", "target": {"tool": "t"}, "kind": "recover_after", "failures": 0})
+            ),
+            ["with 0 failures the fault never happens"]
+        );
+        for broken in [
+            json!({"name": "f", "target": {"tool": "t"}, "kind": "explode"}),
+            json!({"name": "f", "target": {"tol": "t"}, "kind": "hang"}),
+            json!({"name": "f", "target": {"tool": "t"}, "kind": "hang", "x": 1}),
+        ] {
+            assert!(serde_json::from_value::<WrittenFault>(broken).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn recover_after_fails_exactly_so_often(failures in 1_u64..20, calls in 0_u64..40) {
+            let faults = [fault("f", target(Some("t"), None), FaultKind::RecoverAfter { failures })];
+            let mut run = FaultState::new(&faults, Some(1));
+            let met = (0..calls).filter(|_| run.strike("s", "t").is_some()).count() as u64;
+            prop_assert_eq!(met, failures.min(calls));
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The recorded trace and everything that reads it: targets, matchers, expectations, verdicts.
+//!
+//! Nothing here knows files, clocks, networks or gates.
+
+pub mod catalog;
+pub mod expect;
+pub mod fault;
+pub mod judged;
+pub mod matcher;
+pub mod outcome;
+pub mod parallel;
+pub mod snapshot;
+pub mod target;
+pub mod tool_id;
+pub mod trace;
+pub mod verdict;

@@ -1,0 +1,74 @@
+//! The figures of a gate and the outcome of judging them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::expect::Assertion;
+use crate::verdict::Verdict;
+
+/// A figure that a gate reports and a suite can assert.
+#[derive(Debug)]
+pub struct TargetInfo {
+    /// The full name, such as `tool_selection.f1`.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// One line for docs.
+    pub doc: &'static str,
+}
+
+impl TargetInfo {
+    /// One of a gate's list.
+    #[must_use]
+    pub const fn new(name: &'static str, unit: Unit, doc: &'static str) -> Self {
+        Self { name, unit, doc }
+    }
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole percent, 0 to 100.
+    Percent,
+    /// A count of things.
+    Count,
+    /// A number from 0 to 1.
+    Fraction,
+    /// Tokens.
+    Tokens,
+    /// US dollars.
+    Dollars,
+    /// Milliseconds of virtual time.
+    Milliseconds,
+    /// 0 or 1.
+    Flag,
+    /// A list of figures; assert single ones with an index.
+    List,
+}
+
+/// What a gate made of a test's runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateOutcome {
+    /// The block's name.
+    pub block: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// Every assertable target under its full name; `null` for an undefined figure.
+    pub values: Map<String, Value>,
+    /// What is behind the numbers.
+    pub detail: Map<String, Value>,
+    /// The expectations and what came of them.
+    pub assertions: Vec<Assertion>,
+    /// One line for people.
+    pub summary: String,
+    /// What exactly is wrong, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+    /// Why there was nothing to judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_evidence: Option<String>,
+    /// Lines for standard error.
+    #[serde(skip)]
+    pub talk: Vec<String>,
+}
