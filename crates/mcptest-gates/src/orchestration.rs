@@ -217,7 +217,7 @@ pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServ
 
 fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCall]) {
     for (call, number) in calls.iter().zip(1..) {
-        let args = call.args.as_ref().and_then(Value::as_object);
+        let args = call.args().and_then(Value::as_object);
         if args.is_some_and(|args| !args.is_empty()) {
             diagnosis.counts.parameterized += 1;
         }

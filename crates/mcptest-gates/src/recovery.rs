@@ -180,7 +180,7 @@ fn met(result: Option<&ToolResult>, max_detection_ms: u64) -> Met {
     let Some(result) = result else {
         return Met::Healthy;
     };
-    let text = |key: &str| result.extra.get(key).and_then(Value::as_str);
+    let text = |key: &str| result.extra(key).and_then(Value::as_str);
     let failed = result.is_error == Some(true);
     let timeout = failed && text("error_kind") == Some("timeout");
     if text("fault").is_none() {
@@ -248,7 +248,7 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
             }
             Met::Unwell => {}
         }
-        if let Some(fault) = result.and_then(|result| result.extra.get("fault")?.as_str()) {
+        if let Some(fault) = result.and_then(|result| result.extra("fault")?.as_str()) {
             strikes.push(json!({
                 "call": index + 1,
                 "tool": call.full_id(),

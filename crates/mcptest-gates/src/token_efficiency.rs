@@ -156,7 +156,7 @@ fn surface(runs: &[Run<'_>]) -> Surface {
     let mut seen: Vec<(&[Tool], u64)> = Vec::new();
     let mut unknown = Vec::new();
     for run in runs {
-        match run.trace.catalog.as_deref() {
+        match run.trace.catalog() {
             None => unknown.push(run.index),
             Some(catalog) if seen.iter().any(|(other, _)| *other == catalog) => {}
             Some(catalog) => seen.push((catalog, tokens::of_catalog(catalog))),

@@ -114,6 +114,18 @@ impl ToolCall {
         self.raw_name.as_str().unwrap_or("")
     }
 
+    /// The recorded arguments.
+    #[must_use]
+    pub fn args(&self) -> Option<&Value> {
+        self.args.as_ref()
+    }
+
+    /// A recorded key that this version gives no meaning.
+    #[must_use]
+    pub fn extra(&self, key: &str) -> Option<&Value> {
+        self.extra.get(key)
+    }
+
     /// `server.tool`, or the bare name.
     #[must_use]
     pub fn full_id(&self) -> String {
@@ -142,6 +154,20 @@ pub struct ToolResult {
     /// Everything else: `structured_content`, `error`, `error_kind`, `fault`, …
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl ToolResult {
+    /// The recorded content blocks.
+    #[must_use]
+    pub fn content(&self) -> Option<&Value> {
+        self.content.as_ref()
+    }
+
+    /// Any other recorded key: `structured_content`, `error_kind`, `fault`, …
+    #[must_use]
+    pub fn extra(&self, key: &str) -> Option<&Value> {
+        self.extra.get(key)
+    }
 }
 
 /// What was said.
@@ -212,6 +238,18 @@ pub struct Tokens {
 }
 
 impl Trace {
+    /// The tools that were offered, where recorded.
+    #[must_use]
+    pub fn catalog(&self) -> Option<&[Tool]> {
+        self.catalog.as_deref()
+    }
+
+    /// A recorded key that this version gives no meaning.
+    #[must_use]
+    pub fn extra(&self, key: &str) -> Option<&Value> {
+        self.extra.get(key)
+    }
+
     /// The reported total of tokens.
     #[must_use]
     pub fn total_tokens(&self) -> Option<u64> {

@@ -125,7 +125,7 @@ pub(super) fn name_key(call: &ToolCall) -> String {
 }
 
 pub(super) fn args_key(call: &ToolCall) -> String {
-    canonical(call.args.as_ref().unwrap_or(&Value::Null))
+    canonical(call.args().unwrap_or(&Value::Null))
 }
 
 /// 1 - min(1, deviation / mean), over positive lengths.
