@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
 
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::trace::Tokens;
 
