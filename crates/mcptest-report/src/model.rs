@@ -1,6 +1,6 @@
 //! The report: decisions section 6 says which part of it others may rely on.
 
-use mcptest_catalog::prices::Usd;
+use mcptest_numbers::usd::Usd;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
