@@ -278,8 +278,6 @@ fn recorded() -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     #[test]
     fn trace_files(file in any::<Index>(), changes in changes()) {
         let all = contents("examples", ".jsonl");
