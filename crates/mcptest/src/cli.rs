@@ -18,7 +18,7 @@ mod shared;
 mod tool_bench;
 mod validate;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use cassette::{
     CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
@@ -60,6 +60,13 @@ pub struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
+    /// Log messages to and from servers and providers, timings and retries on standard error;
+    /// `-vv` shows everything in full. MCPTEST_LOG selects parts: `mcptest::wire=trace`.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Print only errors and the requested results.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
 }
