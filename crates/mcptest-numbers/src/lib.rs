@@ -6,3 +6,4 @@ pub mod percent;
 pub mod random;
 pub mod ratio;
 pub mod statistics;
+pub mod usd;
