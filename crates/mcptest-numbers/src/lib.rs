@@ -1,4 +1,5 @@
-//! Exact arithmetic for figures: whole percents, ratios, confidence intervals and seeded order.
+//! Exact arithmetic for figures: whole percents, ratios, confidence intervals, money and seeded
+//! order.
 //!
 //! The same input gives the same bytes on every platform.
 
