@@ -214,7 +214,7 @@ fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
             floors.push(FloorReport {
                 test: test.name.clone(),
                 model: test.model.clone(),
-                figures: gate.detail.clone(),
+                figures: gate.detail.to_map(),
             });
         }
     }
