@@ -18,15 +18,15 @@
 //! $0.0045000000000000005.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::iter::Sum;
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
 
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
+pub use mcptest_numbers::usd::Usd;
+use mcptest_numbers::usd::{self, MAX_DECIMALS, MAX_DOLLARS};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::trace::Tokens;
 
@@ -50,90 +50,7 @@ pub struct WrittenPrice {
 pub type WrittenPrices = BTreeMap<String, WrittenPrice>;
 
 fn amount(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"type": "number", "minimum": 0, "maximum": MOST})
-}
-
-/// More dollars per million tokens than anything will ever cost; below it no sum overflows.
-const MOST: u32 = 1_000_000;
-
-/// Decimals of a price that are kept.
-const DECIMALS: usize = 12;
-
-/// Dollars to the exact 10^-18.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Usd(u128);
-
-impl Usd {
-    /// No money at all.
-    pub const ZERO: Self = Self(0);
-
-    /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. Nothing
-    /// for anything else.
-    ///
-    /// ```
-    /// # use mcptest_catalog::prices::Usd;
-    /// let cap = Usd::from_number(&serde_json::from_str("0.5").unwrap()).unwrap();
-    /// assert_eq!(cap.to_string(), "$0.5");
-    /// ```
-    #[must_use]
-    pub fn from_number(number: &Number) -> Option<Self> {
-        units(number).map(|units| Self(units * 1_000_000))
-    }
-
-    /// The decimal that a double stands for, as [`Usd::to_f64`] gives it. Nothing for what is no
-    /// amount.
-    #[must_use]
-    pub fn from_f64(value: f64) -> Option<Self> {
-        // The shortest text that reads back as the double; what is below a unit is lost.
-        let text = format!("{value}");
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let fraction: String = fraction
-            .chars()
-            .chain(std::iter::repeat('0'))
-            .take(18)
-            .collect();
-        format!("{whole}{fraction}").parse().ok().map(Self)
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, more: Self) -> Self {
-        Self(self.0.saturating_add(more.0))
-    }
-
-    /// Without a part of it.
-    #[must_use]
-    pub fn minus(self, less: Self) -> Self {
-        Self(self.0.saturating_sub(less.0))
-    }
-
-    /// The nearest double.
-    #[must_use]
-    pub fn to_f64(self) -> f64 {
-        const UNIT: u128 = 1_000_000_000_000_000_000;
-        // Through text, because reading a decimal rounds once and correctly; a cast and a division
-        // would round twice.
-        format!("{}.{:018}", self.0 / UNIT, self.0 % UNIT)
-            .parse()
-            .unwrap_or(f64::MAX)
-    }
-}
-
-impl fmt::Display for Usd {
-    /// All decimals that it has, and no more: `$0.0045`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNIT: u128 = 1_000_000_000_000_000_000;
-        let fraction = format!("{:018}", self.0 % UNIT);
-        let fraction = fraction.trim_end_matches('0');
-        let point = if fraction.is_empty() { "" } else { "." };
-        write!(f, "${}{point}{fraction}", self.0 / UNIT)
-    }
-}
-
-impl Sum for Usd {
-    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
-        Self(amounts.fold(0, |sum, amount| sum.saturating_add(amount.0)))
-    }
+    schemars::json_schema!({"type": "number", "minimum": 0, "maximum": MAX_DOLLARS})
 }
 
 /// Prices of one model, ready to multiply: in units of 10^-12 dollars per million tokens, which is
@@ -156,10 +73,10 @@ impl Price {
     fn compile(written: &WrittenPrice, at: &str) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut read = |key: &str, number: &Number| {
-            units(number).unwrap_or_else(|| {
+            usd::units(number).unwrap_or_else(|| {
                 problems.push(Problem::new(
                     pointer_join(at, key),
-                    format!("{number} is not a price: a number from 0 to {MOST} with at most {DECIMALS} decimals"),
+                    format!("{number} is not a price: a number from 0 to {MAX_DOLLARS} with at most {MAX_DECIMALS} decimals"),
                 ));
                 0
             })
@@ -185,7 +102,7 @@ impl Price {
     pub fn most(&self, input: u64, output: u64) -> Usd {
         let dearest = self.input.max(self.cached_input);
         let input = u128::from(input).saturating_mul(dearest);
-        Usd(input.saturating_add(u128::from(output).saturating_mul(self.output)))
+        Usd::from_units(input.saturating_add(u128::from(output).saturating_mul(self.output)))
     }
 
     /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where
@@ -199,7 +116,8 @@ impl Price {
             .and_then(serde_json::Value::as_u64)
             .unwrap_or(0)
             .min(input);
-        let part = |count: u64, price: u128| Usd(u128::from(count).saturating_mul(price));
+        let part =
+            |count: u64, price: u128| Usd::from_units(u128::from(count).saturating_mul(price));
         Some(
             [
                 part(input - cached, self.input),
@@ -210,20 +128,6 @@ impl Price {
             .sum(),
         )
     }
-}
-
-/// The decimal digits of a number, shifted by [`DECIMALS`]. Nothing for what is no price.
-fn units(number: &Number) -> Option<u128> {
-    let (digits, shift) = mcptest_numbers::percent::decimal(number)?;
-    let shift = shift.checked_add(i32::try_from(DECIMALS).ok()?)?;
-    let power = 10_u128.checked_pow(shift.unsigned_abs())?;
-    let units = if shift >= 0 {
-        digits.checked_mul(power)?
-    } else {
-        // `3.0` written with many zeros is fine; digits that would be lost are not.
-        (digits % power == 0).then_some(digits / power)?
-    };
-    (units <= u128::from(MOST) * 10_u128.pow(DECIMALS as u32)).then_some(units)
 }
 
 /// The known prices: the snapshot, and a suite's own over it.
@@ -411,33 +315,6 @@ mod tests {
         assert_eq!(cost(json!({"total": 900})), None);
         let huge = cost(json!({"input": u64::MAX, "output": u64::MAX})).unwrap();
         assert!(huge.is_finite() && huge > 3e14);
-    }
-
-    #[test]
-    fn amounts_as_people_write_them() {
-        let usd = |text: &str| Usd::from_number(&serde_json::from_str(text).unwrap());
-        for (text, shown) in [
-            ("5", "$5"),
-            ("0.10", "$0.1"),
-            ("1e-3", "$0.001"),
-            ("0", "$0"),
-            ("1000000", "$1000000"),
-        ] {
-            assert_eq!(usd(text).unwrap().to_string(), shown);
-        }
-        for text in ["-1", "1000001", "1e-13"] {
-            assert_eq!(usd(text), None, "{text}");
-        }
-        for value in [0.0045, 0.0, 12.0, 1e-12, 0.1 + 0.2] {
-            assert_eq!(Usd::from_f64(value).unwrap().to_f64(), value);
-        }
-        assert_eq!(Usd::from_f64(f64::NAN), None);
-        assert_eq!(Usd::from_f64(-1.0), None);
-        assert_eq!(usd("1").unwrap().minus(usd("2").unwrap()), Usd::ZERO);
-        assert_eq!(
-            usd("0.1").unwrap().plus(usd("0.2").unwrap()),
-            usd("0.3").unwrap()
-        );
     }
 
     #[test]

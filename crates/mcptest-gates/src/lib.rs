@@ -15,6 +15,7 @@
 //! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only
 //!    because nothing was there to judge, it is `no_evidence`.
 
+mod accumulate;
 pub mod discovery;
 pub mod distractors;
 pub mod equal_function_sets;
@@ -38,12 +39,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use mcptest_catalog::prices::Prices;
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::Trace;
 
+pub use accumulate::{AccumulatorError, GateAccumulator};
 pub use loaded::LoadedGate;
 use loaded::{Loaded, Scorer};
 pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
@@ -202,7 +204,7 @@ pub struct Score {
     /// What exactly is wrong, a line each, for whoever reads a failure.
     pub findings: Vec<String>,
     /// Lines that the command prints on standard error, whatever the reporter.
-    pub talk: Vec<String>,
+    pub status_lines: Vec<String>,
 }
 
 /// A gate as the rest of the program sees it.
@@ -339,13 +341,17 @@ pub(crate) mod testing {
 
     /// Loads a block and judges runs with it.
     pub(crate) fn judge_runs(block: &str, written: &Value, runs: &[Run<'_>]) -> GateOutcome {
-        let context = Context {
+        with_context(|context| load(block, written).unwrap().judge(context, runs))
+    }
+
+    /// Calls a function with the context of a test without servers and models.
+    pub(crate) fn with_context<R>(call: impl FnOnce(&Context<'_>) -> R) -> R {
+        call(&Context {
             label: "test",
             servers: &KnownServers::default(),
             model: None,
             prices: Prices::builtin(),
-        };
-        load(block, written).unwrap().judge(&context, runs)
+        })
     }
 }
 

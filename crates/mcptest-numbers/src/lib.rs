@@ -1,4 +1,5 @@
-//! Exact arithmetic for figures: whole percents, ratios, confidence intervals and seeded order.
+//! Exact arithmetic for figures: whole percents, ratios, confidence intervals, money and seeded
+//! order.
 //!
 //! The same input gives the same bytes on every platform.
 
@@ -6,3 +7,4 @@ pub mod percent;
 pub mod random;
 pub mod ratio;
 pub mod statistics;
+pub mod usd;

@@ -6,7 +6,7 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
-use mcptest_json::json::type_name;
+use mcptest_json::type_name;
 use mcptest_report::doctor::Checkup;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::{HttpAddress, Server};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use mcptest_catalog::lint::{self, Finding, Severity};
-use mcptest_catalog::look_alikes::{self, Likeness, LookAlikes};
+use mcptest_catalog::similar_names::{self, SimilarNames, Similarity};
 use mcptest_catalog::tokens::{self, Price};
 use mcptest_trace::verdict::RunError;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct DoctorReport {
     /// The share that all tools take, in percent, down to a tenth.
     pub context_percent: f64,
     /// Tools with the same name, or nearly.
-    pub look_alikes: Vec<LookAlikes>,
+    pub look_alikes: Vec<SimilarNames>,
     /// What the lint found, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lint: Option<LintReport>,
@@ -240,7 +240,7 @@ impl DoctorReport {
             tokens,
             context_window,
             context_percent: tenths(tokens, context_window) as f64 / 10.0,
-            look_alikes: look_alikes::find(&names),
+            look_alikes: similar_names::find(&names),
             lint: lint.then(|| LintReport::new(findings)),
             servers,
         }
@@ -274,7 +274,7 @@ impl DoctorReport {
         let duplicate = self
             .look_alikes
             .iter()
-            .any(|group| group.kind == Likeness::DuplicateOnOneServer);
+            .any(|group| group.kind == Similarity::DuplicateOnOneServer);
         if problem || finding || duplicate {
             ExitCode::Failed
         } else {

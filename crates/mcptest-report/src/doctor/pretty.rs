@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_catalog::lint::{Finding, Severity};
-use mcptest_catalog::look_alikes::Likeness;
+use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
 use serde_json::Value;
 
@@ -32,9 +32,9 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
     }
     for group in &report.look_alikes {
         let what = match group.kind {
-            Likeness::DuplicateOnOneServer => "the same name twice on one server",
-            Likeness::DuplicateAcrossServers => "the same name on several servers",
-            Likeness::NearDuplicate => "nearly the same name",
+            Similarity::DuplicateOnOneServer => "the same name twice on one server",
+            Similarity::DuplicateAcrossServers => "the same name on several servers",
+            Similarity::NearDuplicate => "nearly the same name",
         };
         let tools: Vec<String> = group
             .tools

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_catalog::prices::Usd;
 use mcptest_json::text::{lines, one_line, shorten};
+use mcptest_numbers::usd::Usd;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::judged;
 use mcptest_trace::matcher::Difference;

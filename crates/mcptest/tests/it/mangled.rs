@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use mcptest_catalog::tool_bench::Tdqs;
-use mcptest_catalog::{catalog_diff, lint, look_alikes, quality, tokens};
+use mcptest_catalog::{diff, lint, quality, similar_names, tokens};
 use mcptest_gates::GATES;
 use mcptest_report::{REPORTERS, Redactor, Report, Style, compare, merge};
 use mcptest_runner::ScoreSettings;
@@ -122,7 +122,7 @@ fn swaps() -> impl Strategy<Value = Vec<Swap>> {
 }
 
 fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
-    let step = |key: &str| mcptest_json::json::pointer_join(at, key);
+    let step = |key: &str| mcptest_json::pointer_join(at, key);
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -278,8 +278,6 @@ fn recorded() -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     #[test]
     fn trace_files(file in any::<Index>(), changes in changes()) {
         let all = contents("examples", ".jsonl");
@@ -376,9 +374,9 @@ proptest! {
             listed.iter().filter_map(|entry| Tool::from_listing(Some("s"), entry)).collect()
         };
         let (old, new) = (known(&tools(&original)), known(&listed));
-        drop(catalog_diff::diff(&old, &new, &Tdqs));
-        drop(catalog_diff::diff(&new, &old, &Tdqs));
+        drop(diff::diff(&old, &new, &Tdqs));
+        drop(diff::diff(&new, &old, &Tdqs));
         let names: Vec<(String, String)> = new.iter().map(|tool| ("s".to_owned(), tool.name().to_owned())).collect();
-        drop(look_alikes::find(&names));
+        drop(similar_names::find(&names));
     }
 }
