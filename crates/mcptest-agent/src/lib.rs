@@ -9,10 +9,12 @@
 
 pub mod budget;
 pub mod builtin;
+mod event;
 mod model;
 mod offer;
 mod run;
 
+pub use event::{AgentEvent, Observer, ignore_events};
 pub use model::{
     AssistantTurn, Future, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage,
 };

@@ -1,15 +1,20 @@
 //! The turn loop.
 
+use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
+use crate::event::{AgentEvent, Observer};
 use crate::model::{
     AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage,
 };
 use crate::offer::Offer;
 
-/// What one run is about.
+/// The `tracing` target of the agent loop.
+const TARGET: &str = "mcptest::agent";
+
+/// The input of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// The system prompt.
@@ -22,15 +27,28 @@ pub struct Task<'a> {
     pub max_tokens: Option<u32>,
 }
 
-/// Lets the model act until it ends by itself or reaches the most turns allowed, and gives the
-/// trace of it.
+/// Runs the model until it ends by itself or reaches `max_turns`, and returns the trace.
 ///
-/// Calls of one turn are carried out one after the other, in the order in which the model made
-/// them, so that a run against a server with state leaves the same trace each time.
-pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn Tools) -> Trace {
+/// The calls of one turn are carried out one after the other, in the order in which the model made
+/// them, so that a run against a server with state gives the same trace each time. `observer`
+/// receives each answer of the model and of a tool as soon as it is there.
+pub async fn run(
+    task: &Task<'_>,
+    model: &dyn Model,
+    offer: &Offer,
+    tools: &dyn Tools,
+    observer: Observer<'_>,
+) -> Trace {
     let mut recorder = Recorder::new(task, offer);
     let mut messages = vec![Message::User(task.prompt.to_owned())];
     for number in 1..=task.max_turns {
+        tracing::debug!(
+            target: TARGET,
+            turn = number,
+            messages = messages.len(),
+            tools = offer.tools().len(),
+            "turn started"
+        );
         let request = Request {
             system: task.system,
             messages: &messages,
@@ -39,13 +57,16 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         };
         let turn = match model.next(request).await {
             Ok(turn) => turn,
-            Err(error) => return recorder.broken(error),
+            Err(error) => return recorder.failed(error),
         };
         recorder.turn(&turn);
+        observer(AgentEvent::ModelAnswered {
+            turn: number,
+            usage: turn.usage,
+        });
         if turn.calls.is_empty() {
             if turn.end == TurnEnd::Paused {
-                // It counts as a turn: a provider that pauses for ever ends like a model that never
-                // does.
+                // A paused turn counts, so that a provider that always pauses reaches `max_turns`.
                 messages.push(Message::Assistant(turn));
                 continue;
             }
@@ -53,13 +74,41 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         }
         let mut results = Vec::new();
         for call in &turn.calls {
-            recorder.call(call, offer, u64::from(number));
+            let (id, tool) = recorder.call(call, offer, number);
+            let started = tracing::enabled!(target: TARGET, tracing::Level::INFO)
+                .then(std::time::Instant::now);
             match dispatch(call, offer, tools).await {
                 Ok(reply) => {
                     recorder.result(&reply);
+                    tracing::debug!(
+                        target: TARGET,
+                        turn = number,
+                        id,
+                        tool,
+                        is_error = reply.is_error,
+                        ms = elapsed_ms(started),
+                        "tool called"
+                    );
+                    observer(AgentEvent::ToolCalled {
+                        turn: number,
+                        id,
+                        tool,
+                        is_error: reply.is_error,
+                    });
                     results.push((call.clone(), reply));
                 }
-                Err(error) => return recorder.broken(error),
+                Err(error) => {
+                    tracing::info!(
+                        target: TARGET,
+                        turn = number,
+                        id,
+                        tool,
+                        ms = elapsed_ms(started),
+                        "tool call failed: {}",
+                        error.message
+                    );
+                    return recorder.failed(error);
+                }
             }
         }
         messages.push(Message::Assistant(turn));
@@ -68,8 +117,15 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
     recorder.out_of_turns()
 }
 
-/// Carries out a call, or says why it cannot be: such a refusal is fed back to the model like any
-/// other error result.
+/// The milliseconds since `started`, which is `None` unless a subscriber is interested.
+fn elapsed_ms(started: Option<std::time::Instant>) -> u64 {
+    started.map_or(0, |started| {
+        u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Carries out a call. One that cannot be dispatched is answered with an error result, which the
+/// model receives like any other.
 async fn dispatch(
     call: &ModelCall,
     offer: &Offer,
@@ -151,26 +207,25 @@ impl Recorder {
         };
     }
 
-    fn call(&mut self, call: &ModelCall, offer: &Offer, turn: u64) {
+    /// Records a call and returns its id and the tool's full id.
+    fn call(&mut self, call: &ModelCall, offer: &Offer, turn: u32) -> (String, String) {
         let (server, name) = match offer.find(&call.wire_name) {
             Some(found) => (Some(found.server.as_str()), found.tool.name()),
             None => offer.split_unknown(&call.wire_name),
         };
         let number = self.trace.tool_calls.len() + 1;
+        let id = call.id.clone().unwrap_or_else(|| format!("c{number}"));
+        let tool = full_id(server, name);
         self.trace.tool_calls.push(ToolCall {
-            id: Some(
-                call.id
-                    .clone()
-                    .unwrap_or_else(|| format!("c{number}"))
-                    .into(),
-            ),
+            id: Some(id.clone().into()),
             raw_name: name.into(),
             server: server.map(Into::into),
             args: call.args.clone(),
             caller: call.caller.clone(),
-            turn: Some(turn),
+            turn: Some(u64::from(turn)),
             extra: Map::new(),
         });
+        (id, tool)
     }
 
     /// The result of the call that was recorded last.
@@ -205,17 +260,32 @@ impl Recorder {
         self.finish("max_turns")
     }
 
-    fn broken(mut self, error: RunError) -> Trace {
+    fn failed(mut self, error: RunError) -> Trace {
         self.trace.error = Some(error);
         self.finish("error")
     }
 
     fn finish(mut self, stop_reason: &str) -> Trace {
-        let talked = self.turns.len() > 1;
+        match &self.trace.error {
+            Some(error) => tracing::info!(
+                target: TARGET,
+                calls = self.trace.tool_calls.len(),
+                stop_reason,
+                "run failed: {}",
+                error.message
+            ),
+            None => tracing::debug!(
+                target: TARGET,
+                calls = self.trace.tool_calls.len(),
+                stop_reason,
+                "run ended"
+            ),
+        }
+        let answered = self.turns.len() > 1;
         self.trace.conversation = Conversation {
             turns: Some(self.turns),
             // Before any turn nothing was reported, which is not the same as nothing used.
-            tokens: self.usage.filter(|_| talked).map(Usage::into_tokens),
+            tokens: self.usage.filter(|_| answered).map(Usage::into_tokens),
             extra: Map::new(),
         };
         self.trace
@@ -234,6 +304,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::event::ignore_events;
     use crate::model::Future;
 
     /// Plays turns, and keeps what it was fed.
@@ -325,7 +396,7 @@ mod tests {
             max_turns,
             max_tokens: None,
         };
-        let trace = run(&task, &model, &offer(servers), &Echo).await;
+        let trace = run(&task, &model, &offer(servers), &Echo, &ignore_events).await;
         (trace, model.1.into_inner().unwrap())
     }
 
@@ -345,6 +416,50 @@ mod tests {
         assert_eq!(trace.total_tokens(), Some(30));
         assert_eq!(fed, [r#"s get {"n":1}"#, r#"s get {"n":2}"#]);
         assert_eq!(trace.extra["stop_reason"], "end");
+    }
+
+    #[tokio::test]
+    async fn the_observer_receives_each_answer_in_order() {
+        let turns = vec![
+            says(
+                "",
+                vec![call("get", json!({})), call("invented", json!({}))],
+            ),
+            Ok(AssistantTurn::default()),
+        ];
+        let model = Fixed(Mutex::new(turns), Mutex::new(Vec::new()));
+        let task = Task {
+            system: None,
+            prompt: "do it",
+            max_turns: 3,
+            max_tokens: None,
+        };
+        let seen = Mutex::new(Vec::new());
+        let observer = |event| seen.lock().unwrap().push(event);
+        let trace = run(&task, &model, &offer(&["s"]), &Echo, &observer).await;
+        let called = |id: &str, tool: &str, is_error| AgentEvent::ToolCalled {
+            turn: 1,
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            is_error,
+        };
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            ..Usage::default()
+        };
+        let answered = |turn, usage| AgentEvent::ModelAnswered { turn, usage };
+        assert_eq!(
+            seen.into_inner().unwrap(),
+            [
+                answered(1, Some(usage)),
+                called("c1", "s.get", false),
+                called("c2", "s.invented", true),
+                answered(2, None),
+            ]
+        );
+        let ids: Vec<_> = trace.tool_calls.iter().map(ToolCall::full_id).collect();
+        assert_eq!(ids, ["s.get", "s.invented"]);
     }
 
     #[tokio::test]

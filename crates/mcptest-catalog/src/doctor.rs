@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lint::{self, Finding, Severity};
-use crate::look_alikes::{self as similar_names, Likeness as Similarity, LookAlikes as SimilarNames};
+use crate::similar_names::{self, SimilarNames, Similarity};
 use crate::tokens::{self, Price};
 
 /// The version of the JSON form of a [`DoctorReport`].

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::lint::{self, Family, Finding, HINTS, Severity, Smell};
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_numbers::ratio::{self, Ratio};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};

@@ -39,7 +39,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use mcptest_catalog::prices::Prices;
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::tool_id::KnownServers;

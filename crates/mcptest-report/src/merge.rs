@@ -392,10 +392,7 @@ mod tests {
         assert!(merged.interrupted);
         assert_eq!(u8::from(merged.exit_code), 130);
         assert_eq!(merged.not_run, second.not_run);
-        assert_eq!(
-            merged.timing, None,
-            "the times would be incomplete"
-        );
+        assert_eq!(merged.timing, None, "the times would be incomplete");
     }
 
     proptest! {

@@ -83,7 +83,7 @@ fn read(
         error,
     };
     let mut blocks = Blocks::new(input, size);
-    let mut first = blocks.next(HEAD).map_err(unreadable)?;
+    let mut first = blocks.first().map_err(unreadable)?;
     if blocks.ended || !is_sequence(&first) {
         blocks.rest(&mut first).map_err(unreadable)?;
         return read_whole(name, first);
@@ -149,10 +149,14 @@ fn make_room(bytes: usize) {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
 
-/// Whether a text that begins so is traces one after the other: no array, and no cassette.
+/// Returns true if a file that begins with these bytes is a sequence of traces: neither an array
+/// nor a cassette.
 fn is_sequence(first: &[u8]) -> bool {
-    let text = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first);
-    !text.trim_ascii_start().starts_with(b"[") && !is_cassette(first)
+    !trace::starts_array(without_mark(first)) && !is_cassette(first)
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 fn is_cassette(text: &[u8]) -> bool {
@@ -219,6 +223,17 @@ impl<R: Read> Blocks<R> {
             ended: false,
             spare: Vec::new(),
         }
+    }
+
+    /// The first block. It has the lines that show whether the file is a cassette, and the first
+    /// byte that is not blank, which shows whether the file is an array.
+    fn first(&mut self) -> io::Result<Vec<u8>> {
+        let mut first = self.next(HEAD)?;
+        while !self.ended && trace::is_blank(without_mark(&first)) {
+            let more = self.next(1)?;
+            first.extend(more);
+        }
+        Ok(first)
     }
 
     /// The next block: so many lines at least, if there are. Empty at the end.
@@ -353,6 +368,26 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_before_an_array_may_fill_any_number_of_blocks() {
+        let blank = "\n \n\n \n";
+        for before in [
+            blank.to_owned(),
+            blank.repeat(9),
+            format!("\u{feff}{blank}"),
+        ] {
+            let text = format!("{before}[{{\"tool_calls\":[]}}]\n");
+            assert_eq!(whole(text.as_bytes()).map(|traces| traces.len()), Ok(1));
+            for size in 1..text.len() + 2 {
+                assert_eq!(
+                    in_blocks(text.as_bytes(), 2, size),
+                    whole(text.as_bytes()),
+                    "size {size}: {text:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_file_that_cannot_be_read_on_is_no_shorter_file() {
         struct Broken(usize);
         impl Read for Broken {
@@ -393,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
         #[test]
         fn blocks_and_threads_show_nowhere(
             pieces in prop::collection::vec(piece(), 0..12),

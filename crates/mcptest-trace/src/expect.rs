@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::judged::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
 use crate::target::Target;
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 
 /// An entry of an `expect:` list as written. Both spellings are one thing:
 ///

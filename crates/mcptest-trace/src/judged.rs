@@ -18,8 +18,8 @@ use serde_json::{Map, Number, Value, json};
 use crate::expect::{Assertion, Expectation};
 use crate::matcher::Problem;
 use crate::verdict::RunError;
-use mcptest_json::json::{compare_numbers, pointer_join};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::{compare_numbers, pointer_join};
 use mcptest_numbers::percent::Rate;
 use mcptest_numbers::random;
 

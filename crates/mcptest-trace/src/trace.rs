@@ -426,11 +426,27 @@ pub struct TraceSyntaxError {
 /// ```
 pub fn read(text: &str) -> Result<Vec<Trace>, TraceSyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.trim_start().starts_with('[') {
+    if starts_array(text.as_bytes()) {
         Ok(serde_json::from_str(text)?)
     } else {
         read_sequence(text)
     }
+}
+
+/// Returns true if the first byte that is not blank opens an array.
+#[must_use]
+pub fn starts_array(text: &[u8]) -> bool {
+    text.iter().find(|byte| !is_json_space(byte)) == Some(&b'[')
+}
+
+/// Returns true if there is nothing but JSON's white space.
+#[must_use]
+pub fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| is_json_space(byte))
+}
+
+fn is_json_space(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// Reads traces that stand one after the other, on lines of their own or not: any part of a JSON

@@ -441,7 +441,7 @@ fn a_distractor_that_was_called_counts_as_one() {
 
 proptest! {
     // The catalog's tools are many to copy in an unoptimized build.
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     #[test]
     fn a_smaller_count_is_the_beginning_of_a_larger(seed: u64, few in 0_u32..20, more in 0_u32..120, near_by: bool) {

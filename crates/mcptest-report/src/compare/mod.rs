@@ -31,7 +31,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::exit_code::ExitCode;
 use crate::model::{CaseId, Report, SCHEMA_VERSION, TestReport};
-use crate::reporter::Style;
+use crate::reporter::{RenderError, Style};
 
 /// The differences between two reports.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -190,8 +190,7 @@ pub fn compare(baseline: &Report, current: &Report) -> Comparison {
     let mut counts = Counts::default();
     let mut cases = Vec::new();
     for (old, new) in pairs(baseline, current) {
-        let skipped =
-            old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
+        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
         match change_of(old, new, skipped) {
             Some(change) => cases.push(change),
             None => counts.unchanged += 1,
@@ -476,23 +475,6 @@ const RENDERERS: [(&str, Render); 3] = [
     ("markdown", markdown::render),
 ];
 
-/// A failed attempt to show a comparison.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RenderError {
-    /// The reporter has no form for comparisons.
-    #[error("the reporter `{name}` cannot show a comparison; these can: {}", known.join(", "))]
-    Unsupported {
-        /// The reporter.
-        name: String,
-        /// The reporters that can.
-        known: Vec<&'static str>,
-    },
-    /// The output cannot be written.
-    #[error(transparent)]
-    Write(#[from] io::Error),
-}
-
 /// Writes a comparison with the reporter of this name.
 ///
 /// # Errors
@@ -505,7 +487,7 @@ pub fn render(
 ) -> Result<(), RenderError> {
     let found = RENDERERS.iter().find(|(known, _)| *known == name);
     let Some((_, render)) = found else {
-        return Err(RenderError::Unsupported {
+        return Err(RenderError::NoComparison {
             name: name.to_owned(),
             known: RENDERERS.iter().map(|(known, _)| *known).collect(),
         });

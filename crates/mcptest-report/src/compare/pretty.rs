@@ -14,11 +14,7 @@ use crate::reporter::pretty::{line, paint};
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 120;
 
-pub(super) fn render(
-    comparison: &Comparison,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn render(comparison: &Comparison, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut suite = None;
     for case in &comparison.cases {
         if suite != Some(&case.id.suite) {

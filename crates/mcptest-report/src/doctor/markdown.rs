@@ -39,7 +39,9 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
             if !server.problems.is_empty() {
                 writeln!(out)?;
             }
-            out.write_all(b"| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n")?;
+            out.write_all(
+                b"| tool | name | description | schema | sum |\n|---|---:|---:|---:|---:|\n",
+            )?;
         }
         for tool in server.tools.iter().take(MAX_ROWS) {
             let price = tool.tokens;
@@ -53,11 +55,7 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
                 tool.sum
             )?;
         }
-        if let Some(rest) = server
-            .tools
-            .get(MAX_ROWS..)
-            .filter(|rest| !rest.is_empty())
-        {
+        if let Some(rest) = server.tools.get(MAX_ROWS..).filter(|rest| !rest.is_empty()) {
             let sum: u64 = rest.iter().map(|tool| tool.sum).sum();
             writeln!(out, "| and {} more | | | | {sum} |", rest.len())?;
         }

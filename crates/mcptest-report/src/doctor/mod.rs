@@ -175,11 +175,8 @@ mod tests {
 
     #[test]
     fn sarif_has_a_rule_and_a_place_for_every_result() {
-        let sarif: Value = serde_json::from_str(&rendered(
-            Format::Sarif,
-            &report(hostile(), true),
-        ))
-        .unwrap();
+        let sarif: Value =
+            serde_json::from_str(&rendered(Format::Sarif, &report(hostile(), true))).unwrap();
         assert_eq!(sarif["version"], "2.1.0");
         let rules = sarif["runs"][0]["tool"]["driver"]["rules"]
             .as_array()

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_catalog::doctor::{DoctorReport, LintReport, ServerReport};
 use mcptest_catalog::lint::{Finding, Severity};
-use mcptest_catalog::look_alikes::Likeness as Similarity;
+use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
 
 use crate::reporter::Style;

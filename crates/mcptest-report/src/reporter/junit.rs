@@ -236,10 +236,7 @@ fn reason(test: &TestReport) -> String {
         if let Some(error) = &run.error {
             return Some(format!("{}: {}", run.name, error.message));
         }
-        let assertion = run
-            .assertions
-            .iter()
-            .find(|assertion| assertion.failed())?;
+        let assertion = run.assertions.iter().find(|assertion| assertion.failed())?;
         let judged = if assertion.judged { " (judged)" } else { "" };
         Some(format!(
             "{}: {}{judged} did not hold",

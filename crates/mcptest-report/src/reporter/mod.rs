@@ -58,6 +58,14 @@ pub enum RenderError {
     /// There is no reporter of this name.
     #[error("unknown reporter `{0}`")]
     UnknownReporter(String),
+    /// The reporter has no form for comparisons.
+    #[error("the reporter `{name}` cannot show a comparison; these can: {}", known.join(", "))]
+    NoComparison {
+        /// The reporter.
+        name: String,
+        /// The reporters that can.
+        known: Vec<&'static str>,
+    },
     /// The output cannot be written.
     #[error(transparent)]
     Write(#[from] io::Error),
