@@ -221,7 +221,7 @@ impl Recording {
                 broken,
             });
         }
-        file::promote(&partial, &self.spec.path)?;
+        mcptest_files::rename(&partial, &self.spec.path)?;
         Ok(Outcome::Written)
     }
 }

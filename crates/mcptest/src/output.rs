@@ -1,6 +1,7 @@
 //! Where text goes: results to standard output, talk to standard error.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 
 use mcptest_report::model::Report;
 use mcptest_report::{REPORTERS, Redactor, Style};
@@ -125,23 +126,13 @@ pub fn talk(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Writes a file beside its final place and moves it there: a reader never sees half of it.
+/// Replaces a file as a whole: a reader never sees half of it.
 ///
 /// # Errors
-/// What went wrong, with the file's name.
+/// A message with the file's name.
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
-    let fail = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-    // The path itself, not what a link leads to: moving a file over `/dev/stdout` would replace the
-    // link for everybody.
-    let replaceable = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-    if replaceable {
-        let beside = format!("{path}.{}.tmp", std::process::id());
-        std::fs::write(&beside, text).map_err(fail)?;
-        std::fs::rename(&beside, path).map_err(fail)
-    } else {
-        // A device, a pipe or a link is written as it is.
-        std::fs::write(path, text).map_err(fail)
-    }
+    mcptest_files::write(Path::new(path), text)
+        .map_err(|error| format!("cannot write `{path}`: {error}"))
 }
 
 /// A reporter and where it writes.
