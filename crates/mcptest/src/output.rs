@@ -1,10 +1,11 @@
 //! The two output streams: results go to standard output, status lines to standard error.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use mcptest_files::AtomicFile;
 use mcptest_report::model::Report;
-use mcptest_report::{REPORTERS, Redactor, Style};
+use mcptest_report::{REPORTERS, Redactor, RenderError, Style};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
@@ -100,9 +101,9 @@ impl Output {
     ) -> Result<(), String> {
         for reporter in reporters {
             let style = self.style_for(reporter);
-            let text =
-                mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
-            self.deliver(reporter, &text)?;
+            self.deliver(reporter, |out| {
+                mcptest_report::render(reporter.name, report, redactor, style, out)
+            })?;
         }
         Ok(())
     }
@@ -116,18 +117,27 @@ impl Output {
         }
     }
 
-    /// Writes the text of a reporter to its file or to standard output.
+    /// Writes the output of a reporter to its file, or to standard output.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn deliver(&self, reporter: &Reporter, text: &str) -> Result<(), String> {
-        match &reporter.file {
-            None => {
-                self.result(text);
-                Ok(())
-            }
-            Some(file) => write_file(file, text),
-        }
+    /// A file that cannot be written. A closed standard output is not an error.
+    pub fn deliver(
+        &self,
+        reporter: &Reporter,
+        render: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+    ) -> Result<(), String> {
+        let Some(file) = &reporter.file else {
+            let mut stdout = BufWriter::new(std::io::stdout().lock());
+            return match render(&mut stdout) {
+                Ok(()) => {
+                    let _ = stdout.flush();
+                    Ok(())
+                }
+                Err(RenderError::Write(_)) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            };
+        };
+        write_file_with(file, render)
     }
 }
 
@@ -147,6 +157,20 @@ pub fn status(text: &str) {
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
     mcptest_files::write(Path::new(path), text)
         .map_err(|error| format!("cannot write `{path}`: {error}"))
+}
+
+/// Replaces a file as a whole with the output of a function.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn write_file_with(
+    path: &str,
+    write: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("cannot write `{path}`: {error}");
+    let mut file = AtomicFile::create(Path::new(path)).map_err(|error| fail(&error))?;
+    write(&mut file).map_err(|error| fail(&error))?;
+    file.commit().map_err(|error| fail(&error))
 }
 
 /// A reporter and where it writes.
