@@ -357,7 +357,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
         block: BLOCK.to_owned(),
         verdict,
         values: quality.values(),
-        detail,
+        detail: detail.into(),
         assertions,
         summary: quality.summary(),
         findings: counted
@@ -369,7 +369,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
             })
             .collect(),
         no_evidence,
-        talk: Vec::new(),
+        status_lines: Vec::new(),
     }
 }
 

@@ -204,7 +204,7 @@ pub struct Score {
     /// What exactly is wrong, a line each, for whoever reads a failure.
     pub findings: Vec<String>,
     /// Lines that the command prints on standard error, whatever the reporter.
-    pub talk: Vec<String>,
+    pub status_lines: Vec<String>,
 }
 
 /// A gate as the rest of the program sees it.
