@@ -13,7 +13,7 @@ mod gate_pages;
 mod generate;
 mod properties;
 mod public_traces;
-mod shape_table;
+mod schema_table;
 mod workspace;
 
 use std::process::ExitCode;
