@@ -11,6 +11,7 @@ mod catalogs;
 mod e2e;
 mod gate_pages;
 mod generate;
+mod properties;
 mod public_traces;
 mod shape_table;
 mod workspace;
@@ -24,6 +25,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
+  properties [--cases N] [--seed S]
+                            all property tests with fresh random cases, 10000 of each; prints the seed, and
+                            saves counterexamples in the proptest-regressions files of the tests
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a text, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
@@ -44,6 +48,10 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["generate"] => generate::write().map(|()| true),
         ["generate", "--check"] => generate::check().map(|()| true),
+        ["properties", flags @ ..] => match properties::Options::parse(flags) {
+            Some(options) => properties::run(&options),
+            None => return usage(),
+        },
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),

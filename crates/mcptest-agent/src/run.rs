@@ -1,36 +1,54 @@
 //! The turn loop.
 
+use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
+use crate::event::{AgentEvent, Observer};
 use crate::model::{
     AssistantTurn, Message, Model, ModelCall, Request, ToolReply, Tools, TurnEnd, Usage,
 };
 use crate::offer::Offer;
 
-/// What one run is about.
+/// The `tracing` target of the agent loop.
+const TARGET: &str = "mcptest::agent";
+
+/// The input of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// The system prompt.
     pub system: Option<&'a str>,
-    /// What the agent is asked to do.
+    /// The prompt.
     pub prompt: &'a str,
-    /// The most assistant turns.
+    /// The limit of assistant turns.
     pub max_turns: u32,
-    /// The most tokens per turn.
+    /// The limit of output tokens per turn.
     pub max_tokens: Option<u32>,
 }
 
-/// Lets the model act until it ends by itself or reaches the most turns allowed, and gives the
-/// trace of it.
+/// Runs the model until it ends by itself or reaches `max_turns`, and returns the trace.
 ///
-/// Calls of one turn are carried out one after the other, in the order in which the model made
-/// them, so that a run against a server with state leaves the same trace each time.
-pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn Tools) -> Trace {
+/// The calls of one turn are carried out one after the other, in the order in which the model made
+/// them, so that a run against a server with state gives the same trace each time. `observer`
+/// receives each answer of the model and of a tool as soon as it is there.
+pub async fn run(
+    task: &Task<'_>,
+    model: &dyn Model,
+    offer: &Offer,
+    tools: &dyn Tools,
+    observer: Observer<'_>,
+) -> Trace {
     let mut recorder = Recorder::new(task, offer);
     let mut messages = vec![Message::User(task.prompt.to_owned())];
     for number in 1..=task.max_turns {
+        tracing::debug!(
+            target: TARGET,
+            turn = number,
+            messages = messages.len(),
+            tools = offer.tools().len(),
+            "turn started"
+        );
         let request = Request {
             system: task.system,
             messages: &messages,
@@ -39,13 +57,16 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         };
         let turn = match model.next(request).await {
             Ok(turn) => turn,
-            Err(error) => return recorder.broken(error),
+            Err(error) => return recorder.failed(error),
         };
         recorder.turn(&turn);
+        observer(AgentEvent::ModelAnswered {
+            turn: number,
+            usage: turn.usage,
+        });
         if turn.calls.is_empty() {
             if turn.end == TurnEnd::Paused {
-                // It counts as a turn: a provider that pauses for ever ends like a model that never
-                // does.
+                // A paused turn counts, so that a provider that always pauses reaches `max_turns`.
                 messages.push(Message::Assistant(turn));
                 continue;
             }
@@ -53,13 +74,41 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
         }
         let mut results = Vec::new();
         for call in &turn.calls {
-            recorder.call(call, offer, u64::from(number));
+            let (id, tool) = recorder.call(call, offer, number);
+            let started = tracing::enabled!(target: TARGET, tracing::Level::INFO)
+                .then(std::time::Instant::now);
             match dispatch(call, offer, tools).await {
                 Ok(reply) => {
                     recorder.result(&reply);
+                    tracing::debug!(
+                        target: TARGET,
+                        turn = number,
+                        id,
+                        tool,
+                        is_error = reply.is_error,
+                        ms = elapsed_ms(started),
+                        "tool called"
+                    );
+                    observer(AgentEvent::ToolCalled {
+                        turn: number,
+                        id,
+                        tool,
+                        is_error: reply.is_error,
+                    });
                     results.push((call.clone(), reply));
                 }
-                Err(error) => return recorder.broken(error),
+                Err(error) => {
+                    tracing::info!(
+                        target: TARGET,
+                        turn = number,
+                        id,
+                        tool,
+                        ms = elapsed_ms(started),
+                        "tool call failed: {}",
+                        error.message
+                    );
+                    return recorder.failed(error);
+                }
             }
         }
         messages.push(Message::Assistant(turn));
@@ -68,8 +117,15 @@ pub async fn run(task: &Task<'_>, model: &dyn Model, offer: &Offer, tools: &dyn 
     recorder.out_of_turns()
 }
 
-/// Carries out a call, or says why it cannot be: such a refusal is fed back to the model like any
-/// other error result.
+/// The milliseconds since `started`, which is `None` unless a subscriber is interested.
+fn elapsed_ms(started: Option<std::time::Instant>) -> u64 {
+    started.map_or(0, |started| {
+        u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Carries out a call. One that cannot be dispatched is answered with an error result, which the
+/// model receives like any other.
 async fn dispatch(
     call: &ModelCall,
     offer: &Offer,
@@ -87,7 +143,7 @@ async fn dispatch(
             known.join(", ")
         )));
     };
-    if let Some(answer) = &found.refuses {
+    if let Some(answer) = &found.refusal {
         return Ok(ToolReply::refusal(answer));
     }
     let empty = Value::Object(Map::new());
@@ -105,7 +161,7 @@ async fn dispatch(
 struct Recorder {
     trace: Trace,
     turns: Vec<Turn>,
-    /// Unknown as soon as one turn does not tell.
+    /// The sum of all turns; `None` once a turn reports no usage.
     usage: Option<Usage>,
 }
 
@@ -151,29 +207,28 @@ impl Recorder {
         };
     }
 
-    fn call(&mut self, call: &ModelCall, offer: &Offer, turn: u64) {
+    /// Records a call and returns its id and the tool's full id.
+    fn call(&mut self, call: &ModelCall, offer: &Offer, turn: u32) -> (String, String) {
         let (server, name) = match offer.find(&call.wire_name) {
             Some(found) => (Some(found.server.as_str()), found.tool.name()),
             None => offer.split_unknown(&call.wire_name),
         };
         let number = self.trace.tool_calls.len() + 1;
+        let id = call.id.clone().unwrap_or_else(|| format!("c{number}"));
+        let tool = full_id(server, name);
         self.trace.tool_calls.push(ToolCall {
-            id: Some(
-                call.id
-                    .clone()
-                    .unwrap_or_else(|| format!("c{number}"))
-                    .into(),
-            ),
+            id: Some(id.clone().into()),
             raw_name: name.into(),
             server: server.map(Into::into),
             args: call.args.clone(),
             caller: call.caller.clone(),
-            turn: Some(turn),
+            turn: Some(u64::from(turn)),
             extra: Map::new(),
         });
+        (id, tool)
     }
 
-    /// The result of the call that was recorded last.
+    /// Records the result of the latest call.
     fn result(&mut self, reply: &ToolReply) {
         let mut extra = reply.marks.clone();
         if let Some(structured) = &reply.structured {
@@ -195,27 +250,42 @@ impl Recorder {
     }
 
     fn ended(mut self, turn: AssistantTurn) -> Trace {
-        // A model that ends without a word, or in the middle of one, has given no answer.
+        // An empty or truncated turn is not a final response.
         let answered = turn.end == TurnEnd::Finished && !turn.text.is_empty();
         self.trace.final_response = answered.then_some(turn.text);
-        self.finish(turn.end.word())
+        self.finish(turn.end.as_str())
     }
 
     fn out_of_turns(self) -> Trace {
         self.finish("max_turns")
     }
 
-    fn broken(mut self, error: RunError) -> Trace {
+    fn failed(mut self, error: RunError) -> Trace {
         self.trace.error = Some(error);
         self.finish("error")
     }
 
     fn finish(mut self, stop_reason: &str) -> Trace {
-        let talked = self.turns.len() > 1;
+        match &self.trace.error {
+            Some(error) => tracing::info!(
+                target: TARGET,
+                calls = self.trace.tool_calls.len(),
+                stop_reason,
+                "run failed: {}",
+                error.message
+            ),
+            None => tracing::debug!(
+                target: TARGET,
+                calls = self.trace.tool_calls.len(),
+                stop_reason,
+                "run ended"
+            ),
+        }
+        let answered = self.turns.len() > 1;
         self.trace.conversation = Conversation {
             turns: Some(self.turns),
-            // Before any turn nothing was reported, which is not the same as nothing used.
-            tokens: self.usage.filter(|_| talked).map(Usage::into_tokens),
+            // Without any turn the usage is unknown, not zero.
+            tokens: self.usage.filter(|_| answered).map(Usage::into_tokens),
             extra: Map::new(),
         };
         self.trace
@@ -234,9 +304,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::event::ignore_events;
     use crate::model::Future;
 
-    /// Plays turns, and keeps what it was fed.
+    /// A model with fixed turns, which keeps the results it receives.
     struct Fixed(
         Mutex<Vec<Result<AssistantTurn, RunError>>>,
         Mutex<Vec<String>>,
@@ -286,7 +357,7 @@ mod tests {
         }
     }
 
-    fn says(text: &str, calls: Vec<ModelCall>) -> Result<AssistantTurn, RunError> {
+    fn turn(text: &str, calls: Vec<ModelCall>) -> Result<AssistantTurn, RunError> {
         Ok(AssistantTurn {
             text: text.into(),
             calls,
@@ -325,18 +396,18 @@ mod tests {
             max_turns,
             max_tokens: None,
         };
-        let trace = run(&task, &model, &offer(servers), &Echo).await;
+        let trace = run(&task, &model, &offer(servers), &Echo, &ignore_events).await;
         (trace, model.1.into_inner().unwrap())
     }
 
     #[tokio::test]
     async fn parallel_calls_keep_their_order_with_one_result_each() {
         let turns = vec![
-            says(
+            turn(
                 "",
                 vec![call("get", json!({"n": 1})), call("get", json!({"n": 2}))],
             ),
-            says("Done.", vec![]),
+            turn("Done.", vec![]),
         ];
         let (trace, fed) = play(&["s"], 10, turns).await;
         assert_eq!(trace.tool_calls.len(), 2);
@@ -348,9 +419,53 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_model_does_wrong_is_evidence() {
+    async fn the_observer_receives_each_answer_in_order() {
         let turns = vec![
-            says(
+            turn(
+                "",
+                vec![call("get", json!({})), call("invented", json!({}))],
+            ),
+            Ok(AssistantTurn::default()),
+        ];
+        let model = Fixed(Mutex::new(turns), Mutex::new(Vec::new()));
+        let task = Task {
+            system: None,
+            prompt: "do it",
+            max_turns: 3,
+            max_tokens: None,
+        };
+        let seen = Mutex::new(Vec::new());
+        let observer = |event| seen.lock().unwrap().push(event);
+        let trace = run(&task, &model, &offer(&["s"]), &Echo, &observer).await;
+        let called = |id: &str, tool: &str, is_error| AgentEvent::ToolCalled {
+            turn: 1,
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            is_error,
+        };
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            ..Usage::default()
+        };
+        let answered = |turn, usage| AgentEvent::ModelAnswered { turn, usage };
+        assert_eq!(
+            seen.into_inner().unwrap(),
+            [
+                answered(1, Some(usage)),
+                called("c1", "s.get", false),
+                called("c2", "s.invented", true),
+                answered(2, None),
+            ]
+        );
+        let ids: Vec<_> = trace.tool_calls.iter().map(ToolCall::full_id).collect();
+        assert_eq!(ids, ["s.get", "s.invented"]);
+    }
+
+    #[tokio::test]
+    async fn mistakes_of_the_model_are_recorded_not_errors() {
+        let turns = vec![
+            turn(
                 "",
                 vec![
                     call("invented", json!({})),
@@ -358,7 +473,7 @@ mod tests {
                     call("get", json!([1])),
                 ],
             ),
-            says("ok", vec![]),
+            turn("ok", vec![]),
         ];
         let (trace, fed) = play(&["s"], 10, turns).await;
         assert_eq!(trace.error, None);
@@ -374,10 +489,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_most_turns_end_the_run_and_not_the_evidence() {
+    async fn reaching_max_turns_ends_the_run_and_keeps_the_trace() {
         let turns = vec![
-            says("a", vec![call("get", json!({}))]),
-            says("b", vec![call("get", json!({}))]),
+            turn("a", vec![call("get", json!({}))]),
+            turn("b", vec![call("get", json!({}))]),
         ];
         let (trace, _) = play(&["s"], 2, turns).await;
         assert_eq!(trace.tool_results.len(), 2);
@@ -386,18 +501,17 @@ mod tests {
     }
 
     fn ends(text: &str, end: TurnEnd) -> Result<AssistantTurn, RunError> {
-        let turn = says(text, vec![]);
-        turn.map(|turn| AssistantTurn { end, ..turn })
+        turn(text, vec![]).map(|turn| AssistantTurn { end, ..turn })
     }
 
     #[tokio::test]
-    async fn a_paused_turn_goes_on_and_counts() {
+    async fn a_paused_turn_continues_and_counts() {
         let turns = || {
             vec![
                 ends("Looking.", TurnEnd::Paused),
-                says("", vec![call("get", json!({}))]),
+                turn("", vec![call("get", json!({}))]),
                 ends("Still.", TurnEnd::Paused),
-                says("Done.", vec![]),
+                turn("Done.", vec![]),
             ]
         };
         let (trace, fed) = play(&["s"], 10, turns()).await;
@@ -411,29 +525,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_that_is_not_whole_is_no_answer() {
+    async fn a_truncated_turn_is_not_a_final_response() {
         for (end, word) in [
             (TurnEnd::OutOfTokens, "max_tokens"),
             (TurnEnd::Withheld, "withheld"),
             (TurnEnd::MalformedCall, "malformed_call"),
         ] {
             let (trace, _) = play(&["s"], 10, vec![ends("The answer is", end)]).await;
-            assert_eq!(trace.error, None, "it is evidence");
+            assert_eq!(trace.error, None, "recorded, not an error");
             assert_eq!(trace.final_response, None);
             assert_eq!(trace.extra["stop_reason"], word);
         }
-        // Whole calls of such a turn are carried out.
-        let cut = says("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
+        // Complete calls of such a turn are carried out.
+        let cut = turn("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
             end: TurnEnd::OutOfTokens,
             ..turn
         });
-        let (trace, _) = play(&["s"], 10, vec![cut, says("Done.", vec![])]).await;
+        let (trace, _) = play(&["s"], 10, vec![cut, turn("Done.", vec![])]).await;
         assert_eq!(trace.final_response.as_deref(), Some("Done."));
     }
 
     #[tokio::test]
-    async fn an_infrastructure_error_keeps_what_happened_before_it() {
-        let turns = vec![says(
+    async fn an_infrastructure_error_keeps_earlier_calls() {
+        let turns = vec![turn(
             "",
             vec![call("a__get", json!({})), call("b__dies", json!({}))],
         )];
@@ -444,7 +558,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn usage_that_one_turn_does_not_tell_is_unknown() {
+    async fn usage_is_unknown_if_one_turn_reports_none() {
         let silent = Ok(AssistantTurn {
             text: "ok".into(),
             ..AssistantTurn::default()
@@ -452,7 +566,7 @@ mod tests {
         let (trace, _) = play(
             &["s"],
             10,
-            vec![says("", vec![call("get", json!({}))]), silent],
+            vec![turn("", vec![call("get", json!({}))]), silent],
         )
         .await;
         assert_eq!(trace.conversation.tokens, None);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcptest_json::json::equal;
+use mcptest_json::equal;
 use mcptest_json::text::{one_line, shorten};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Cassettes on disk: where they are, how they are read and written.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mcptest_numbers::random::seed_of;
@@ -156,77 +156,16 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
 /// # Errors
 /// What went wrong. The old file is then still there.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-    let written = fs::File::create(&beside)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            // The bytes must be on the disk before the name leads to them.
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, path))
-        .and_then(|()| sync_folder(folder));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
     }
-    written
+    mcptest_files::write(path, text)
 }
 
-/// The new name must be on the disk too.
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    fs::File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "as on systems where folders can be synced"
-)]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-/// Moves a finished recording to its place.
-pub(crate) fn promote(partial: &Path, path: &Path) -> io::Result<()> {
-    fs::rename(partial, path)?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    sync_folder(folder.unwrap_or(Path::new(".")))
-}
-
-/// Removes what a recording that was killed has left half-written beside a cassette.
+/// Removes the temporary files that a killed recording left beside a cassette.
 pub(crate) fn sweep(path: &Path) {
-    let Some(folder) = path.parent() else { return };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.trim_end_matches(".json");
-    let left_over = |entry: &fs::DirEntry| {
-        let found = entry.file_name().to_string_lossy().into_owned();
-        [format!(".{stem}.json."), format!(".{stem}{PARTIAL}.")]
-            .iter()
-            .any(|prefix| {
-                let middle = found
-                    .strip_prefix(prefix.as_str())
-                    .and_then(|rest| rest.strip_suffix(".tmp"));
-                middle.is_some_and(|id| {
-                    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
-                })
-            })
-    };
-    for entry in fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(left_over)
-    {
-        let _ = fs::remove_file(entry.path());
-    }
+    mcptest_files::remove_leftovers(path);
+    mcptest_files::remove_leftovers(&partial_place(path));
 }
 
 /// The file of a test: in the suite's folder, called like the test, and like the model too where
@@ -347,9 +286,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         let folder = path.parent().unwrap();
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
-        fs::write(folder.join(".x.json.123.tmp"), "").unwrap();
-        fs::write(folder.join(".x.partial.json.9.tmp"), "").unwrap();
-        fs::write(folder.join(".xy.json.123.tmp"), "").unwrap();
+        fs::write(folder.join(".x.json.aB3d5F.tmp"), "").unwrap();
+        fs::write(folder.join(".x.partial.json.000009.tmp"), "").unwrap();
+        fs::write(folder.join(".xy.json.aB3d5F.tmp"), "").unwrap();
         fs::write(folder.join(".x.json.mine.tmp"), "").unwrap();
         sweep(&path);
         let mut left: Vec<String> = fs::read_dir(folder)
@@ -357,7 +296,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        assert_eq!(left, [".x.json.mine.tmp", ".xy.json.123.tmp", "x.json"]);
+        assert_eq!(left, [".x.json.mine.tmp", ".xy.json.aB3d5F.tmp", "x.json"]);
         // A folder in the way is told, and nothing is left.
         fs::create_dir(folder.join("y.json")).unwrap();
         assert!(write(&folder.join("y.json"), "three").is_err());

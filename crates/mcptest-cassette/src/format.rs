@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcptest_agent::{AssistantTurn, ToolReply};
-use mcptest_json::json::canonical;
+use mcptest_json::canonical;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::verdict::RunError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

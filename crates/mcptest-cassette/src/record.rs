@@ -221,7 +221,7 @@ impl Recording {
                 broken,
             });
         }
-        file::promote(&partial, &self.spec.path)?;
+        mcptest_files::rename(&partial, &self.spec.path)?;
         Ok(Outcome::Written)
     }
 }
@@ -269,7 +269,7 @@ impl RunRecorder {
         let fakes = offer.tools().iter().filter_map(|tool| {
             Some(Distractor {
                 tool: tool.tool.clone(),
-                refusal: tool.refuses.clone()?,
+                refusal: tool.refusal.clone()?,
             })
         });
         let distractors = Distractors {

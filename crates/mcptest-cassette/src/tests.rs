@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use mcptest_agent::{
-    AssistantTurn, Future, Message, Model, ModelCall, Offer, Request, Task, ToolReply, Tools, run,
+    AssistantTurn, Future, Message, Model, ModelCall, Offer, Request, Task, ToolReply, Tools,
+    ignore_events, run,
 };
 use mcptest_redact::redact::Redactor;
 use mcptest_redact::volatile::Rules;
@@ -135,7 +136,13 @@ fn agent(model: &dyn Model, tools: &dyn Tools) -> Trace {
         max_turns: 5,
         max_tokens: None,
     };
-    now(run(&task, model, &Offer::new(listed), tools))
+    now(run(
+        &task,
+        model,
+        &Offer::new(listed),
+        tools,
+        &ignore_events,
+    ))
 }
 
 fn recording(dir: &tempfile::TempDir, planned: u32) -> Arc<Recording> {

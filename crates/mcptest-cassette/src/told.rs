@@ -1,7 +1,7 @@
 //! What a model is told, in a form that stays the same from release to release.
 
 use mcptest_agent::{Message, OfferedTool, Request, ToolReply};
-use mcptest_json::json::canonical;
+use mcptest_json::canonical;
 use serde_json::{Map, Value, json};
 
 use crate::digest::digest;

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use mcptest_agent::{Offer, Task};
+use mcptest_agent::{Offer, Task, ignore_events};
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::Trace;
@@ -80,7 +80,13 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
     };
     let model = replay.model(Role::Agent);
     let tools = replay.tools();
-    let run = pin!(mcptest_agent::run(&task, model.as_ref(), &offer, &tools));
+    let run = pin!(mcptest_agent::run(
+        &task,
+        model.as_ref(),
+        &offer,
+        &tools,
+        &ignore_events
+    ));
     let mut trace = match run.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(trace) => trace,
         // Nothing in a replay waits.

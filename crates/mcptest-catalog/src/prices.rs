@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
 
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 pub use mcptest_numbers::usd::Usd;
 use mcptest_numbers::usd::{self, MAX_DECIMALS, MAX_DOLLARS};
 use mcptest_trace::matcher::Problem;

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::lint::{self, Family, Finding, HINTS, Severity, Smell};
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_numbers::ratio::{self, Ratio};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -357,7 +357,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
         block: BLOCK.to_owned(),
         verdict,
         values: quality.values(),
-        detail,
+        detail: detail.into(),
         assertions,
         summary: quality.summary(),
         findings: counted
@@ -369,7 +369,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
             })
             .collect(),
         no_evidence,
-        talk: Vec::new(),
+        status_lines: Vec::new(),
     }
 }
 

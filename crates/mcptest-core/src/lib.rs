@@ -8,11 +8,13 @@
 //! This crate only re-exports; the code is in one crate per concern.
 
 pub use mcptest_catalog::{
-    catalog_diff, lexical, lint, look_alikes, prices, quality, tokens, tool_bench,
+    diff as catalog_diff, lexical, lint, prices, quality, similar_names as look_alikes, tokens,
+    tool_bench,
 };
 pub use mcptest_gates as eval;
 pub use mcptest_gates::mutate;
-pub use mcptest_json::{json, text};
+pub use mcptest_json as json;
+pub use mcptest_json::text;
 pub use mcptest_numbers::{percent, random, statistics};
 pub use mcptest_protocol as protocol;
 pub use mcptest_redact::{redact, volatile};

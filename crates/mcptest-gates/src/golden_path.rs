@@ -510,7 +510,10 @@ mod tests {
         assert_eq!(outcome.values["golden_path.passed"], json!(0));
         assert_eq!(outcome.values["golden_path.extra_steps"], json!(3));
         assert_eq!(outcome.values["golden_path.repeated_tools"], json!(1));
-        assert_eq!(outcome.detail["per_run"][1]["off_path"], json!(["b"]));
+        assert_eq!(
+            outcome.detail.to_value()["per_run"][1]["off_path"],
+            json!(["b"])
+        );
         assert!(
             outcome.summary.contains("run 2: a → b"),
             "{}",

@@ -39,7 +39,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use mcptest_catalog::prices::Prices;
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::tool_id::KnownServers;
@@ -204,7 +204,7 @@ pub struct Score {
     /// What exactly is wrong, a line each, for whoever reads a failure.
     pub findings: Vec<String>,
     /// Lines that the command prints on standard error, whatever the reporter.
-    pub talk: Vec<String>,
+    pub status_lines: Vec<String>,
 }
 
 /// A gate as the rest of the program sees it.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::outlook::{Imagined, Lookout, Outlook, Reaches};
 use super::{Context, Gate, GateInfo, GateOutcome, LoadContext, Run, Score};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::Expectation;
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::verdict::Verdict;
@@ -143,12 +144,12 @@ impl LoadedGate {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
-            detail: score.detail,
+            detail: score.detail.into(),
             assertions,
             summary: score.summary,
             findings: score.findings,
             no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
-            talk: score.talk,
+            status_lines: score.status_lines,
         }
     }
 
@@ -162,12 +163,12 @@ impl LoadedGate {
                 .iter()
                 .map(|target| (target.name.to_owned(), Value::Null))
                 .collect(),
-            detail: Map::new(),
+            detail: Detail::default(),
             assertions: Vec::new(),
             summary: "no run to judge".to_owned(),
             findings: Vec::new(),
             no_evidence: Some("no run to judge".to_owned()),
-            talk: Vec::new(),
+            status_lines: Vec::new(),
         }
     }
 }

@@ -71,7 +71,7 @@ use super::equal_function_sets::{
 };
 use super::outlook::{Imagined, Outlook, Reaches, Steady};
 use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
-use mcptest_json::json::canonical;
+use mcptest_json::canonical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
 use mcptest_trace::catalog::Tool;

@@ -441,7 +441,10 @@ mod tests {
             "{}",
             failed.summary
         );
-        assert_eq!(failed.detail["findings"][0]["recorded_index"], json!(1));
+        assert_eq!(
+            failed.detail.to_value()["findings"][0]["recorded_index"],
+            json!(1)
+        );
         let mut strict = policy();
         strict["expect"] = json!([{"edges.allowed_pct": 100}]);
         assert_eq!(judge(strict, &[&["x"]]).verdict, Verdict::Fail);

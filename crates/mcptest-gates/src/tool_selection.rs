@@ -312,17 +312,17 @@ impl Gate for ToolSelection {
         let hat = pass_hat_k.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent}%"));
         score.summary =
             format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
-        score.talk.push(format!(
+        score.status_lines.push(format!(
             "tool-selection floor [{verdict}] {}: {}",
             context.label, score.summary
         ));
-        score.talk.extend(
+        score.status_lines.extend(
             breaches
                 .iter()
                 .map(|breach| format!("FLOOR {}: {breach}", context.label)),
         );
         if !breaches.is_empty() {
-            score.talk.extend(self.misses(&figures));
+            score.status_lines.extend(self.misses(&figures));
         }
         score.values = vec![
             ("floor.selection_rate", selection_rate.into()),
@@ -446,13 +446,13 @@ mod tests {
         let outcome = judge(floor(0.8, Some(2000)), &runs);
         assert_eq!(outcome.verdict, Verdict::Pass);
         assert_eq!(
-            outcome.talk,
+            outcome.status_lines,
             [
                 "tool-selection floor [PASS] test: selection 9/10 (90%), pass^k 90%, tokens 1520 median / 1840 max"
             ]
         );
         assert_eq!(
-            outcome.detail["per_run"][9],
+            outcome.detail.to_value()["per_run"][9],
             json!({"index": 10, "selected": false, "tokens": 1520, "within_budget": true, "called": ["search"]})
         );
     }
@@ -474,26 +474,26 @@ mod tests {
         let outcome = judge(floor(0.8, Some(2000)), &runs);
         assert_eq!(outcome.verdict, Verdict::Fail);
         assert_eq!(
-            outcome.talk[1],
+            outcome.status_lines[1],
             "FLOOR test: selection rate 60% is below the 80% floor (6 of 10 runs selected `get_weather`)"
         );
         assert_eq!(
-            outcome.talk[2],
+            outcome.status_lines[2],
             "FLOOR test: 3 of 10 runs exceeded the 2000-token budget (worst run 3120 tokens)"
         );
         assert!(
             outcome
-                .talk
+                .status_lines
                 .contains(&"  run 4: 2400 tokens, over budget".to_owned())
         );
         assert!(
             outcome
-                .talk
+                .status_lines
                 .contains(&"  run 7: did not select `get_weather`, called search".to_owned())
         );
         assert!(
             outcome
-                .talk
+                .status_lines
                 .contains(&"  run 6: did not select `get_weather`, called no tool".to_owned())
         );
         assert_eq!(outcome.values["floor.pass_hat_k"], 30);

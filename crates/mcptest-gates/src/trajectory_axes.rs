@@ -443,8 +443,14 @@ mod tests {
         let bad: &[&str] = &["search", "fetch_page"];
         let outcome = judge(block(), &[good, bad, good]);
         assert_eq!(figures(&outcome), (100, 66));
-        assert_eq!(outcome.detail["broken"].as_array().unwrap().len(), 1);
-        assert_eq!(outcome.detail["broken"][0]["run"], json!(2));
+        assert_eq!(
+            outcome.detail.to_value()["broken"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1
+        );
+        assert_eq!(outcome.detail.to_value()["broken"][0]["run"], json!(2));
         assert!(
             outcome.summary.contains("`authenticate` was never called"),
             "{}",

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use mcptest_catalog::prices::Prices;
 use mcptest_gates::outlook::{Reach, Watch};
 use mcptest_gates::{Context, GATES, LoadContext, LoadedGate, Run, find};
-use mcptest_json::json::compare_numbers;
+use mcptest_json::compare_numbers;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;

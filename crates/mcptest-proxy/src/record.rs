@@ -1,7 +1,6 @@
 //! The trace file. Whoever looks at it, at any moment, finds a whole trace.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -49,16 +48,7 @@ impl Recorder {
         self.redactor.value(&mut value);
         let mut text = value.to_string().into_bytes();
         text.push(b'\n');
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = self
-            .path
-            .with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let written = fs::File::create(&beside)
-            .and_then(|mut file| file.write_all(&text))
-            .and_then(|()| fs::rename(&beside, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
+        let written = mcptest_files::write(&self.path, &text);
         let ended = Instant::now();
         self.last = Some((ended, ended - started));
         written
@@ -67,6 +57,8 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use mcptest_trace::trace::ToolCall;
 
     use super::*;

@@ -474,7 +474,7 @@ impl Bindings {
                         }),
                     })
             }
-            _ => mcptest_json::json::equal(recorded, live),
+            _ => mcptest_json::equal(recorded, live),
         }
     }
 

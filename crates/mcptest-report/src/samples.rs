@@ -119,7 +119,7 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
         block: "tool_selection".to_owned(),
         verdict,
         values,
-        detail,
+        detail: detail.into(),
         assertions: vec![assertion(
             "floor.passed",
             json!({">=": 1}),
@@ -130,6 +130,6 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
         findings: Vec::new(),
         no_evidence: (verdict == Verdict::NoEvidence)
             .then(|| "no run was carried through".to_owned()),
-        talk: Vec::new(),
+        status_lines: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Carrying out one run of an agent: servers, offer, faults, the loop.
 
-use mcptest_agent::{Model, Offer, Task};
+use mcptest_agent::{Model, Offer, Task, ignore_events};
 use mcptest_cassette::{Catalog, Role};
 use mcptest_gates::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_suite::suite::AgentTest;
@@ -52,12 +52,21 @@ pub(crate) async fn agent_run(
             let model = model.as_ref();
             let mut trace = match (tape.servers(), tape.recorder()) {
                 (Some(replay), _) => {
-                    mcptest_agent::run(&task, model, &offer, &replay.tools()).await
+                    mcptest_agent::run(&task, model, &offer, &replay.tools(), &ignore_events).await
                 }
                 (None, Some(recorder)) => {
-                    mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools)).await
+                    mcptest_agent::run(
+                        &task,
+                        model,
+                        &offer,
+                        &recorder.tools(&tools),
+                        &ignore_events,
+                    )
+                    .await
                 }
-                (None, None) => mcptest_agent::run(&task, model, &offer, &tools).await,
+                (None, None) => {
+                    mcptest_agent::run(&task, model, &offer, &tools, &ignore_events).await
+                }
             };
             trace.distractors = distractors;
             if stage.judges

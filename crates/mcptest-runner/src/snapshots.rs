@@ -124,16 +124,10 @@ fn read(file: &Path) -> Stored {
     }
 }
 
-/// Written beside its place and moved there: whoever looks, or breaks us off, finds the old file or
-/// the new one.
+/// Replaces a snapshot as a whole: a reader finds the old file or the new one.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, file).inspect_err(|_| {
-        // It is of no use to anybody; that it cannot be removed either changes nothing.
-        let _ = std::fs::remove_file(&beside);
-    })
+    mcptest_files::write(file, text)
 }

@@ -428,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
         #[test]
         fn blocks_and_threads_show_nowhere(
             pieces in prop::collection::vec(piece(), 0..12),

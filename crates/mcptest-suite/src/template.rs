@@ -108,7 +108,7 @@ fn each_text(value: &Value, at: &str, visit: &mut dyn FnMut(&str, &str)) {
         }
         Value::Object(map) => {
             for (key, value) in map {
-                each_text(value, &mcptest_json::json::pointer_join(at, key), visit);
+                each_text(value, &mcptest_json::pointer_join(at, key), visit);
             }
         }
         _ => {}

@@ -10,7 +10,7 @@ use crate::judged::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
 use crate::target::Target;
 use crate::trace::Node;
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 
 /// An entry of an `expect:` list as written. Both spellings are one thing:
 ///

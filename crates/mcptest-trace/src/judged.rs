@@ -19,8 +19,8 @@ use crate::expect::{Assertion, Expectation};
 use crate::matcher::Problem;
 use crate::trace::Node;
 use crate::verdict::RunError;
-use mcptest_json::json::{compare_numbers, pointer_join};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::{compare_numbers, pointer_join};
 use mcptest_numbers::percent::Rate;
 use mcptest_numbers::random;
 

@@ -3,6 +3,7 @@
 //! Nothing here knows files, clocks, networks or gates.
 
 pub mod catalog;
+pub mod detail;
 pub mod expect;
 pub mod fault;
 pub mod judged;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::detail::Detail;
 use crate::expect::Assertion;
 use crate::verdict::Verdict;
 
@@ -57,7 +58,7 @@ pub struct GateOutcome {
     /// Every assertable target under its full name; `null` for an undefined figure.
     pub values: Map<String, Value>,
     /// What is behind the numbers.
-    pub detail: Map<String, Value>,
+    pub detail: Detail,
     /// The expectations and what came of them.
     pub assertions: Vec<Assertion>,
     /// One line for people.
@@ -70,5 +71,5 @@ pub struct GateOutcome {
     pub no_evidence: Option<String>,
     /// Lines for standard error.
     #[serde(skip)]
-    pub talk: Vec<String>,
+    pub status_lines: Vec<String>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::expect::Assertion;
 use crate::matcher::differences;
 use crate::target::Target;
-use mcptest_json::json::{canonical, equal};
+use mcptest_json::{canonical, equal};
 
 /// What stands for a value that changes from call to call.
 pub const IGNORED: &str = "[ignored]";

@@ -563,7 +563,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
         #[test]
         fn what_is_read_is_what_the_full_parser_reads(text in "(  |a|b1|: |:|- |-|\n|\n  |\n    |\"|'|\\{|\\}|\\[|\\]|, |,|#| #|ü|1|\\.5|~|null|\\?|&|!|\\||>|%|@|\\\\|<<|---){0,24}") {

@@ -6,8 +6,8 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
-use mcptest_json::json::type_name;
-use mcptest_report::doctor::Checkup;
+use mcptest_catalog::doctor::ServerReport;
+use mcptest_json::type_name;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::{HttpAddress, Server};
 use mcptest_trace::catalog::Tool;
@@ -109,7 +109,10 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
 /// # Errors
 /// What cannot be read, or that nothing is named. A server that does not start is no error but a
 /// result.
-pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
+pub fn gather(
+    args: &CatalogArgs,
+    output: &Output,
+) -> Result<(Vec<ServerReport>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
     std::thread::spawn(mcptest_catalog::tokens::prepare);
     let Sources { sources, secrets } = named(args, output)?;

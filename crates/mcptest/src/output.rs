@@ -1,9 +1,11 @@
 //! Where text goes: results to standard output, talk to standard error.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::path::Path;
 
+use mcptest_files::AtomicFile;
 use mcptest_report::model::Report;
-use mcptest_report::{REPORTERS, Redactor, Style};
+use mcptest_report::{REPORTERS, Redactor, RenderError, Style};
 use mcptest_yaml::Diagnostics;
 
 use crate::cli::{Colour, ReportArgs};
@@ -85,9 +87,9 @@ impl Output {
     ) -> Result<(), String> {
         for reporter in reporters {
             let style = self.style_for(reporter);
-            let text =
-                mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
-            self.deliver(reporter, &text)?;
+            self.deliver(reporter, |out| {
+                mcptest_report::render(reporter.name, report, redactor, style, out)
+            })?;
         }
         Ok(())
     }
@@ -101,18 +103,27 @@ impl Output {
         }
     }
 
-    /// Puts what a reporter wrote where it belongs.
+    /// Writes the output of a reporter to its file, or to standard output.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn deliver(&self, reporter: &Reporter, text: &str) -> Result<(), String> {
-        match &reporter.file {
-            None => {
-                self.result(text);
-                Ok(())
-            }
-            Some(file) => write_file(file, text),
-        }
+    /// A file that cannot be written. A closed standard output is not an error.
+    pub fn deliver(
+        &self,
+        reporter: &Reporter,
+        render: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+    ) -> Result<(), String> {
+        let Some(file) = &reporter.file else {
+            let mut stdout = BufWriter::new(std::io::stdout().lock());
+            return match render(&mut stdout) {
+                Ok(()) => {
+                    let _ = stdout.flush();
+                    Ok(())
+                }
+                Err(RenderError::Write(_)) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            };
+        };
+        write_file_with(file, render)
     }
 }
 
@@ -125,23 +136,27 @@ pub fn talk(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Writes a file beside its final place and moves it there: a reader never sees half of it.
+/// Replaces a file as a whole: a reader never sees half of it.
 ///
 /// # Errors
-/// What went wrong, with the file's name.
+/// A message with the file's name.
 pub fn write_file(path: &str, text: &str) -> Result<(), String> {
-    let fail = |error: std::io::Error| format!("cannot write `{path}`: {error}");
-    // The path itself, not what a link leads to: moving a file over `/dev/stdout` would replace the
-    // link for everybody.
-    let replaceable = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-    if replaceable {
-        let beside = format!("{path}.{}.tmp", std::process::id());
-        std::fs::write(&beside, text).map_err(fail)?;
-        std::fs::rename(&beside, path).map_err(fail)
-    } else {
-        // A device, a pipe or a link is written as it is.
-        std::fs::write(path, text).map_err(fail)
-    }
+    mcptest_files::write(Path::new(path), text)
+        .map_err(|error| format!("cannot write `{path}`: {error}"))
+}
+
+/// Replaces a file as a whole with the output of a function.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn write_file_with(
+    path: &str,
+    write: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("cannot write `{path}`: {error}");
+    let mut file = AtomicFile::create(Path::new(path)).map_err(|error| fail(&error))?;
+    write(&mut file).map_err(|error| fail(&error))?;
+    file.commit().map_err(|error| fail(&error))
 }
 
 /// A reporter and where it writes.

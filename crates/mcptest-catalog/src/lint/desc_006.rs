@@ -25,7 +25,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
         if known.is_some_and(|(_, property)| schema::describes(root, property)) {
             continue;
         }
-        let path = mcptest_json::json::pointer_join("/inputSchema/properties", name);
+        let path = mcptest_json::pointer_join("/inputSchema/properties", name);
         hits.push(
             Hit::new(
                 format!("the required argument `{name}` has no description"),

@@ -50,10 +50,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     if values.len() > 3 { " …" } else { "" }
                 ),
             )
-            .at(mcptest_json::json::pointer_join(
-                "/inputSchema/properties",
-                name,
-            )),
+            .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
         );
     }
     hits

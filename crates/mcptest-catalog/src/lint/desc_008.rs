@@ -33,7 +33,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     format!("the description of `{name}` has {length} characters, that of the tool {most}"),
                     "explain the tool first; keep the argument short",
                 )
-                .at(mcptest_json::json::pointer_join("/inputSchema/properties", name)),
+                .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
             );
         }
     }

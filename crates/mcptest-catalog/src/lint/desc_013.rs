@@ -30,10 +30,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     format!("`{name}` names its allowed values in words only"),
                     format!("add \"enum\": {list}"),
                 )
-                .at(mcptest_json::json::pointer_join(
-                    "/inputSchema/properties",
-                    name,
-                )),
+                .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
             );
         }
     }

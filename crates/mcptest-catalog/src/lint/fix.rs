@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{label, prose, schema};
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

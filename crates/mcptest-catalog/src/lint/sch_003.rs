@@ -30,7 +30,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                 let told = KINDS.iter().any(|key| property.get(key).is_some());
                 // `false` forbids the property, which is as strict as can be.
                 if !told && property != &Value::Bool(false) {
-                    let at = mcptest_json::json::pointer_join(&format!("{path}/properties"), name);
+                    let at = mcptest_json::pointer_join(&format!("{path}/properties"), name);
                     hits.push(
                         Hit::new(
                             format!("{} has no type", schema::place(&at)),

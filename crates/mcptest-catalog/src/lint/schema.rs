@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 
 /// Deeper than any schema that a person wrote; a server's must not exhaust the stack.
 const DEEPEST: usize = 100;

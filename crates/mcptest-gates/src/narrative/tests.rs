@@ -41,7 +41,7 @@ fn the_documents_sentence() {
     assert_eq!(lied.values["narrative.gate_passed"], 0);
     assert!(lied.summary.contains("create_issue"), "{}", lied.summary);
     assert_eq!(
-        lied.detail["per_run"][0]["claimed_but_absent"][0],
+        lied.detail.to_value()["per_run"][0]["claimed_but_absent"][0],
         json!({"action": "create_issue", "sentence": text, "calls": [], "mutating": true})
     );
 }
@@ -54,14 +54,17 @@ fn silent_calls_are_counted_and_pass() {
     );
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(outcome.values["narrative.present_but_unclaimed"], 2);
-    assert_eq!(outcome.detail["silent_writes"], 1);
+    assert_eq!(outcome.detail.to_value()["silent_writes"], 1);
     assert_eq!(outcome.values["narrative.divergence_score"], 1.0);
 }
 
 #[test]
 fn overrides_and_the_never_set_wins() {
     let silent = |block: Value, tool: &str| {
-        judge(block, &[trace_with("Hello.", &[tool])]).detail["silent_writes"].clone()
+        judge(block, &[trace_with("Hello.", &[tool])])
+            .detail
+            .to_value()["silent_writes"]
+            .clone()
     };
     assert_eq!(silent(json!({}), "run_job"), 0);
     assert_eq!(silent(json!({"mutating_tools": ["run_job"]}), "run_job"), 1);
@@ -141,8 +144,14 @@ fn runs_are_pooled_and_all_must_pass() {
     // 3 flagged of 4 calls and 3 claims.
     assert_eq!(outcome.values["narrative.divergence_score"], 3.0 / 7.0);
     assert_eq!(outcome.values["narrative.gate_passed"], 0);
-    assert_eq!(outcome.detail["failed_runs"], json!([2]));
-    assert_eq!(outcome.detail["per_run"].as_array().unwrap().len(), 3);
+    assert_eq!(outcome.detail.to_value()["failed_runs"], json!([2]));
+    assert_eq!(
+        outcome.detail.to_value()["per_run"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
 }
 
 #[test]
@@ -203,7 +212,7 @@ fn claims_after_errors_are_counted_apart() {
     assert_eq!(outcome.values["narrative.divergence_score"], 0.0);
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(
-        outcome.detail["per_run"][0]["claimed_after_error"][0]["action"],
+        outcome.detail.to_value()["per_run"][0]["claimed_after_error"][0]["action"],
         "create_issue"
     );
 }
@@ -225,7 +234,7 @@ fn a_model_changes_nothing() {
     assert_eq!(plain.values, assisted.values);
     assert_eq!(plain.verdict, assisted.verdict);
     assert!(
-        assisted.detail["advisory"]
+        assisted.detail.to_value()["advisory"]
             .as_str()
             .unwrap()
             .contains("no model")

@@ -84,7 +84,7 @@ fn the_documents_examples() {
     let one = judge(json!({}), &[run(&["catalog.search"])]);
     assert_eq!(value(&one, "discovery"), 50);
     assert_eq!(one.verdict, Verdict::Pass);
-    assert_eq!(one.detail["missed"], json!(["fetch"]));
+    assert_eq!(one.detail.to_value()["missed"], json!(["fetch"]));
     // Two classes, three calls.
     let three = judge(
         json!({}),
@@ -148,7 +148,7 @@ fn shapes_of_calls() {
     assert_eq!(value(&outcome, "parameterization"), 44);
     assert_eq!(value(&outcome, "syntax"), 22);
     assert_eq!(
-        outcome.detail["per_run"][0]["malformed"]
+        outcome.detail.to_value()["per_run"][0]["malformed"]
             .as_array()
             .unwrap()
             .len(),
@@ -191,7 +191,7 @@ fn an_unknown_flag_is_no_error_and_a_missing_result_no_success() {
     assert_eq!(recovered(&["!x.a", "-x.a"]), 0);
     let outcome = judge(json!({}), &[run(&["!x.a", "-x.a"])]);
     assert_eq!(
-        outcome.detail["per_run"][0]["unrecovered"],
+        outcome.detail.to_value()["per_run"][0]["unrecovered"],
         json!([{"call": 1, "tool": "x.a"}])
     );
 }
@@ -283,7 +283,8 @@ fn schema_valid_needs_the_catalog_and_judges_every_call() {
     let outcome = judge(json!({}), &[with_catalog(calls, json!([search_tool()]))]);
     // The first and the last of seven.
     assert_eq!(value(&outcome, "schema_valid"), 29);
-    let invalid = outcome.detail["per_run"][0]["invalid"].as_array().unwrap();
+    let detail = outcome.detail.to_value();
+    let invalid = detail["per_run"][0]["invalid"].as_array().unwrap();
     assert_eq!(invalid.len(), 5);
     assert!(
         invalid[0]["reason"].as_str().unwrap().starts_with("/q: "),

@@ -156,7 +156,7 @@ fn one_timeout_then_another_tool() {
     let outcome = judge(&block(), &[run(&["!search", "fetch"], Some("Found it."))]);
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(values(&outcome), json!([1, 1, 1, 3000, 3000, 3000]));
-    let strikes = &outcome.detail["per_run"][0]["strikes"];
+    let strikes = &outcome.detail.to_value()["per_run"][0]["strikes"];
     assert_eq!(
         strikes,
         &json!([{"call": 1, "tool": "s.search", "fault": "hung", "timeout": true, "at_ms": 0, "took_ms": 3000}])
@@ -277,7 +277,7 @@ fn runs_that_never_met_the_fault_leave_a_good_verdict_open_and_a_bad_one_bad() {
         Some("no injected fault fired in run 2")
     );
     assert_eq!(values(&outcome), json!([1, 1, 1, 3000, 3000, 3000]));
-    assert_eq!(outcome.detail["runs_without_fault"], json!([2]));
+    assert_eq!(outcome.detail.to_value()["runs_without_fault"], json!([2]));
     assert_eq!(
         judge(&block(), &[good, unmet, run(&["!search"], None)]).verdict,
         Verdict::Fail

@@ -131,7 +131,7 @@ fn an_outcome_without_expectations_is_a_call_and_no_error() {
         &json!({}),
         &[called(), Trace::default(), broken],
     );
-    let passed: Vec<_> = outcome.detail["per_run"]
+    let passed: Vec<_> = outcome.detail.to_value()["per_run"]
         .as_array()
         .unwrap()
         .iter()
@@ -182,9 +182,9 @@ fn every_figure_is_reported_under_its_name() {
             "reliability.decay": [100, 100, 100, 31],
         })
     );
-    assert_eq!(outcome.detail["k"], 2);
+    assert_eq!(outcome.detail.to_value()["k"], 2);
     assert!(
-        outcome.detail["pass_rate_95"]["exact"]["lower"]
+        outcome.detail.to_value()["pass_rate_95"]["exact"]["lower"]
             .as_f64()
             .unwrap()
             < 0.2

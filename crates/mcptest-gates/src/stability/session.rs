@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use num_bigint::BigUint;
 use serde_json::Value;
 
-use mcptest_json::json::canonical;
+use mcptest_json::canonical;
 use mcptest_numbers::ratio::Ratio;
 use mcptest_trace::trace::{ToolCall, Trace, Turn};
 

@@ -246,9 +246,12 @@ fn figures_over_the_runs() {
         "{}",
         outcome.summary
     );
-    assert_eq!(outcome.detail["per_run"][1]["repeated"], json!(["a"]));
     assert_eq!(
-        outcome.detail["splits"],
+        outcome.detail.to_value()["per_run"][1]["repeated"],
+        json!(["a"])
+    );
+    assert_eq!(
+        outcome.detail.to_value()["splits"],
         json!([{"runs": [1, 2], "at": 2, "calls": ["b", "a"]}])
     );
 }

@@ -83,10 +83,16 @@ fn all_figures_over_several_runs() {
     );
     assert_eq!(value(&outcome, "cost"), json!(0.0135));
     assert_eq!(value(&outcome, "cost_per_correct"), json!(0.0135 / 4.0));
-    assert_eq!(outcome.detail["grade"], "C");
-    assert_eq!(outcome.detail["absent"], json!({}));
-    assert_eq!(outcome.detail["prices_of"], Prices::builtin().date());
-    assert_eq!(outcome.detail["per_run"][0]["cost"], json!(0.0045));
+    assert_eq!(outcome.detail.to_value()["grade"], "C");
+    assert_eq!(outcome.detail.to_value()["absent"], json!({}));
+    assert_eq!(
+        outcome.detail.to_value()["prices_of"],
+        Prices::builtin().date()
+    );
+    assert_eq!(
+        outcome.detail.to_value()["per_run"][0]["cost"],
+        json!(0.0045)
+    );
     assert!(
         outcome.summary.contains("cost $0.0135"),
         "{}",
@@ -143,7 +149,7 @@ fn ratios_are_absent_when_nothing_was_correct() {
 }
 
 fn reason(outcome: &GateOutcome, name: &str) -> String {
-    outcome.detail["absent"][&format!("token_efficiency.{name}")]
+    outcome.detail.to_value()["absent"][&format!("token_efficiency.{name}")]
         .as_str()
         .unwrap_or("")
         .to_owned()
@@ -242,7 +248,7 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
         value(&one, "tool_surface_tokens"),
         value(&three, "tool_surface_tokens")
     );
-    assert_eq!(three.detail["notes"], json!([]));
+    assert_eq!(three.detail.to_value()["notes"], json!([]));
 
     let mixed = judge(&block(), &[run(&["search"]), bare]);
     assert_eq!(
@@ -250,7 +256,7 @@ fn the_surface_needs_a_catalog_and_is_counted_once() {
         value(&one, "tool_surface_tokens")
     );
     assert_eq!(
-        mixed.detail["notes"],
+        mixed.detail.to_value()["notes"],
         json!(["run 2 does not tell which tools were offered"])
     );
 }
@@ -267,9 +273,9 @@ fn different_catalogs_count_the_largest_and_say_so() {
     for traces in [[wide.clone(), run(&["search"])], [run(&["search"]), wide]] {
         let outcome = judge(&block(), &traces);
         assert_eq!(value(&outcome, "tool_surface_tokens"), surface_of(&tools));
-        assert_eq!(outcome.detail["tools"], 3);
+        assert_eq!(outcome.detail.to_value()["tools"], 3);
         assert!(
-            outcome.detail["notes"][0]
+            outcome.detail.to_value()["notes"][0]
                 .as_str()
                 .unwrap()
                 .contains("2 different sets")

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::pattern::{Extent, Pattern};
-use mcptest_json::json::{pointer_join, type_name};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::{pointer_join, type_name};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::matcher::{
     Difference, JsonSchema as CheckedSchema, Matcher, Problem, matcher_schema,

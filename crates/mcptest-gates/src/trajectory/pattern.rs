@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::assign::largest_assignment;
-use mcptest_json::json::{self, pointer_join};
+use mcptest_json::{self as json, pointer_join};
 use mcptest_trace::matcher::{Difference, Problem};
 
 /// More than this says nothing to a reader.

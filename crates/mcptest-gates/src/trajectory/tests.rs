@@ -602,12 +602,15 @@ fn the_default_gate_asks_every_run() {
         Value::Object(outcome.values),
         json!({"trajectory.passed": 0, "trajectory.mismatch_count": 2})
     );
-    assert_eq!(outcome.detail["mismatches"][0]["run"], json!(2));
+    assert_eq!(outcome.detail.to_value()["mismatches"][0]["run"], json!(2));
     assert_eq!(
-        outcome.detail["mismatches"][1]["recorded_index"],
+        outcome.detail.to_value()["mismatches"][1]["recorded_index"],
         Value::Null
     );
-    assert_eq!(outcome.detail["per_run"][0]["assignment"], json!([1]));
+    assert_eq!(
+        outcome.detail.to_value()["per_run"][0]["assignment"],
+        json!([1])
+    );
     assert!(
         outcome.summary.starts_with(
             "2 mismatches (subsequence) in 2 of 3 runs · run 2: arguments of `get_weather`"

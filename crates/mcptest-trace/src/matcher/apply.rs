@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::contains::{contains, lower};
 use super::diff::{Difference, differences};
 use super::{Comparison, JsonSchema, Matcher, Rule, TypeName};
-use mcptest_json::json;
+use mcptest_json as json;
 use mcptest_json::text::shorten;
 
 /// Why a value does not match.

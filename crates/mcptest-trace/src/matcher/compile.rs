@@ -7,7 +7,7 @@ use super::json_schema::JsonSchema;
 use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
 use crate::judged::{self, Judge};
-use mcptest_json::json::pointer_join;
+use mcptest_json::pointer_join;
 
 impl Matcher {
     /// Compiles a written matcher.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use mcptest_json::json;
+use mcptest_json as json;
 
 /// Text: substring. List: an element equal to `wanted`; for a wanted list, all its elements, each
 /// found once more than the last (a multiset). Object: the wanted keys, their values equal, or

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use mcptest_json::json::{self, pointer_join};
+use mcptest_json::{self as json, pointer_join};
 
 /// One place where the values differ. A side that is missing has nothing there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

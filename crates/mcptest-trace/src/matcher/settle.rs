@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use super::{Comparison, Matcher, Rule, TypeName};
-use mcptest_json::json::compare_numbers;
+use mcptest_json::compare_numbers;
 
 impl Matcher {
     /// Whether every number from `low` to `high` (both included; without `high` there is no upper

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcptest_report::doctor::Checkup;
+use mcptest_catalog::doctor::ServerReport;
 use mcptest_runner::CheckupSettings;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_yaml::Diagnostics;
@@ -20,7 +20,7 @@ pub fn check_up(
     sources: &[Source],
     timeout: Option<Duration>,
     output: &Output,
-) -> Result<Vec<Checkup>, Failure> {
+) -> Result<Vec<ServerReport>, Failure> {
     let files = files(sources)?;
     with_servers(timeout, async |settings| {
         let mut checkups = Vec::new();
@@ -104,12 +104,12 @@ fn advise(error: &RunError, output: &Output) {
     }
 }
 
-fn checkup_of(path: &Path, file: CatalogFile) -> Checkup {
+fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
     let name = path.display().to_string();
     let stem = path
         .file_stem()
         .map_or_else(|| name.clone(), |stem| stem.to_string_lossy().into_owned());
-    let mut checkup = Checkup::new(&stem);
+    let mut checkup = ServerReport::new(&stem);
     checkup.file = Some(name);
     checkup.text = file.text;
     checkup.set_tools(file.listed);

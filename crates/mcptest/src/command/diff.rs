@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcptest_catalog::catalog_diff::{
-    self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange,
-};
+use mcptest_catalog::diff::{self, CatalogDiff, Class, Delta, DescriptionChange, ToolChange};
 use mcptest_catalog::tool_bench::Tdqs;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_report::markdown::plain;
@@ -39,7 +37,7 @@ pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     output.problems(&old.warnings);
     output.problems(&new.warnings);
-    let found = catalog_diff::diff(&old.tools, &new.tools, &Tdqs);
+    let found = diff::diff(&old.tools, &new.tools, &Tdqs);
     let text = match args.format {
         DiffFormat::Pretty => pretty(&found),
         DiffFormat::Markdown => markdown(&found),

@@ -284,7 +284,7 @@ pub fn talk_of(report: &Report, redactor: &Redactor, output: &Output) {
         .tests
         .iter()
         .flat_map(|test| &test.gates)
-        .flat_map(|gate| &gate.talk)
+        .flat_map(|gate| &gate.status_lines)
     {
         output.talk(&redactor.text(line));
     }

@@ -140,7 +140,11 @@ fn random_bytes_never_panic() {
     use proptest::prelude::*;
     use proptest::test_runner::{Config, TestRunner};
     // Through the library: a process per case would be slow.
-    let mut runner = TestRunner::new(Config::with_cases(512));
+    let mut runner = TestRunner::new(Config {
+        cases: 2 * Config::default().cases,
+        source_file: Some(file!()),
+        ..Config::default()
+    });
     let yamlish = "[a-c:\\-\\[\\]{}&*!|>'\"#%@, \n\t0-9$~<]{0,60}";
     runner
         .run(

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use mcptest_catalog::tool_bench::Tdqs;
-use mcptest_catalog::{catalog_diff, lint, look_alikes, quality, tokens};
+use mcptest_catalog::{diff, lint, quality, similar_names, tokens};
 use mcptest_gates::GATES;
 use mcptest_report::{REPORTERS, Redactor, Report, Style, compare, merge};
 use mcptest_runner::ScoreSettings;
@@ -122,7 +122,7 @@ fn swaps() -> impl Strategy<Value = Vec<Swap>> {
 }
 
 fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
-    let step = |key: &str| mcptest_json::json::pointer_join(at, key);
+    let step = |key: &str| mcptest_json::pointer_join(at, key);
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -227,11 +227,17 @@ fn every_gate() -> Suite {
     load(&dir.path().join("s.yml")).unwrap()
 }
 
+fn rendered(name: &str, report: &Report) -> String {
+    let mut out = Vec::new();
+    let redactor = Redactor::default();
+    mcptest_report::render(name, report, &redactor, Style::default(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
 /// Shows a report in every way.
 fn show(report: &Report) {
     for (name, ..) in REPORTERS.iter().copied() {
-        let text =
-            mcptest_report::render(name, report, &Redactor::default(), Style::default()).unwrap();
+        let text = rendered(name, report);
         if name != "json" {
             assert_harmless(&text);
         }
@@ -246,8 +252,7 @@ fn judge(suite: &Suite, traces: Vec<trace::Trace>) {
     };
     let report = mcptest_runner::score(suite, traces.clone(), &settings).unwrap();
     show(&report);
-    let written =
-        mcptest_report::render("json", &report, &Redactor::default(), Style::default()).unwrap();
+    let written = rendered("json", &report);
     assert_eq!(
         mcptest_report::read(&written).unwrap().tests.len(),
         report.tests.len()
@@ -278,8 +283,6 @@ fn recorded() -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     #[test]
     fn trace_files(file in any::<Index>(), changes in changes()) {
         let all = contents("examples", ".jsonl");
@@ -352,7 +355,9 @@ proptest! {
             for (first, second) in [(&whole, &report), (&report, &whole)] {
                 let comparison = compare::compare(first, second);
                 for name in ["pretty", "markdown"] {
-                    assert_harmless(&compare::render(name, &comparison, Style::default()).unwrap());
+                    let mut out = Vec::new();
+                    compare::render(name, &comparison, Style::default(), &mut out).unwrap();
+                    assert_harmless(&String::from_utf8(out).unwrap());
                 }
             }
             drop(merge::merge(vec![("a".to_owned(), whole.clone()), ("b".to_owned(), report)]));
@@ -376,9 +381,9 @@ proptest! {
             listed.iter().filter_map(|entry| Tool::from_listing(Some("s"), entry)).collect()
         };
         let (old, new) = (known(&tools(&original)), known(&listed));
-        drop(catalog_diff::diff(&old, &new, &Tdqs));
-        drop(catalog_diff::diff(&new, &old, &Tdqs));
+        drop(diff::diff(&old, &new, &Tdqs));
+        drop(diff::diff(&new, &old, &Tdqs));
         let names: Vec<(String, String)> = new.iter().map(|tool| ("s".to_owned(), tool.name().to_owned())).collect();
-        drop(look_alikes::find(&names));
+        drop(similar_names::find(&names));
     }
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 /// Tools with the same name, or nearly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LookAlikes {
+pub struct SimilarNames {
     /// What they have in common.
-    pub kind: Likeness,
+    pub kind: Similarity,
     /// The tools as (server, name), in their order.
     pub tools: Vec<(String, String)>,
 }
@@ -16,7 +16,7 @@ pub struct LookAlikes {
 /// How alike names are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Likeness {
+pub enum Similarity {
     /// The very same name, twice on one server: the second cannot be called.
     DuplicateOnOneServer,
     /// The very same name on several servers.
@@ -28,7 +28,7 @@ pub enum Likeness {
 /// Finds groups of look-alikes among tools given as (server, name). Names that differ in a word,
 /// such as `get_user` and `set_user`, do not look alike here.
 #[must_use]
-pub fn find(tools: &[(String, String)]) -> Vec<LookAlikes> {
+pub fn find(tools: &[(String, String)]) -> Vec<SimilarNames> {
     let mut by_name: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     let mut by_words: BTreeMap<Vec<String>, Vec<(String, String)>> = BTreeMap::new();
     for tool in tools.iter().filter(|(_, name)| !name.is_empty()) {
@@ -42,17 +42,17 @@ pub fn find(tools: &[(String, String)]) -> Vec<LookAlikes> {
     for tools in by_name.into_values().filter(|tools| tools.len() > 1) {
         let servers: BTreeSet<&str> = tools.iter().map(|(server, _)| server.as_str()).collect();
         let kind = if servers.len() < tools.len() {
-            Likeness::DuplicateOnOneServer
+            Similarity::DuplicateOnOneServer
         } else {
-            Likeness::DuplicateAcrossServers
+            Similarity::DuplicateAcrossServers
         };
-        found.push(LookAlikes { kind, tools });
+        found.push(SimilarNames { kind, tools });
     }
     for tools in by_words.into_values() {
         let names: BTreeSet<&str> = tools.iter().map(|(_, name)| name.as_str()).collect();
         if names.len() > 1 {
-            found.push(LookAlikes {
-                kind: Likeness::NearDuplicate,
+            found.push(SimilarNames {
+                kind: Similarity::NearDuplicate,
                 tools,
             });
         }
@@ -99,7 +99,7 @@ fn is_version(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn groups(tools: &[(&str, &str)]) -> Vec<(Likeness, usize)> {
+    fn groups(tools: &[(&str, &str)]) -> Vec<(Similarity, usize)> {
         let tools: Vec<_> = tools
             .iter()
             .map(|(server, name)| ((*server).to_owned(), (*name).to_owned()))
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn duplicates_and_near_ones() {
-        use Likeness::{DuplicateAcrossServers, DuplicateOnOneServer, NearDuplicate};
+        use Similarity::{DuplicateAcrossServers, DuplicateOnOneServer, NearDuplicate};
         assert_eq!(
             groups(&[("a", "x"), ("a", "x")]),
             [(DuplicateOnOneServer, 2)]

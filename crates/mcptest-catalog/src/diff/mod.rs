@@ -33,8 +33,8 @@ use serde_json::Value;
 
 use crate::tokens;
 use crate::tool_bench::CatalogQuality;
-use mcptest_json::json::{canonical, equal, pointer_join};
 use mcptest_json::text::one_line;
+use mcptest_json::{canonical, equal, pointer_join};
 use mcptest_trace::catalog::Tool;
 
 use changes::Direction;

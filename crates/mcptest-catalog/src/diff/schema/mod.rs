@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{Direction, Kind};
-use mcptest_json::json::{equal, pointer_join};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::{equal, pointer_join};
 
 use keywords::{BOUNDS, OTHER_RULES, annotations, bound, other_rule, types, unique_items, values};
 use shape::{as_rules, has_refs, is_plain_union, required, resolve, split, union};

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::super::Kind;
 use super::{Fact, fact};
 use crate::tokens;
-use mcptest_json::json::{canonical, compare_numbers, equal, pointer_join};
 use mcptest_json::text::{one_line, shorten};
+use mcptest_json::{canonical, compare_numbers, equal, pointer_join};
 
 /// Words about a value, or about the use of it; no rule.
 pub(super) fn is_annotation(keyword: &str) -> bool {

@@ -1,0 +1,262 @@
+//! Files that are replaced as a whole or not at all.
+//!
+//! A report, a snapshot, a cassette or a recorded trace is read by other programs, and mcptest may
+//! be killed at any moment. [`AtomicFile`] writes into a temporary file in the same folder and moves
+//! it over the old one when everything is written: a reader sees the old content or the new one,
+//! never a part. File and folder are synced, so that this holds after a crash of the machine too.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// Number of random characters in the name of a temporary file.
+const RANDOM_CHARACTERS: usize = 6;
+const SUFFIX: &str = ".tmp";
+
+/// A file that is being written. Nothing is changed until [`commit`](Self::commit): a value that is
+/// dropped before leaves the old file as it was.
+///
+/// A path that names a device, a pipe or a symbolic link is written in place: moving a file over
+/// `/dev/stdout` would replace the link for every other program.
+#[derive(Debug)]
+pub struct AtomicFile(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Replaced {
+        path: PathBuf,
+        temporary: BufWriter<NamedTempFile>,
+    },
+    InPlace(BufWriter<File>),
+}
+
+impl AtomicFile {
+    /// Opens a file for writing. Its folder must exist.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        // The path itself, without following links.
+        let replaceable = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+        if !replaceable {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(path)?;
+            return Ok(Self(Kind::InPlace(BufWriter::new(file))));
+        }
+        let mut builder = Builder::new();
+        let prefix = prefix(path);
+        builder
+            .prefix(&prefix)
+            .suffix(SUFFIX)
+            .rand_bytes(RANDOM_CHARACTERS);
+        // Temporary files are private by default; this one becomes an ordinary file, so it gets the
+        // permissions of one (the process's umask applies).
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        Ok(Self(Kind::Replaced {
+            path: path.to_owned(),
+            temporary: BufWriter::new(builder.tempfile_in(folder_of(path))?),
+        }))
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// The file cannot be written to the end, synced or moved. The old file is then unchanged,
+    /// unless the path is written in place.
+    pub fn commit(self) -> io::Result<()> {
+        match self.0 {
+            Kind::InPlace(file) => file.into_inner().map(drop).map_err(io::Error::from),
+            Kind::Replaced { path, temporary } => {
+                let temporary = temporary.into_inner().map_err(io::Error::from)?;
+                // The bytes must be on the disk before the name leads to them.
+                temporary.as_file().sync_all()?;
+                temporary.persist(&path).map_err(|error| error.error)?;
+                sync_folder(&path)
+            }
+        }
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Kind::Replaced { temporary, .. } => temporary.write(bytes),
+            Kind::InPlace(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::Replaced { temporary, .. } => temporary.flush(),
+            Kind::InPlace(file) => file.flush(),
+        }
+    }
+}
+
+/// Replaces the content of a file as [`AtomicFile`] does.
+///
+/// # Errors
+/// The file cannot be written. The old one is then unchanged.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(content.as_ref())?;
+    file.commit()
+}
+
+/// Moves a finished file to its final name in the same folder, and syncs the folder.
+///
+/// # Errors
+/// The file cannot be moved.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_folder(to)
+}
+
+/// Removes the temporary files that a process which was killed left beside a file.
+pub fn remove_leftovers(path: &Path) {
+    let prefix = prefix(path);
+    let entries = fs::read_dir(folder_of(path));
+    for entry in entries.into_iter().flatten().flatten() {
+        if is_leftover(&entry.file_name().to_string_lossy(), &prefix) {
+            // The next attempt may succeed; until then the file only takes space.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_leftover(name: &str, prefix: &str) -> bool {
+    let random = name
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix(SUFFIX));
+    random.is_some_and(|random| {
+        random.len() == RANDOM_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// The beginning of the temporary names of a file.
+fn prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{name}.")
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes sure that the new name is on the disk.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+#[cfg(not(unix))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same signature as on systems that can sync folders"
+)]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_write_replaces_the_file_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(names(dir.path()), ["x.json"]);
+    }
+
+    #[test]
+    fn a_file_that_is_not_committed_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        write(&path, "one").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half of it").unwrap();
+        file.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert_eq!(names(dir.path()).len(), 2);
+        drop(file);
+        assert_eq!(names(dir.path()), ["x.json"]);
+    }
+
+    #[test]
+    fn a_folder_in_the_way_is_an_error_and_nothing_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("y.json")).unwrap();
+        assert!(write(&dir.path().join("y.json"), "three").is_err());
+        assert!(write(&dir.path().join("none/y.json"), "three").is_err());
+        assert_eq!(names(dir.path()), ["y.json"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_is_written_in_place_and_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        fs::write(&target, "a longer text").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        write(&link, "short").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "short");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        write(Path::new("/dev/null"), "anything").unwrap();
+        assert!(!fs::symlink_metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_new_file_has_the_permissions_of_any_other() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            let found = fs::metadata(dir.path().join(name)).unwrap();
+            found.permissions().mode() & 0o777
+        };
+        fs::write(dir.path().join("plain"), "").unwrap();
+        write(&dir.path().join("atomic"), "").unwrap();
+        assert_eq!(mode("atomic"), mode("plain"));
+    }
+
+    #[test]
+    fn leftovers_of_one_file_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = [".x.json.mine.tmp", ".xy.json.aB3d5F.tmp", "x.json"];
+        for name in kept.iter().chain(&[".x.json.aB3d5F.tmp"]) {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        // What a killed process leaves has a name that is recognized.
+        let path = dir.path().join("x.json");
+        let Kind::Replaced { temporary, .. } = AtomicFile::create(&path).unwrap().0 else {
+            panic!("an ordinary file is replaced");
+        };
+        temporary.into_inner().unwrap().keep().unwrap();
+        remove_leftovers(&path);
+        assert_eq!(names(dir.path()), kept);
+        rename(&path, &dir.path().join("z.json")).unwrap();
+        assert!(names(dir.path()).contains(&"z.json".to_owned()));
+    }
+}
