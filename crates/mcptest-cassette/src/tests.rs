@@ -266,7 +266,7 @@ fn live_tools_with_fresh_ids_meet_the_recorded_model() {
     let trace = agent(replay.model(Role::Agent).as_ref(), &shop);
     assert_eq!(trace.error, None);
     // The recorded model asks for what the live server has just made.
-    assert_eq!(trace.tool_calls[1].args, Some(json!({"id": uuid(900)})));
+    assert_eq!(trace.tool_calls[1].args(), Some(&json!({"id": uuid(900)})));
     // Another price is another answer.
     let replay = player.run(1).unwrap();
     let shop = Shop {

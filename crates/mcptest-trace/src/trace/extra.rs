@@ -43,8 +43,8 @@ impl<'a> Extra<'a> {
     }
 
     /// Sets a key: in its place where it is there, else at the end.
-    pub fn insert(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Raw<'a>>) {
-        let (key, value) = (key.into(), value.into());
+    pub fn insert(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Value>) {
+        let (key, value) = (key.into(), Raw::from(value.into()));
         match self.0.iter_mut().find(|(name, _)| *name == key) {
             Some((_, raw)) => *raw = value,
             None => self.0.push((key, value)),

@@ -18,6 +18,7 @@ mod schema;
 mod write;
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -328,7 +329,7 @@ impl TokensView<'_> {
     }
 }
 
-/// The tools that were offered. They are parsed when they are first asked for.
+/// A list of offered tools. They are parsed when they are first asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog<'a> {
     /// An object each. Empty once the tools were built.
@@ -377,6 +378,20 @@ impl From<Vec<Tool>> for Catalog<'_> {
             raw: Vec::new(),
             tools: OnceLock::from(tools),
         }
+    }
+}
+
+impl FromIterator<Tool> for Catalog<'_> {
+    fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Self {
+        Self::from(tools.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl Deref for Catalog<'_> {
+    type Target = [Tool];
+
+    fn deref(&self) -> &[Tool] {
+        self.tools()
     }
 }
 

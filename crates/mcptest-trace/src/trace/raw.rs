@@ -115,6 +115,24 @@ impl From<Value> for Raw<'_> {
     }
 }
 
+impl From<&str> for Raw<'_> {
+    fn from(text: &str) -> Self {
+        Value::from(text).into()
+    }
+}
+
+impl From<String> for Raw<'_> {
+    fn from(text: String) -> Self {
+        Value::from(text).into()
+    }
+}
+
+impl PartialEq<Value> for Raw<'_> {
+    fn eq(&self, other: &Value) -> bool {
+        self.value() == other
+    }
+}
+
 impl PartialEq for Raw<'_> {
     fn eq(&self, other: &Self) -> bool {
         // Equal text is equal JSON; different text may be too.

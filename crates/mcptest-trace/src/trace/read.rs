@@ -471,6 +471,12 @@ impl<'de, 'a, S: Source<'de, 'a>> Visitor<'de> for KeySeed<'a, S> {
     }
 }
 
+impl<'de> Deserialize<'de> for Catalog<'static> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Owned::catalog(input)
+    }
+}
+
 /// Reads an object with known keys, each at most once, and any others. `$build` makes the result of
 /// the known keys (each an `Option` of what was read) and of the others.
 macro_rules! object {

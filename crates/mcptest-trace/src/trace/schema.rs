@@ -125,7 +125,6 @@ pub(super) struct WrittenToolResult {
 #[derive(Default, JsonSchema)]
 #[cfg_attr(test, derive(Debug, PartialEq, Serialize, Deserialize))]
 #[schemars(rename = "Conversation")]
-#[cfg_attr(not(test), expect(dead_code, reason = "describes the written form"))]
 pub(super) struct WrittenConversation {
     /// The turns, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
