@@ -266,13 +266,14 @@ pub(crate) fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_yaml::Limits;
+    use mcptest_yaml::DocumentLimits;
     use serde_json::json;
 
     use super::*;
 
     fn run(text: &str) -> (Value, Vec<String>) {
-        let mut document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
+        let mut document =
+            Document::parse("t.yml", text.as_bytes(), &DocumentLimits::default()).unwrap();
         let variables = BTreeMap::from([
             ("count".to_owned(), json!(3)),
             ("city".to_owned(), json!("Paris")),

@@ -15,7 +15,7 @@ mod load;
 mod providers;
 mod schema;
 #[rustfmt::skip]
-mod shape_table;
+mod schema_table;
 pub mod suite;
 pub mod template;
 mod tool_file;

@@ -90,7 +90,7 @@ mod tests {
     use serde::Deserialize;
     use serde_json::Value;
 
-    use crate::{Document, Limits};
+    use crate::{Document, DocumentLimits};
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields, default)]
@@ -138,7 +138,8 @@ mod tests {
             "~",
         ];
         for text in texts {
-            let document = Document::parse("t.yml", text.as_bytes(), &Limits::default()).unwrap();
+            let document =
+                Document::parse("t.yml", text.as_bytes(), &DocumentLimits::default()).unwrap();
             let direct = Everything::deserialize(document.root()).ok();
             let through: Option<Everything> =
                 serde_json::from_value(document.root().to_json()).ok();

@@ -279,12 +279,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Limits;
+    use crate::DocumentLimits;
 
     #[test]
     fn a_pointer_names_a_value_or_nothing() {
-        let document =
-            Document::parse("t.yml", b"a: [x, {b/c: 1, d~e: 2}]\n", &Limits::default()).unwrap();
+        let document = Document::parse(
+            "t.yml",
+            b"a: [x, {b/c: 1, d~e: 2}]\n",
+            &DocumentLimits::default(),
+        )
+        .unwrap();
         let get = |pointer: &str| document.get(pointer).map(Node::to_json);
         assert_eq!(get(""), Some(document.root().to_json()));
         assert_eq!(get("/a/0"), Some(json!("x")));

@@ -15,20 +15,23 @@
 //! Semantic checks (a name that refers to nothing, a regex that does not compile) come later, in
 //! the crates that know the meaning, and get their place with [`Document::diagnostic_at`].
 
+mod check;
+pub mod compiled_schema;
 mod decode;
 mod diagnostic;
 mod document;
-pub mod fits;
+mod explain;
+mod limits;
 mod parse;
-mod quick;
+mod plain_subset;
 mod scalar;
-mod shape;
 mod source;
 
+pub use compiled_schema::{ALIAS_OF, CompiledSchema, EXPECTED};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use document::{Document, Entry, Node, NodeValue};
-pub use parse::Limits;
-pub use shape::{ALIAS_OF, EXPECTED, UNAVAILABLE, check, check_with, suggest};
+pub use explain::suggest;
+pub use limits::DocumentLimits;
 pub use source::{Source, Span};
 
 use schemars::JsonSchema;
@@ -42,7 +45,7 @@ pub fn from_bytes<T: DeserializeOwned + JsonSchema>(
     name: &str,
     bytes: &[u8],
 ) -> Result<(T, Document), Diagnostics> {
-    let document = Document::parse(name, bytes, &Limits::default())?;
+    let document = Document::parse(name, bytes, &DocumentLimits::default())?;
     let value = decode(&document)?;
     Ok((value, document))
 }
@@ -53,7 +56,7 @@ pub fn from_bytes<T: DeserializeOwned + JsonSchema>(
 /// All problems of the document, each with its place.
 pub fn decode<T: DeserializeOwned + JsonSchema>(document: &Document) -> Result<T, Diagnostics> {
     let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
-    let problems = check(document, schema.as_value());
+    let problems = CompiledSchema::compile(schema.as_value()).problems(document);
     if !problems.is_empty() {
         return Err(Diagnostics(problems));
     }

@@ -7,30 +7,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::document::{Document, Entry, Node, NodeValue};
-use crate::quick;
+use crate::limits::DocumentLimits;
+use crate::plain_subset;
 use crate::scalar;
 use crate::source::{Source, Span};
-
-/// Bounds on a document: decisions, section 2.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Bytes of text.
-    pub bytes: usize,
-    /// Levels of nesting.
-    pub depth: usize,
-    /// Values after aliases are put in.
-    pub nodes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            bytes: 8 * 1024 * 1024,
-            depth: 64,
-            nodes: 1_000_000,
-        }
-    }
-}
 
 impl Document {
     /// Parses one YAML document (JSON is YAML too).
@@ -38,12 +18,12 @@ impl Document {
     /// # Errors
     /// Not UTF-8, over a limit, not YAML, more than one document, duplicate keys (all of them),
     /// unknown tags.
-    pub fn parse(name: &str, bytes: &[u8], limits: &Limits) -> Result<Self, Diagnostics> {
+    pub fn parse(name: &str, bytes: &[u8], limits: &DocumentLimits) -> Result<Self, Diagnostics> {
         let quick = std::str::from_utf8(bytes)
             .ok()
             .filter(|text| text.len() <= limits.bytes);
         if let Some(text) = quick
-            && let Some(root) = quick::read(text, limits)
+            && let Some(root) = plain_subset::read(text, limits)
         {
             let source = Arc::new(Source::new(name, text.to_owned()));
             return Ok(Self { source, root });
@@ -55,7 +35,7 @@ impl Document {
     pub(crate) fn parse_in_full(
         name: &str,
         bytes: &[u8],
-        limits: &Limits,
+        limits: &DocumentLimits,
     ) -> Result<Self, Diagnostics> {
         if bytes.len() > limits.bytes {
             return Err(Diagnostic::new(
@@ -142,7 +122,7 @@ enum Frame {
 
 struct Builder<'a> {
     source: &'a Arc<Source>,
-    limits: &'a Limits,
+    limits: &'a DocumentLimits,
     nodes: usize,
     /// Finished anchored nodes with the number of nodes in each.
     anchors: HashMap<usize, (Node, usize)>,
@@ -517,7 +497,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Document, Diagnostics> {
-        Document::parse("t.yml", text.as_bytes(), &Limits::default())
+        Document::parse("t.yml", text.as_bytes(), &DocumentLimits::default())
     }
 
     fn problem(text: &str) -> String {
@@ -605,13 +585,13 @@ mod tests {
         assert!(problem("? [a, b]\n: 1\n").contains("key must be a plain text"));
         assert!(problem("a: !thing x\n").contains("tag"));
         let bytes = b"a: 1\nb: \xff\xfe\n";
-        let error = Document::parse("t.yml", bytes, &Limits::default()).unwrap_err();
+        let error = Document::parse("t.yml", bytes, &DocumentLimits::default()).unwrap_err();
         assert!(
             error.to_string().contains("t.yml:2:4: not UTF-8"),
             "{error}"
         );
         let big = vec![b' '; 9 * 1024 * 1024];
-        let error = Document::parse("t.yml", &big, &Limits::default()).unwrap_err();
+        let error = Document::parse("t.yml", &big, &DocumentLimits::default()).unwrap_err();
         assert!(error.to_string().contains("limit is 8 MiB"), "{error}");
     }
 

@@ -12,13 +12,13 @@
 //! that are left out, documents with markers, and whatever is wrong.
 
 use crate::document::{Entry, Node, NodeValue};
-use crate::parse::Limits;
+use crate::limits::DocumentLimits;
 use crate::scalar;
 use crate::source::Span;
 
 /// The tree of a text in plain style; nothing if it is in another, or if there is anything to say
 /// about it.
-pub(crate) fn read(text: &str, limits: &Limits) -> Option<Node> {
+pub(crate) fn read(text: &str, limits: &DocumentLimits) -> Option<Node> {
     let odd = |c: char| {
         (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
     };
@@ -51,7 +51,7 @@ struct Reader<'a> {
     at: usize,
     line_start: usize,
     nodes: usize,
-    limits: &'a Limits,
+    limits: &'a DocumentLimits,
 }
 
 /// Nothing: not in plain style.
@@ -473,7 +473,7 @@ mod tests {
     use crate::Document;
 
     fn full(text: &str) -> Option<Node> {
-        Document::parse_in_full("t.yml", text.as_bytes(), &Limits::default())
+        Document::parse_in_full("t.yml", text.as_bytes(), &DocumentLimits::default())
             .ok()
             .map(|document| document.root)
     }
@@ -493,7 +493,7 @@ mod tests {
             "\n\n  # c\n  a: {}\n  b: []\n",
             "tool_calls[0].name: é ü\n\"k\": 'it is'\n",
         ] {
-            let quick = read(text, &Limits::default());
+            let quick = read(text, &DocumentLimits::default());
             assert!(quick.is_some(), "{text:?}");
             assert_eq!(quick, full(text), "{text:?}");
         }
@@ -543,19 +543,19 @@ mod tests {
             "a:b\n",
             "a: \u{feff}b\n",
         ] {
-            assert_eq!(read(text, &Limits::default()), None, "{text:?}");
+            assert_eq!(read(text, &DocumentLimits::default()), None, "{text:?}");
         }
-        let limits = Limits {
+        let limits = DocumentLimits {
             depth: 2,
             nodes: 5,
-            ..Limits::default()
+            ..DocumentLimits::default()
         };
         assert_eq!(read("a: [[[]]]\n", &limits), None);
         assert_eq!(read("a: [1, 2, 3, 4]\n", &limits), None);
     }
 
     fn both_agree(text: &str) -> Result<(), TestCaseError> {
-        let quick = read(text, &Limits::default());
+        let quick = read(text, &DocumentLimits::default());
         if quick.is_some() {
             prop_assert!(quick == full(text), "{:?}", text);
         }
