@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::cli::{CatalogArgs, HttpHeader};
 use crate::failure::Failure;
+use crate::log;
 use crate::output::Output;
 use crate::suites;
 
@@ -100,6 +101,7 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
     if !args.command.is_empty() {
         found.sources.push(Source::command(&args.command));
     }
+    log::hide(found.secrets.iter().cloned());
     Ok(found)
 }
 
@@ -118,7 +120,7 @@ pub fn gather(
     let Sources { sources, secrets } = named(args, output)?;
     if sources.is_empty() {
         let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
-        return Err(Failure::Words(words.to_owned()));
+        return Err(Failure::Message(words.to_owned()));
     }
     let checkups = live::check_up(&sources, args.patience.timeout, output)?;
     Ok((checkups, secrets))
@@ -194,7 +196,7 @@ pub fn side(
     }
     match (written.strip_prefix("server:"), suite) {
         (Some(name), Some(suite)) => suite.find(name),
-        (Some(name), None) => Err(Failure::Words(format!(
+        (Some(name), None) => Err(Failure::Message(format!(
             "`server:{name}` is a server of a suite, and no suite is named: give `--suite FILE`"
         ))),
         (None, _) => Ok(Source::File(PathBuf::from(written))),
@@ -231,7 +233,7 @@ impl SuiteServers {
             Some(server) => Ok(Source::server(name, server.clone())),
             None => {
                 let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
-                Err(Failure::Words(format!(
+                Err(Failure::Message(format!(
                     "the suite has no server `{name}`; its servers are {}",
                     known.join(", ")
                 )))

@@ -60,7 +60,7 @@ pub fn listed(
                     let listed = mcptest_runner::list_tools(name, server, settings).await;
                     let listed = listed.map_err(|error| {
                         advise(&error, output);
-                        Failure::Words(error.message)
+                        Failure::Message(error.message)
                     })?;
                     (format!("server {name}"), listed)
                 }
@@ -93,14 +93,14 @@ fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
 /// A person who waits sees for what.
 fn tell(name: &str, output: &Output) {
     if output.is_watched() {
-        output.talk(&format!("asking {}", mcptest_json::text::one_line(name)));
+        output.status(&format!("asking {}", mcptest_json::text::one_line(name)));
     }
 }
 
 /// Some servers load for a minute before they say a word.
 fn advise(error: &RunError, output: &Output) {
     if error.kind == ErrorKind::Timeout {
-        output.talk("note: `--timeout 2m` gives a server that is only slow more time");
+        output.status("note: `--timeout 2m` gives a server that is only slow more time");
     }
 }
 

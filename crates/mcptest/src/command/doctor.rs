@@ -42,7 +42,7 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(lint) = &mut report.lint {
         for unused in waivers::apply(&waivers, &mut lint.findings) {
             let tool = unused.tool.as_deref().unwrap_or("every tool");
-            output.talk(&format!(
+            output.status(&format!(
                 "note: the waiver of {} for {tool} covers nothing",
                 unused.rule
             ));
@@ -134,6 +134,6 @@ fn write_fixes(
         1 => "1 fix".to_owned(),
         several => format!("{several} fixes"),
     };
-    output.talk(&format!("{changed}, written to {}", names[1]));
+    output.status(&format!("{changed}, written to {}", names[1]));
     Ok(ExitCode::Passed)
 }
