@@ -169,7 +169,7 @@ pub async fn relay(
         options.fault_tools,
         options.distraction,
     );
-    observer.trace.test = options.test;
+    observer.trace.test = options.test.map(Into::into);
     observer.trace.run = options.run;
     let shared = Arc::new(Shared {
         observer: Mutex::new(observer),
