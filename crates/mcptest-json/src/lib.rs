@@ -2,6 +2,7 @@
 //!
 //! [`text`] makes untrusted text safe to show.
 
+pub mod schema;
 pub mod text;
 
 use std::cmp::Ordering;

@@ -113,8 +113,8 @@ fn summary(report: &Report, facts: &Facts) -> String {
     format!("{state:<17}  {passed} of {planned} tests passed  mcptest {command}")
 }
 
-/// The tests that did not pass when they were run last, over all runs of the history; `None` without
-/// a history.
+/// The tests that did not pass when they were run last, over all runs of the history; `None`
+/// without a history.
 ///
 /// # Errors
 /// A log that cannot be read.

@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::secrets;
 
-/// The variable that selects parts and levels: `debug`, or `mcptest::wire=trace,mcptest::http=debug`.
+/// The variable that selects parts and levels: `debug`, or `mcptest::wire=trace`.
 const VARIABLE: &str = "MCPTEST_LOG";
 /// Longest line with a single `-v`, in characters. `-vv` and `MCPTEST_LOG` do not truncate.
 const MAX_LINE: usize = 400;

@@ -39,7 +39,7 @@ pub struct DoctorArgs {
     /// exists.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
-    /// Write the catalog with all safe fixes to a file, and print a diff. Needs exactly one catalog.
+    /// Write the catalog with all safe fixes to a file, and print a diff. Needs one catalog.
     #[arg(long, value_name = "FILE")]
     pub fix: Option<PathBuf>,
     /// Output format. `sarif` and `github` contain only the lint findings.

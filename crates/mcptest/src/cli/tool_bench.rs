@@ -46,8 +46,8 @@ pub struct ToolBenchRunArgs {
     /// do not matter for the choice.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
-    /// In addition to the spec's mutations, try all of them: each description blanked, made generic,
-    /// cut in half, and without each of its words.
+    /// In addition to the spec's mutations, try all: each description blanked, made generic, cut in
+    /// half, and without each of its words.
     #[arg(long)]
     pub all_mutations: bool,
     /// The same as `--format json`.

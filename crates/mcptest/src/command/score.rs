@@ -41,7 +41,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
 /// Reads the traces of all files, in their order.
 ///
 /// # Errors
-/// The first file that cannot be read or is no trace file, with the place.
+/// The first file that cannot be read or is not a trace file, with the position.
 pub fn read_all(files: &[PathBuf]) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for file in files {

@@ -25,10 +25,7 @@
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says where by panicking"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod bad_suites;
 mod bounds;

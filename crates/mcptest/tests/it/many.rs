@@ -195,7 +195,7 @@ fn the_last_run_is_remembered() {
         std::fs::read_to_string(dir.path().join(".mcptest/.gitignore")).unwrap(),
         "*\n"
     );
-    // One is fixed; a run that looks at nothing else does not forget the other.
+    // One is fixed; a run without the other keeps its result.
     write(&[("a", true), ("b", false), ("c", true)]);
     assert_eq!(without_ci(&["run", "s.yml", "--filter", "a"]).code, 0);
     let again = without_ci(&["run", "s.yml", "--rerun-failed", "--reporter", "json"]);
@@ -349,7 +349,7 @@ fn a_change_runs_it_again_until_ctrl_c() {
     std::fs::write(dir.path().join("s.yml"), calls(&[("a", true), ("b", true)])).unwrap();
     until("s.yml changed: running again");
     until("watching 2 files");
-    // A suite that is broken for a while is told, and does not end it.
+    // A suite that is invalid for a while is reported, and does not end it.
     std::fs::write(dir.path().join("s.yml"), "tools: [").unwrap();
     until("running again");
     until("error");

@@ -1,4 +1,4 @@
-//! What a suite can say, and what comes of it.
+//! The keys of a suite and their effects.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Receives the events of a run: each is encoded once, appended to the log of the history, and
-//! folded into the report. So the report of a run and the one that `mcptest report` makes of its log
-//! cannot differ.
+//! folded into the report. So the report of a run and the one that `mcptest report` makes of its
+//! log cannot differ.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -1,7 +1,7 @@
 //! `run --resume`: continues a run of the history.
 //!
-//! Suites and settings come from the log. The input files and the planned tests must be those of the
-//! log, because its finished runs are used as they are.
+//! Suites and settings come from the log. The input files and the planned tests must be those of
+//! the log, because its finished runs are used as they are.
 
 use std::fs::File;
 use std::io::BufReader;
