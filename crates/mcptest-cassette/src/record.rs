@@ -269,7 +269,7 @@ impl RunRecorder {
         let fakes = offer.tools().iter().filter_map(|tool| {
             Some(Distractor {
                 tool: tool.tool.clone(),
-                refusal: tool.refuses.clone()?,
+                refusal: tool.refusal.clone()?,
             })
         });
         let distractors = Distractors {

@@ -28,7 +28,7 @@ pub(crate) fn is_live(id: &str) -> bool {
 /// The words for the user, with what is known.
 pub fn check_model(id: &str) -> Result<(), String> {
     if !is_live(id) {
-        return builtin::check_model(id);
+        return builtin::check_model(id).map_err(|error| error.to_string());
     }
     if provider_of(id, &|_| false).is_some() {
         return Ok(());
@@ -210,7 +210,7 @@ mod tests {
             ("cluade-sonnet-4-5", "did you mean `claude-sonnet-4-5`?"),
             (
                 "builtin/lexcal",
-                "this build knows builtin/scripted, builtin/lexical",
+                "the built-in models are builtin/scripted, builtin/lexical",
             ),
             ("lexical", "known ids begin with claude-, gpt-,"),
             (

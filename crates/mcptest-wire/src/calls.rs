@@ -1,6 +1,7 @@
 //! Calling tools: the rounds of a call that asks back, and what headers must repeat of its
 //! arguments.
 
+use mcptest_protocol::AnnotationError;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -46,10 +47,11 @@ impl Client {
         // What a round adds to the call.
         let mut told = Map::new();
         let action = format!("calling tool `{}`", quote(name, 120));
-        if let Some(why) = self.unusable_headers(name) {
+        if let Some(error) = self.annotation_error(name) {
+            let error = quote(&error.to_string(), 300);
             return Err(self.protocol_error(
                 &action,
-                format!("a client must not call it over HTTP: {}", quote(&why, 300)),
+                format!("a client must not call it over HTTP: {error}"),
             ));
         }
         let timeout = options.timeout.unwrap_or(self.options().call_timeout);
@@ -134,10 +136,10 @@ impl Client {
             && endpoint.knows_headers_of(tool)
     }
 
-    /// Why the tool must not be called, if it is listed with annotations that break the rules.
-    fn unusable_headers(&self, tool: &str) -> Option<String> {
+    /// The invalid annotation of the tool, if it is listed with one.
+    fn annotation_error(&self, tool: &str) -> Option<AnnotationError> {
         self.endpoint()
             .filter(|_| self.server().revision.is_stateless())?
-            .unusable_headers(tool)
+            .annotation_error(tool)
     }
 }

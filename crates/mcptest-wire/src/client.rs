@@ -99,9 +99,10 @@ impl Client {
             .endpoint()
             .filter(|_| self.inner.info.revision.is_stateless())
         {
-            for (name, why) in endpoint.learn_headers(&tools) {
+            for (name, error) in endpoint.learn_headers(&tools) {
+                let error = quote(&error.to_string(), 300);
                 self.record_malformed(
-                    &format!("tool `{}`: {}", quote(&name, 120), quote(&why, 300)),
+                    &format!("tool `{}`: {error}", quote(&name, 120)),
                     "tools/list",
                 );
             }

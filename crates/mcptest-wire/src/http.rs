@@ -17,12 +17,14 @@ use hyper::header::{
     ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use mcptest_http::body::{Unread, content_type, excerpt, explain, show, whole};
+use mcptest_http::body::{
+    BodyError, content_type, describe_status, error_chain, read_all, read_excerpt,
+};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
-use mcptest_protocol::{Revision, ToolHeaders};
+use mcptest_protocol::{AnnotationError, Revision, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -124,8 +126,8 @@ impl Endpoint {
     pub(crate) fn new(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
         let shown = quote(&without_query(&server.url), 200);
         let refuse =
-            |detail: String| WireError::new(WireErrorKind::Spawn, name, "reading its url", detail);
-        let address = Address::parse(&server.url).map_err(refuse)?;
+            |detail: String| WireError::new(WireErrorKind::Spawn, name, "parsing its URL", detail);
+        let address = Address::parse(&server.url).map_err(|error| refuse(error.to_string()))?;
         let headers = server
             .headers
             .iter()
@@ -135,7 +137,7 @@ impl Endpoint {
             pool: Pool::new(&address, MOST_FREE),
             authority: address.authority,
             path: address.path,
-            headers: header_map(headers).map_err(refuse)?,
+            headers: header_map(headers).map_err(|error| refuse(error.to_string()))?,
             settled: Mutex::default(),
             max_bytes: limits.max_line_bytes,
             max_text_chars: limits.max_text_chars,
@@ -153,9 +155,11 @@ impl Endpoint {
         self.settled().revision = Some(revision);
     }
 
-    /// Takes in what a listing says about headers. Gives the tools whose annotations break the
-    /// rules.
-    pub(crate) fn learn_headers(&self, tools: &[serde_json::Value]) -> Vec<(String, String)> {
+    /// Learns the header annotations of a listing. Returns the tools with invalid ones.
+    pub(crate) fn learn_headers(
+        &self,
+        tools: &[serde_json::Value],
+    ) -> Vec<(String, AnnotationError)> {
         self.settled().tool_headers.learn(tools)
     }
 
@@ -163,9 +167,9 @@ impl Endpoint {
         self.settled().tool_headers.has(tool)
     }
 
-    /// Why a tool must not be called over HTTP.
-    pub(crate) fn unusable_headers(&self, tool: &str) -> Option<String> {
-        self.settled().tool_headers.unusable(tool)
+    /// The reason why a tool must not be called over HTTP, if there is one.
+    pub(crate) fn annotation_error(&self, tool: &str) -> Option<AnnotationError> {
+        self.settled().tool_headers.error_of(tool).cloned()
     }
 
     /// Text without the credentials that we send.
@@ -304,12 +308,12 @@ impl Endpoint {
                 detail: format!("cannot connect to {}: {error}", self.shown),
                 ends_connection: true,
             },
-            SendError::Broke(error) => Trouble::new(
+            SendError::Lost(error) => Trouble::new(
                 WireErrorKind::Transport,
                 format!(
                     "the connection to {} broke before a response came: {}",
                     self.shown,
-                    explain(&error)
+                    error_chain(&error)
                 ),
             ),
         })
@@ -319,8 +323,12 @@ impl Endpoint {
     /// credentials.
     fn redirected(&self, response: &Response<Incoming>) -> Result<String, Trouble> {
         let status = response.status();
-        let refuse =
-            |why: String| Trouble::new(WireErrorKind::Protocol, format!("{}: {why}", show(status)));
+        let refuse = |why: String| {
+            Trouble::new(
+                WireErrorKind::Protocol,
+                format!("{}: {why}", describe_status(status)),
+            )
+        };
         let target = response
             .headers()
             .get(LOCATION)
@@ -391,11 +399,11 @@ impl Endpoint {
             self.take_session(shared, &response);
         }
         let Some(id) = outgoing.id else {
-            let body = excerpt(response.body_mut()).await;
+            let body = read_excerpt(response.body_mut()).await;
             if status != StatusCode::ACCEPTED && status != StatusCode::NO_CONTENT {
                 let detail = format!(
                     "a message without a reply was answered with {}, not 202",
-                    show(status)
+                    describe_status(status)
                 );
                 self.violate(shared, &detail, &String::from_utf8_lossy(&body));
             }
@@ -419,14 +427,14 @@ impl Endpoint {
                 self.resume(shared, id, parser).await
             }
             other => {
-                let body = excerpt(response.body_mut()).await;
+                let body = read_excerpt(response.body_mut()).await;
                 let what = match other {
                     Some(kind) => format!("content type `{}`", quote(&kind, 80)),
                     None => "no content type".to_owned(),
                 };
                 let detail = format!(
                     "{} with {what}, where JSON or an event stream must be",
-                    show(status)
+                    describe_status(status)
                 );
                 self.violate(shared, &detail, &String::from_utf8_lossy(&body));
                 Err(self.no_reply(status, &format!("it has {what}; the body begins"), &body))
@@ -448,14 +456,14 @@ impl Endpoint {
             .headers()
             .get(WWW_AUTHENTICATE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = excerpt(response.body_mut()).await;
+        let body = read_excerpt(response.body_mut()).await;
         if let Some(id) = id
             && replies_to(&body, id)
         {
             self.take_in(shared, &body);
             return Ok(());
         }
-        let mut detail = show(status);
+        let mut detail = describe_status(status);
         if !body.trim_ascii().is_empty() {
             detail = format!("{detail}: {}", self.quoted(&body));
         }
@@ -527,19 +535,19 @@ impl Endpoint {
     }
 
     async fn whole_body(&self, body: &mut Incoming) -> Result<Vec<u8>, Trouble> {
-        whole(body, self.max_bytes)
+        read_all(body, self.max_bytes)
             .await
             .map_err(|unread| match unread {
-                Unread::BrokeOff { read, error } => Trouble::new(
+                BodyError::Interrupted { read, error } => Trouble::new(
                     WireErrorKind::Transport,
                     format!(
                         "the response broke off after {} bytes ({}): {}",
                         read.len(),
-                        explain(&error),
+                        error_chain(&error),
                         self.quoted(&read)
                     ),
                 ),
-                Unread::TooLong { read } => Trouble::new(
+                BodyError::TooLong { read } => Trouble::new(
                     WireErrorKind::Protocol,
                     format!(
                         "a response of more than {} bytes, which is the limit; it begins: {}",
@@ -552,11 +560,14 @@ impl Endpoint {
 
     fn no_reply(&self, status: StatusCode, what: &str, body: &[u8]) -> Trouble {
         let detail = if body.trim_ascii().is_empty() {
-            format!("{} without a reply: the body is empty", show(status))
+            format!(
+                "{} without a reply: the body is empty",
+                describe_status(status)
+            )
         } else {
             format!(
                 "{} without a reply to the request: {what}: {}",
-                show(status),
+                describe_status(status),
                 self.quoted(body)
             )
         };

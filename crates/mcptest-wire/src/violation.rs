@@ -200,7 +200,7 @@ mod tests {
         let list = violations.to_vec();
         assert_eq!(list.len(), 2);
         assert_eq!(list[0].count, 2);
-        assert_eq!(list[1].text, "abcd… (9 bytes in all)");
+        assert_eq!(list[1].text, "abcd… (9 bytes in total)");
         assert_eq!(violations.total(), 7);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use hyper::Method;
 use hyper::body::{Bytes, Incoming};
-use mcptest_http::body::{content_type, explain};
+use mcptest_http::body::{content_type, error_chain};
 use mcptest_http::sse::{Parser, TooLong};
 use tokio::time::sleep;
 
@@ -36,7 +36,7 @@ impl Endpoint {
             let frame = match frame {
                 Ok(frame) => frame,
                 Err(error) => {
-                    let detail = format!("the event stream broke: {}", explain(&error));
+                    let detail = format!("the event stream broke: {}", error_chain(&error));
                     self.violate(shared, &detail, "");
                     break;
                 }

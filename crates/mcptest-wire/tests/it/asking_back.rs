@@ -215,7 +215,7 @@ fn with_headers(seen: &Seen, stream: &mut TcpStream) {
 }
 
 #[test]
-fn arguments_go_into_headers_as_the_listing_says() {
+fn headers_repeat_the_arguments_that_the_listing_annotates() {
     let server = RawServer::start(with_headers);
     run(async {
         let client = Client::connect_http("raw", &server.server(), &options(Answers::default()))
@@ -242,7 +242,7 @@ fn arguments_go_into_headers_as_the_listing_says() {
             .unwrap_err();
         assert!(
             error.to_string().contains(
-                "`x-mcp-header` of property `region` has characters that no header's name can have"
+                "`x-mcp-header` of property `region` has characters that a header name cannot have"
             ),
             "{error}"
         );

@@ -360,13 +360,13 @@ fn a_server_that_never_starts_is_named() {
 }
 
 #[test]
-fn addresses_that_are_none() {
+fn invalid_addresses_are_rejected() {
     for (url, part) in [
         ("localhost:3000/mcp", "write it as http://"),
-        ("ftp://127.0.0.1/", "no scheme"),
+        ("ftp://127.0.0.1/", "the scheme `ftp` is not supported"),
         ("http://user:secret@127.0.0.1/", "Authorization header"),
-        ("http:// /", "is no address"),
-        ("", "is no address"),
+        ("http:// /", "is not a valid URL"),
+        ("", "is not a valid URL"),
     ] {
         let server = HttpServer {
             url: url.to_owned(),
