@@ -1,12 +1,13 @@
-//! What an invocation, a suite and a test may cost, and what they did cost.
+//! The budgets of an invocation, a suite and a test, and the spending of each run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use mcptest_agent::Model;
 use mcptest_agent::budget::{AccountId, MeteredModel, SpendCaps, SpendLedger};
-use mcptest_agent::{Model, budget};
 use mcptest_catalog::prices::{Price, Prices, Usd};
-use mcptest_report::model::Spend;
+use mcptest_events::RunSpend;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 use mcptest_trace::verdict::{ErrorKind, RunError};
@@ -14,18 +15,18 @@ use tokio::time::Instant;
 
 use crate::plan::Case;
 
-/// What all suites of an invocation may cost together. What is given here comes before what a suite
-/// says.
-pub struct Limits {
+/// The budget of all suites of an invocation together. A limit that is set here overrides the
+/// suite's.
+pub struct Budget {
     caps: SpendCaps,
     duration: Option<Duration>,
     ledger: Arc<SpendLedger>,
     account: AccountId,
-    began: Instant,
+    started: Instant,
 }
 
-impl Limits {
-    /// Caps in dollars, tokens and time; the time runs from now on.
+impl Budget {
+    /// Limits in dollars, tokens and time. The time starts now.
     #[must_use]
     pub fn new(usd: Option<Usd>, tokens: Option<u64>, duration: Option<Duration>) -> Self {
         let ledger = Arc::new(SpendLedger::default());
@@ -35,52 +36,53 @@ impl Limits {
             duration,
             account: ledger.open("the budget of this invocation", caps),
             ledger,
-            began: Instant::now(),
+            started: Instant::now(),
         }
     }
 }
 
-/// When everything ends.
+/// The time limit of a suite.
 #[derive(Debug, Clone)]
 pub(crate) struct Deadline {
     pub at: Instant,
-    pub words: String,
+    pub message: String,
 }
 
 /// The accounts of one suite.
-pub(crate) struct SuiteLimits {
+pub(crate) struct SuiteBudget {
     ledger: Arc<SpendLedger>,
     invocation: AccountId,
     suite: AccountId,
-    /// Whether the suite or the invocation has a cap in dollars.
-    in_dollars: bool,
-    cases: Vec<CaseLimits>,
+    /// True if the suite or the invocation has a cap in dollars.
+    capped_in_dollars: bool,
+    cases: Vec<CaseBudget>,
     pub deadline: Option<Deadline>,
 }
 
-/// What one case may cost. Its accounts are opened when it first asks a model: most direct calls
+/// The budget of one case. Its account is opened when a run first asks a model: most direct calls
 /// never do.
-struct CaseLimits {
+struct CaseBudget {
     caps: SpendCaps,
-    accounts: OnceLock<CaseAccounts>,
+    account: OnceLock<AccountId>,
 }
 
-struct CaseAccounts {
-    own: AccountId,
-    /// What its replayed answers cost when they were recorded. Nobody pays for them again, so no
-    /// cap counts them.
-    replayed: AccountId,
+/// The spending of one run.
+#[derive(Default)]
+pub(crate) struct RunMeter {
+    account: OnceLock<AccountId>,
+    /// True if a model was asked that counts against budgets.
+    is_charged: AtomicBool,
 }
 
-impl SuiteLimits {
-    pub fn open(limits: &Limits, suite: &Suite, cases: &[Case]) -> Self {
+impl SuiteBudget {
+    pub fn open(budget: &Budget, suite: &Suite, cases: &[Case]) -> Self {
         let caps = SpendCaps {
-            usd: suite.budget.usd.filter(|_| limits.caps.usd.is_none()),
-            tokens: suite.budget.tokens.filter(|_| limits.caps.tokens.is_none()),
+            usd: suite.budget.usd.filter(|_| budget.caps.usd.is_none()),
+            tokens: suite.budget.tokens.filter(|_| budget.caps.tokens.is_none()),
         };
-        let ledger = Arc::clone(&limits.ledger);
+        let ledger = Arc::clone(&budget.ledger);
         let account = ledger.open("the suite's budget", caps);
-        let case_limits = cases.iter().map(|case| CaseLimits {
+        let case_budgets = cases.iter().map(|case| CaseBudget {
             caps: match &suite.tests[case.test] {
                 Test::Agent(test) => SpendCaps {
                     usd: test.budget.usd,
@@ -88,71 +90,76 @@ impl SuiteLimits {
                 },
                 Test::Tool(_) | Test::ToolQuality(_) => SpendCaps::default(),
             },
-            accounts: OnceLock::new(),
+            account: OnceLock::new(),
         });
-        let deadline = match (limits.duration, suite.budget.duration) {
-            (Some(duration), _) => Some((limits.began + duration, "this invocation", duration)),
+        let deadline = match (budget.duration, suite.budget.duration) {
+            (Some(duration), _) => Some((budget.started + duration, "this invocation", duration)),
             (None, Some(duration)) => Some((Instant::now() + duration, "the suite", duration)),
             (None, None) => None,
         };
         Self {
             ledger,
-            invocation: limits.account,
+            invocation: budget.account,
             suite: account,
-            in_dollars: limits.caps.usd.is_some() || caps.usd.is_some(),
-            cases: case_limits.collect(),
+            capped_in_dollars: budget.caps.usd.is_some() || caps.usd.is_some(),
+            cases: case_budgets.collect(),
             deadline: deadline.map(|(at, whose, duration)| Deadline {
                 at,
-                words: format!("the time of {whose} ({}) is over", shown(duration)),
+                message: format!("the time of {whose} ({}) is over", shown(duration)),
             }),
         }
     }
 
-    fn accounts(&self, case: usize) -> &CaseAccounts {
+    /// The accounts that the live requests of a case are charged to.
+    fn accounts(&self, case: usize) -> [AccountId; 3] {
         let case = &self.cases[case];
-        case.accounts.get_or_init(|| CaseAccounts {
-            own: self.ledger.open("the test's budget", case.caps),
-            replayed: self.ledger.open("a replay", SpendCaps::default()),
-        })
+        let own = case
+            .account
+            .get_or_init(|| self.ledger.open("the test's budget", case.caps));
+        [self.invocation, self.suite, *own]
     }
 
-    /// Adds up what the replayed answers of a case cost when they were recorded, so that the report
-    /// is the recorded run's.
+    fn account_of(&self, run: &RunMeter) -> AccountId {
+        *run.account
+            .get_or_init(|| self.ledger.open("a run", SpendCaps::default()))
+    }
+
+    /// Counts the recorded cost of replayed answers, so that the report is that of the recorded
+    /// run. No budget is charged: they were paid when they were recorded.
     pub fn count_replay(
         &self,
-        case: usize,
+        run: &RunMeter,
         id: &str,
         prices: &Prices,
         model: Box<dyn Model>,
     ) -> Box<dyn Model> {
+        let accounts = vec![self.account_of(run)];
         let price = price_of(prices, id);
-        Box::new(MeteredModel::new(
-            model,
-            id,
-            price,
-            &self.ledger,
-            vec![self.accounts(case).replayed],
-        ))
+        Box::new(MeteredModel::new(model, id, price, &self.ledger, accounts))
     }
 
-    /// Puts a model of a case on the case's accounts.
+    /// Charges the requests of a model to its run, case, suite and invocation.
     pub fn meter(
         &self,
         case: usize,
+        run: &RunMeter,
         id: &str,
         prices: &Prices,
         model: Box<dyn Model>,
     ) -> Result<Box<dyn Model>, RunError> {
         let price = price_of(prices, id);
-        if price.is_none() && (self.in_dollars || self.cases[case].caps.usd.is_some()) {
+        if price.is_none() && (self.capped_in_dollars || self.cases[case].caps.usd.is_some()) {
             return Err(RunError {
                 kind: ErrorKind::Provider,
                 message: format!(
-                    "no price is known for model `{id}`, so a cap in dollars cannot hold for it; add it under `prices:` in the suite"
+                    "no price is known for model `{id}`, so a cap in dollars cannot hold for it; \
+                     add it under `prices:` in the suite"
                 ),
             });
         }
-        let accounts = vec![self.invocation, self.suite, self.accounts(case).own];
+        run.is_charged.store(true, Ordering::Relaxed);
+        let mut accounts = self.accounts(case).to_vec();
+        accounts.push(self.account_of(run));
         Ok(Box::new(MeteredModel::new(
             model,
             id,
@@ -162,54 +169,69 @@ impl SuiteLimits {
         )))
     }
 
-    /// Why no further run of a case is started: its budget is spent.
+    /// The spending of a run; `None` if it asked no model.
+    pub fn spend_of(&self, run: &RunMeter) -> Option<RunSpend> {
+        let account = *run.account.get()?;
+        let totals = self.ledger.totals(account);
+        let (charged_usd, charged_tokens) = if run.is_charged.load(Ordering::Relaxed) {
+            self.ledger.charged(account)
+        } else {
+            (Usd::ZERO, 0)
+        };
+        Some(RunSpend {
+            requests: totals.requests,
+            input_tokens: totals.usage.input,
+            output_tokens: totals.usage.output,
+            cached_input_tokens: totals.usage.cached_input,
+            usd: totals.usd,
+            unreported: totals.without_usage,
+            unpriced: totals.without_price,
+            free: totals.free,
+            charged_usd,
+            charged_tokens,
+        })
+    }
+
+    /// Charges the budgets for a run that finished before the invocation was resumed. `exceeded`:
+    /// the run ended because a budget was spent.
+    pub fn restore(&self, case: usize, spend: Option<RunSpend>, exceeded: bool) {
+        if let Some(spend) = spend.filter(|spend| spend.requests > 0) {
+            let (usd, tokens) = (spend.charged_usd, spend.charged_tokens);
+            self.ledger
+                .charge_earlier(&self.accounts(case), usd, tokens);
+        }
+        if exceeded {
+            self.ledger.stop_if_spent(&self.accounts(case));
+        }
+    }
+
+    /// The reason why no further run of a case starts: a budget is spent.
     pub fn stopped(&self, case: usize) -> Option<RunError> {
-        let own = self.cases[case].accounts.get().map(|accounts| accounts.own);
+        let own = self.cases[case].account.get().copied();
         let accounts: Vec<_> = [self.invocation, self.suite]
             .into_iter()
             .chain(own)
             .collect();
-        let why = self.ledger.stopped(&accounts)?;
+        let reason = self.ledger.stopped(&accounts)?;
         Some(RunError {
             kind: ErrorKind::Budget,
-            message: format!("never started: {why}"),
+            message: format!("never started: {reason}"),
         })
     }
 
-    /// The time is over: nothing is sent any more.
-    pub fn time_is_over(&self, deadline: &Deadline) {
-        self.ledger.stop(self.suite, deadline.words.clone());
-    }
-
-    /// What a case cost. Nothing if only built-in models without a price were asked: they cost
-    /// nothing, and nobody wonders.
-    pub fn spend(&self, case: usize) -> Option<Spend> {
-        let accounts = self.cases[case].accounts.get()?;
-        spend(self.ledger.totals(accounts.own))
-            .or_else(|| spend(self.ledger.totals(accounts.replayed)))
+    /// Stops all requests of the suite because its time limit is reached.
+    pub fn stop_at(&self, deadline: &Deadline) {
+        self.ledger.stop(self.suite, deadline.message.clone());
     }
 }
 
-/// A built-in model costs nothing, unless the suite gives it a price.
+/// The price of a model. A built-in model is free, unless the suite gives it a price.
 fn price_of(prices: &Prices, id: &str) -> Option<Price> {
     let free = id.starts_with("builtin/").then_some(Price::FREE);
     prices.find(id).copied().or(free)
 }
 
-fn spend(spend: budget::SpendTotals) -> Option<Spend> {
-    (spend.requests > spend.free).then(|| Spend {
-        requests: spend.requests,
-        input_tokens: (spend.without_usage == 0).then_some(spend.usage.input),
-        output_tokens: (spend.without_usage == 0).then_some(spend.usage.output),
-        cached_input_tokens: spend
-            .usage
-            .cached_input
-            .filter(|_| spend.without_usage == 0),
-        usd: (spend.without_usage == 0 && spend.without_price == 0).then(|| spend.usd.to_f64()),
-    })
-}
-
-/// A duration as people write it.
+/// A duration in the largest unit that gives a whole number.
 fn shown(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
@@ -222,6 +244,7 @@ fn shown(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Filter, plan, testing};
 
     #[test]
     fn durations_read_as_written() {
@@ -238,35 +261,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_not_zero() {
-        let usage = mcptest_agent::Usage {
-            input: 900,
-            output: 120,
-            ..mcptest_agent::Usage::default()
-        };
-        let told = budget::SpendTotals {
-            requests: 2,
-            usage,
-            usd: Usd::from_f64(0.0045).unwrap_or_default(),
-            ..budget::SpendTotals::default()
-        };
-        let known = spend(told).expect("something was spent");
-        assert_eq!((known.usd, known.input_tokens), (Some(0.0045), Some(900)));
-        let unpriced = spend(budget::SpendTotals {
-            without_price: 1,
-            ..told
-        })
-        .expect("something was spent");
-        assert_eq!((unpriced.usd, unpriced.output_tokens), (None, Some(120)));
-        let untold = spend(budget::SpendTotals {
-            without_usage: 1,
-            ..told
-        })
-        .expect("something was spent");
-        assert_eq!(
-            (untold.usd, untold.input_tokens, untold.output_tokens),
-            (None, None, None)
+    fn a_resumed_invocation_continues_its_budgets() {
+        let budget = Budget::new(None, Some(100), None);
+        let folder = tempfile::tempdir().expect("a folder");
+        let suite = testing::suite(
+            folder.path(),
+            "name: s\nservers: { a: { command: [a] } }\ntools: [{ name: t, server: a, tool: b }]\n",
         );
-        assert_eq!(spend(budget::SpendTotals { free: 2, ..told }), None);
+        let cases = plan(&suite, &Filter::default());
+        let budget = SuiteBudget::open(&budget, &suite, &cases);
+        let spend = |tokens| {
+            Some(RunSpend {
+                requests: 1,
+                charged_tokens: tokens,
+                ..RunSpend::default()
+            })
+        };
+        budget.restore(0, spend(60), false);
+        assert_eq!(budget.stopped(0), None);
+        // The cap is reached, but no request was refused yet.
+        budget.restore(0, spend(40), false);
+        assert_eq!(budget.stopped(0), None);
+        budget.restore(0, None, true);
+        assert_eq!(
+            budget.stopped(0).map(|error| error.message),
+            Some(
+                "never started: the budget of this invocation is spent (100 of 100 tokens)"
+                    .to_owned()
+            )
+        );
     }
 }

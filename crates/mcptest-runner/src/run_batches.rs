@@ -26,17 +26,12 @@ impl RunBatches {
         }
     }
 
-    /// All runs at once.
-    pub fn single(max: u32) -> Self {
-        Self { stops: false, max }
-    }
-
     /// The number of runs to start next, after `made` runs; 0 when the case is decided.
-    pub fn next(&self, made: u32, judge: Option<&mut CaseJudge<'_>>) -> u32 {
+    pub fn next(&self, made: u32, judge: &mut CaseJudge<'_>) -> u32 {
         let remaining = self.max.saturating_sub(made);
-        let Some(judge) = judge.filter(|_| self.stops) else {
+        if !self.stops {
             return remaining;
-        };
+        }
         let remaining = u64::from(remaining);
         // A run that fails decides. After runs that pass, or that end with an error, a later one
         // may still fail.

@@ -1,9 +1,10 @@
-//! What all runs of a suite share while it is carried out.
+//! The state that all runs of a suite share.
 
 use std::sync::Arc;
 
 use mcptest_agent::Model;
 use mcptest_cassette::Role;
+use mcptest_events::Event;
 use mcptest_numbers::random::seed_of;
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
@@ -11,105 +12,142 @@ use mcptest_suite::suite::{Replay, ScriptTurn};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::verdict::RunError;
 
-use crate::cassettes::{Decks, Tape};
-use crate::event::Event;
-use crate::limits::SuiteLimits;
+use crate::budget::{RunMeter, SuiteBudget};
+use crate::cassette_plans::{CassettePlans, RunCassette};
 use crate::models::Models;
+use crate::resume::Resume;
 use crate::sessions::Sessions;
 use crate::snapshots::Snapshots;
+use crate::verdicts::JudgeContext;
 
-/// The suite, its servers, its models, and whoever wants to know.
-pub(crate) struct Stage {
+/// A receiver of events.
+pub type EventSink = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// A suite that is being run: its servers, models, budgets, and the receiver of its events.
+pub(crate) struct RunContext {
     pub suite: Arc<Suite>,
-    /// The servers that its tests may talk to.
+    /// The servers that its tests may use.
     pub servers: KnownServers,
     pub sessions: Sessions,
     pub models: Models,
-    pub limits: SuiteLimits,
-    /// Whether judges are asked.
+    pub budget: SuiteBudget,
+    /// True if judges are asked.
     pub judges: bool,
-    /// Whether no model is asked that costs.
+    /// True if no model is asked that costs money.
     pub replay_only: bool,
-    pub decks: Decks,
+    pub cassettes: CassettePlans,
     pub redactor: Arc<Redactor>,
     pub snapshots: Snapshots,
-    pub on_event: Arc<dyn Fn(Event) + Send + Sync>,
+    pub emit: EventSink,
+    /// The index of the suite's first case in the plan of the invocation.
+    pub first_case: usize,
+    /// The part of the invocation that finished before it was resumed.
+    pub earlier: Arc<Resume>,
 }
 
-/// Which case a run belongs to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// Index of the case.
+/// The run that work is done for.
+#[derive(Clone, Copy)]
+pub(crate) struct CaseRef<'a> {
+    /// Index of the case in the suite.
     pub case: usize,
     /// Index into the suite's tests.
     pub test: usize,
     /// The model that acts.
     pub model: &'a str,
+    /// The number of the run, from 1.
+    pub run: u32,
+    /// The spending of the run.
+    pub meter: &'a RunMeter,
 }
 
-impl<'a> Place<'a> {
-    /// A model of a run here.
-    pub fn seat(
+impl<'a> CaseRef<'a> {
+    /// A model for the run. `script_run` is the run of a script that is played.
+    pub fn model_slot(
         self,
         role: Role,
         id: &'a str,
         script: &'a [Vec<ScriptTurn>],
-        run: u32,
-    ) -> Seat<'a> {
-        Seat {
-            case: self.case,
-            test: self.test,
+        script_run: u32,
+    ) -> ModelSlot<'a> {
+        ModelSlot {
+            case: self,
             role,
             id,
             script,
-            run,
+            script_run,
         }
     }
 }
 
-/// Which model is wanted, and for what.
-pub(crate) struct Seat<'a> {
-    /// Index of the case that pays.
-    pub case: usize,
-    /// Index into the suite's tests.
-    pub test: usize,
+/// A model that a run needs, and its role.
+pub(crate) struct ModelSlot<'a> {
+    pub case: CaseRef<'a>,
     pub role: Role,
     /// The model's id.
     pub id: &'a str,
-    /// What `builtin/scripted` plays.
+    /// The script of `builtin/scripted`.
     pub script: &'a [Vec<ScriptTurn>],
-    /// Which of the runs.
-    pub run: u32,
+    /// The run of the script, from 1.
+    pub script_run: u32,
 }
 
-impl Stage {
-    /// Opens a model for a run. Every model comes from here, the agent's and the judges', so that a
-    /// cassette has them all and everything that is asked live is paid for. What is replayed is
-    /// only counted: it was paid for when it was recorded.
-    pub fn open_model(&self, seat: &Seat<'_>, tape: &Tape) -> Result<Box<dyn Model>, RunError> {
+impl RunContext {
+    /// Opens a model for a run. Every model is opened here, the agent's and the judges', so that a
+    /// cassette has them all and every live request is paid for. Replayed answers are only counted:
+    /// they were paid when they were recorded.
+    pub fn open_model(
+        &self,
+        slot: &ModelSlot<'_>,
+        cassette: &RunCassette,
+    ) -> Result<Box<dyn Model>, RunError> {
+        let case = slot.case;
+        let prices = &self.suite.prices;
         let live = || {
-            let test = self.suite.tests[seat.test].name();
-            let seed = seed_of(test, u64::from(seat.run));
-            let model = self
-                .models
-                .open(&self.suite, seat.id, seat.script, seat.run, seed)?;
-            self.limits
-                .meter(seat.case, seat.id, &self.suite.prices, model)
+            let test = self.suite.tests[case.test].name();
+            let seed = seed_of(test, u64::from(slot.script_run));
+            let model =
+                self.models
+                    .open(&self.suite, slot.id, slot.script, slot.script_run, seed)?;
+            self.budget
+                .meter(case.case, case.meter, slot.id, prices, model)
         };
-        match tape {
-            Tape::Replay(replay, Replay::Both | Replay::Model) => {
-                let model = replay.model(seat.role);
-                Ok(self
-                    .limits
-                    .count_replay(seat.case, seat.id, &self.suite.prices, model))
+        match cassette {
+            RunCassette::Replay(replay, Replay::Both | Replay::Model) => {
+                let model = replay.model(slot.role);
+                Ok(self.budget.count_replay(case.meter, slot.id, prices, model))
             }
-            Tape::Record(recorder, _) => Ok(recorder.model(seat.role, live()?)),
-            Tape::Off | Tape::Replay(_, Replay::Tools) => live(),
+            RunCassette::Record(recorder, _) => Ok(recorder.model(slot.role, live()?)),
+            RunCassette::Off | RunCassette::Replay(_, Replay::Tools) => live(),
         }
     }
 
-    /// Tells whoever listens.
-    pub fn tell(&self, event: Event) {
-        (self.on_event)(event);
+    /// Emits an event.
+    pub fn emit(&self, event: Event) {
+        (self.emit)(event);
+    }
+
+    /// Emits a note.
+    pub fn note(&self, text: String) {
+        self.emit(Event::Note { text });
+    }
+
+    /// Emits a warning.
+    pub fn warn(&self, text: String) {
+        self.emit(Event::Warning { text });
+    }
+
+    /// The index of a case in the plan of the invocation.
+    pub fn planned(&self, case: usize) -> usize {
+        self.first_case + case
+    }
+
+    /// The settings for judging.
+    pub fn judge_context(&self) -> JudgeContext<'_> {
+        JudgeContext {
+            servers: &self.servers,
+            prices: &self.suite.prices,
+            no_evidence: self.suite.options.no_evidence,
+            judges: self.judges,
+        }
     }
 }

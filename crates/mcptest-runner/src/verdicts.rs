@@ -9,7 +9,7 @@ use mcptest_catalog::quality;
 use mcptest_events::{CaseJudged, RunFacts, RunRecord, RunSpend};
 use mcptest_gates::{Context, GateAccumulator, GateOutcome, Run};
 use mcptest_redact::redact;
-use mcptest_suite::suite::{AgentTest, NoEvidence, ToolQualityTest};
+use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::judged::{self, Unjudged};
 use mcptest_trace::tool_id::KnownServers;
@@ -32,7 +32,7 @@ const MASKED: &str = "a secret in it is shown as `[redacted]`: runs that are rec
                       are judged without secrets";
 
 /// The reason why a test that expects only opinions has no evidence.
-const JUDGES_ARE_OFF: &str = "all expectations of the test are judged, and judges are off";
+const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
 
 impl<'a> JudgeContext<'a> {
     /// The input of gates besides the runs.
@@ -84,8 +84,13 @@ impl RunOutcome {
                     assertions.push(assertion);
                     continue;
                 };
-                let (assertion, problem) =
-                    judged::apply(expectation, judge, &seen, &trace.judgements, !context.judges);
+                let (assertion, problem) = judged::apply(
+                    expectation,
+                    judge,
+                    &seen,
+                    &trace.judgements,
+                    !context.judges,
+                );
                 match problem {
                     Some(Unjudged::Broken(failure)) => {
                         error.get_or_insert(failure);
@@ -122,11 +127,7 @@ impl RunOutcome {
 
     /// Judges a direct tool call by its assertions. A call of which every assertion was skipped
     /// shows nothing.
-    pub fn of_tool(
-        context: &JudgeContext<'_>,
-        trace: &Trace,
-        assertions: Vec<Assertion>,
-    ) -> Self {
+    pub fn of_tool(context: &JudgeContext<'_>, trace: &Trace, assertions: Vec<Assertion>) -> Self {
         count_judgement();
         let error = trace.error.clone();
         let skipped = !assertions.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
@@ -212,6 +213,11 @@ fn fails_case(test: &AgentTest, assertions: &[Assertion]) -> bool {
     failed(true) || (failed(false) && !test.tolerates_failed_runs)
 }
 
+/// Returns true if one failed run fails the test; false if a gate decides about the runs together.
+pub(crate) fn one_run_decides(test: &Test) -> bool {
+    !matches!(test, Test::Agent(test) if test.tolerates_failed_runs)
+}
+
 fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> Verdict {
     if error.is_some() {
         Verdict::Error
@@ -258,8 +264,11 @@ impl CaseVerdict {
         saved_runs: Option<u64>,
         spend: RunSpend,
     ) -> CaseJudged {
-        let talk = self.gates.iter_mut().map(|gate| std::mem::take(&mut gate.talk));
-        let status_lines = talk.flatten().collect();
+        let lines = self
+            .gates
+            .iter_mut()
+            .flat_map(|gate| gate.status_lines.drain(..));
+        let status_lines = lines.collect();
         CaseJudged {
             case,
             verdict: self.verdict,
@@ -322,6 +331,11 @@ impl<'a> CaseJudge<'a> {
         for gate in &mut self.gates {
             gate.observe(&self.gate_context, &run);
         }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.runs
     }
 
     /// The gates that observe the runs.

@@ -101,12 +101,23 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
                 path.display()
             ));
         }
-        times = Times::of_report(&report);
+        for (test, runs) in report
+            .tests
+            .iter()
+            .zip(report.timing_by_test().unwrap_or_default())
+        {
+            let sum = runs.iter().map(|run| run.duration_ms);
+            times.add(
+                test.id(),
+                sum.fold(0, u64::saturating_add),
+                runs.len() as u64,
+            );
+        }
     }
     if !run.recording.record {
         for Planned { suite, cases } in planned {
             for case in cases {
-                times.look_at_cassette(suite, case, run.recording.cassettes.as_deref());
+                times.add_cassette(suite, case, run.recording.cassettes.as_deref());
             }
         }
     }
