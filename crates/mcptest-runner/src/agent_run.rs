@@ -37,7 +37,7 @@ pub(crate) async fn agent_run(
     let trace = match ready {
         Err(error) => {
             if let Some(recorder) = cassette.recorder() {
-                recorder.failed(&error);
+                recorder.record_failure(&error);
             }
             failed(error)
         }
@@ -65,7 +65,7 @@ pub(crate) async fn agent_run(
                 && trace.error.is_none()
                 && test.expect.iter().any(|one| one.judge().is_some())
             {
-                let seen = trace.observable();
+                let seen = trace.observable().to_value();
                 trace.judgements =
                     ask_judges::ask(context, case, cassette, &test.expect, &seen).await;
             }
@@ -129,7 +129,7 @@ async fn prepare(
         .collect();
     let (offer, distractors) = offer(context, test, case.run, listed)?;
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
-        recorder.offered(&offer);
+        recorder.record_offer(&offer);
     }
     Ok((model, offer, distractors))
 }

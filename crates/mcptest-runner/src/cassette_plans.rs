@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_cassette::{
-    Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec, RunRecorder,
-    RunReplay, catalog_changes, load, partial_place,
+    Catalog, Change, LoadError, Player, REMEDY, Recording, RecordingOutcome, RecordingSpec,
+    RunRecorder, RunReplay, catalog_changes, load, partial_path,
 };
 use mcptest_events::Event;
 use mcptest_redact::redact::Redactor;
@@ -41,7 +41,7 @@ enum CassettePlan {
 struct RecordedCase {
     recording: Arc<Recording>,
     /// The result of writing the cassette, once the case is complete.
-    written: Mutex<Option<io::Result<Outcome>>>,
+    written: Mutex<Option<io::Result<RecordingOutcome>>>,
 }
 
 /// The plans of all cases, by test and model.
@@ -138,7 +138,7 @@ impl CassettePlans {
     /// Notes that the first runs of a case decided it: the recording is complete with them.
     pub fn decided(&self, case: &Case, runs: u32) {
         if let Some(CassettePlan::Record(recorded)) = self.of(case) {
-            recorded.recording.decided_by(runs);
+            recorded.recording.complete_after(runs);
         }
     }
 
@@ -178,23 +178,23 @@ impl CassettePlans {
 }
 
 /// The event for a recording.
-fn written_event(path: &Path, written: io::Result<Outcome>) -> Option<Event> {
+fn written_event(path: &Path, written: io::Result<RecordingOutcome>) -> Option<Event> {
     let place = path.display();
     Some(match written {
-        Ok(Outcome::Nothing) => return None,
-        Ok(Outcome::Written) => Event::Note {
+        Ok(RecordingOutcome::Nothing) => return None,
+        Ok(RecordingOutcome::Written) => Event::Note {
             text: format!("recorded {place}"),
         },
-        Ok(Outcome::Partial { path, finished }) => Event::Warning {
+        Ok(RecordingOutcome::Partial { path, finished }) => Event::Warning {
             text: format!(
                 "only {finished} runs were finished: they are in {}, which is not replayed; \
                  {place} is unchanged",
                 path.display()
             ),
         },
-        Ok(Outcome::Worse { path, broken }) => Event::Warning {
+        Ok(RecordingOutcome::KeptExisting { path, failed }) => Event::Warning {
             text: format!(
-                "{broken} of the new runs failed, more than in {place}, which is unchanged; the \
+                "{failed} of the new runs failed, more than in {place}, which is unchanged; the \
                  new recording is in {}",
                 path.display()
             ),
@@ -222,7 +222,7 @@ fn replay(
     let cassette = match load(path) {
         Ok(cassette) => cassette,
         Err(LoadError::Missing { path: place }) => {
-            let partial = partial_place(path);
+            let partial = partial_path(path);
             let must = settings.mode == CassetteMode::ReplayOnly && providers::is_live(model);
             return match (must, load(&partial)) {
                 (true, Ok(found)) => refused(format!(
@@ -311,7 +311,7 @@ impl RunCassette {
     /// Records the tools that live servers list, or compares them with the recording.
     pub fn listed(&self, catalogs: &[Catalog], redactor: &Redactor) -> Result<(), RunError> {
         match self {
-            Self::Record(recorder, _) => recorder.listed(catalogs.to_vec()),
+            Self::Record(recorder, _) => recorder.record_catalogs(catalogs.to_vec()),
             Self::Replay(replay, _) => {
                 let mut now = catalogs.to_vec();
                 for tool in now.iter_mut().flat_map(|catalog| &mut catalog.tools) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcptest_agent::builtin;
 use mcptest_cassette::{
-    Cassette, Catalog, Change, Subject, catalog_changes, changes, digest, load, place,
+    Cassette, Catalog, Change, Subject, cassette_path, catalog_changes, changes, digest, load,
 };
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
@@ -62,8 +62,8 @@ pub fn cassette_folder(suite: &Suite, folder: Option<&Path>) -> PathBuf {
 #[must_use]
 pub fn cassette_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
     let (with_model, without) = (
-        place(folder, &test.name, Some(model)),
-        place(folder, &test.name, None),
+        cassette_path(folder, &test.name, Some(model)),
+        cassette_path(folder, &test.name, None),
     );
     let several = test.models.len() > 1;
     let of_this_model = |path: &Path| load(path).is_ok_and(|found| found.subject.model == model);
@@ -82,7 +82,7 @@ pub fn cassette_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
 /// The path of a new recording of a test and model.
 pub(crate) fn recording_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
     let several = test.models.len() > 1;
-    place(folder, &test.name, several.then_some(model))
+    cassette_path(folder, &test.name, several.then_some(model))
 }
 
 /// Everything that decides what the model of a test sees, except the tools.

@@ -218,7 +218,7 @@ fn failed(shared: &RunContext, case: &Case, run: u32, error: RunError) -> Finish
 }
 
 fn name_trace(trace: &mut Trace, shared: &RunContext, case: &Case, run: u32) {
-    trace.test = Some(shared.suite.tests[case.test].name().to_owned());
-    trace.model.clone_from(&case.model);
+    trace.test = Some(shared.suite.tests[case.test].name().to_owned().into());
+    trace.model = case.model.clone().map(Into::into);
     trace.run = Some(u64::from(run));
 }
