@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};

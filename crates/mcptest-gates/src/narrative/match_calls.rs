@@ -117,7 +117,7 @@ impl CallWords {
         let reads = plain
             .first()
             .is_some_and(|first| READING.contains(&first.as_str()));
-        let mut words = Self {
+        Self {
             name: plain.iter().map(|word| fold(word)).collect(),
             plain,
             keys: BTreeSet::new(),
@@ -129,11 +129,14 @@ impl CallWords {
                 Listed::Nowhere => is_mutating_name(call.name()),
             },
             only_looks: reads && listed != Listed::Mutating,
-        };
-        if let Some(args) = &call.args {
-            words.collect(args);
         }
-        words
+    }
+
+    /// Adds the words of the arguments, which only claims are compared with.
+    pub(crate) fn add_arguments(&mut self, call: &ToolCall) {
+        if let Some(args) = call.args() {
+            self.collect(args);
+        }
     }
 
     fn collect(&mut self, args: &Value) {
@@ -296,7 +299,9 @@ mod tests {
             from: 0,
             to: 0,
         };
-        CallWords::new(&call, Listed::Nowhere).fits(&claim)
+        let mut words = CallWords::new(&call, Listed::Nowhere);
+        words.add_arguments(&call);
+        words.fits(&claim)
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn trace_with(text: &str, tools: &[&str]) -> Trace {
 }
 
 fn divergence(trace: &Trace) -> Divergence {
-    score_narrative(trace, &Narrative::default(), &KnownServers::default())
+    score_narrative(&Narrative::default(), trace, &KnownServers::default())
 }
 
 fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
