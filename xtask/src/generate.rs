@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use mcptest_trace::trace::Trace;
-use mcptest_yaml::fits::Shapes;
+use mcptest_yaml::CompiledSchema;
 
 use crate::workspace::{self, Profile};
 
@@ -37,8 +37,10 @@ pub fn check() -> Result<()> {
 fn all() -> Result<Vec<Generated>> {
     let mut files = schemas();
     files.push(Generated {
-        path: "crates/mcptest-suite/src/shape_table.rs".to_owned(),
-        text: crate::shape_table::source(&Shapes::of(&mcptest_suite::suite_schema()).merged()),
+        path: "crates/mcptest-suite/src/schema_table.rs".to_owned(),
+        text: crate::schema_table::source(
+            &CompiledSchema::compile(&mcptest_suite::suite_schema()).deduplicated(),
+        ),
     });
     files.extend(crate::gate_pages::pages()?);
     files.push(Generated {

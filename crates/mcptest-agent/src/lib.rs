@@ -1,11 +1,13 @@
-//! The agent: a model that is offered tools, and the loop that carries out its calls and records
-//! them.
+//! The agent loop: sends a model its tools and conversation, carries out its calls, records them.
 //!
-//! The loop knows neither gates nor reports, and not even how tools are reached: it is given a
-//! [`Model`] and [`Tools`], and leaves a [`Trace`](mcptest_trace::trace::Trace). Whatever a model
-//! does (a tool that does not exist, arguments that are not JSON, no end) becomes part of the
-//! trace; only what is not the model's doing (a server that died, a timeout) ends the run with an
-//! error.
+//! The loop knows neither gates nor reports, nor how tools are reached: it takes a [`Model`] and
+//! [`Tools`] and returns a [`Trace`](mcptest_trace::trace::Trace). Mistakes of the model (a tool
+//! that does not exist, arguments that are not JSON, a run that never ends) become part of the
+//! trace. Only failures of the infrastructure (a server that crashed, a timeout) end the run with
+//! an error.
+//!
+//! While a run is in progress, an [`Observer`] receives [`AgentEvent`]s, and `tracing` events with
+//! the target `mcptest::agent` describe each step.
 
 pub mod budget;
 pub mod builtin;

@@ -1,4 +1,4 @@
-//! What a model is asked and what it answers, for every provider alike.
+//! Requests to a model and its answers, the same for every provider.
 
 use std::pin::Pin;
 
@@ -12,16 +12,16 @@ use crate::offer::OfferedTool;
 /// A future that can move between threads.
 pub type Future<'a, T> = Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;
 
-/// Everything a model sees when it is asked for its next turn.
+/// A request for the next turn: everything that the model sees.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The system prompt.
     pub system: Option<&'a str>,
     /// The conversation so far.
     pub messages: &'a [Message],
-    /// The tools it may call.
+    /// The tools that it may call.
     pub tools: &'a [OfferedTool],
-    /// The most tokens it may write.
+    /// The limit of output tokens.
     pub max_tokens: Option<u32>,
 }
 
@@ -29,53 +29,52 @@ pub struct Request<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// The task.
+    /// The prompt.
     User(String),
-    /// What the model said and called.
+    /// A turn of the model.
     Assistant(AssistantTurn),
-    /// What the calls of the last turn came back with, in their order.
+    /// The results of the last turn's calls, in the order of the calls.
     Results(Vec<(ModelCall, ToolReply)>),
 }
 
-/// What a model answers.
+/// A turn of the model: text, calls, or both.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssistantTurn {
     /// The text; may be empty.
     pub text: String,
-    /// The calls, in order. None ends the run, unless the turn is only paused.
+    /// The calls, in order. A turn without calls ends the run, unless it is paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ModelCall>,
-    /// What it cost, if the provider says so.
+    /// The token usage, if the provider reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why the model stopped, in the provider's own word.
+    /// The provider's own name for the reason why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// The same in a word that all providers share.
+    /// The reason why the model stopped, the same for all providers.
     #[serde(default, skip_serializing_if = "TurnEnd::is_finished")]
     pub end: TurnEnd,
-    /// The turn as the provider sent it, block by block. Sent back unchanged in the next request:
-    /// signatures of hidden reasoning and blocks that we do not know would be lost otherwise. A
-    /// built-in model has none.
+    /// The turn as the provider sent it, block by block. The next request sends it back unchanged:
+    /// otherwise signatures of hidden reasoning and unknown blocks would be lost. Built-in models
+    /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<Value>,
 }
 
-/// How a turn came to its end.
+/// The reason why a turn ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
-    /// The model had nothing more to say.
+    /// The model finished.
     #[default]
     Finished,
-    /// The provider took a break in a long turn: it wants the turn back as it is, and goes on with
-    /// it.
+    /// The provider paused a long turn. It continues when the turn is sent back unchanged.
     Paused,
-    /// The model was cut off: it had written as many tokens as it may.
+    /// The model reached its limit of output tokens.
     OutOfTokens,
-    /// A filter of the provider, or the model's own refusal, kept the rest back.
+    /// A filter of the provider, or the model itself, refused to answer.
     Withheld,
-    /// The model tried a call that the provider could not read.
+    /// The model made a call that the provider could not parse.
     MalformedCall,
 }
 
@@ -84,11 +83,11 @@ impl TurnEnd {
         *self == Self::Finished
     }
 
-    /// Why a run that ends with such a turn ended, as its trace says it.
+    /// Returns the trace's `stop_reason` for a run that ends with such a turn.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            // A run in which a paused turn is the last has no turn left.
+            // A paused turn never ends a run by itself.
             Self::Finished | Self::Paused => "end",
             Self::OutOfTokens => "max_tokens",
             Self::Withheld => "withheld",
@@ -97,18 +96,18 @@ impl TurnEnd {
     }
 }
 
-/// A call as the model made it.
+/// A tool call as the model made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// Joins call and result.
+    /// The id that connects call and result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The name as the model wrote it.
+    /// The tool's name as the model wrote it.
     pub wire_name: String,
-    /// The arguments; a text if they were not valid JSON.
+    /// The arguments; a string if they were not valid JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
-    /// The provider's tag of a call made from generated code.
+    /// The provider's tag for a call made from generated code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Value>,
 }
@@ -116,9 +115,9 @@ pub struct ModelCall {
 /// Token usage of one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Input tokens, including those from a cache.
     pub input: u64,
-    /// Tokens written, those of hidden reasoning included.
+    /// Output tokens, including those of hidden reasoning.
     pub output: u64,
     /// The part of `input` that was read from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +128,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Both together. A part that only one of them tells stays.
+    /// Adds two usages. A part that only one of them has is kept.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         let part = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -163,27 +162,27 @@ impl Usage {
     }
 }
 
-/// What a call came back with.
+/// The result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolReply {
-    /// Whether it is an error.
+    /// True if it is an error result.
     pub is_error: bool,
     /// The content blocks.
     pub content: Value,
     /// The structured content, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// The protocol's error object, for a call that the server refused.
+    /// The protocol's error object, for a call that the server rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// What else the recorded result carries, such as the fault that struck. The model does not see
-    /// it.
+    /// Further keys of the recorded result, such as the injected fault. The model does not see
+    /// them.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub marks: serde_json::Map<String, Value>,
 }
 
 impl ToolReply {
-    /// An error result of one text, as it is fed back for a call that could not be dispatched.
+    /// Returns an error result with one text block, for a call that cannot be dispatched.
     #[must_use]
     pub fn refusal(text: impl Into<String>) -> Self {
         Self {
@@ -193,7 +192,7 @@ impl ToolReply {
         }
     }
 
-    /// The text of all text blocks.
+    /// Returns the text of all text blocks.
     #[must_use]
     pub fn text(&self) -> String {
         let blocks = self.content.as_array().into_iter().flatten();
@@ -204,21 +203,21 @@ impl ToolReply {
     }
 }
 
-/// Something that takes turns.
+/// A language model, or a stand-in for one.
 pub trait Model: Send + Sync {
-    /// The next turn.
+    /// Requests the next turn.
     ///
     /// # Errors
-    /// What kept the provider from answering; never what the model answered.
+    /// The reason why the provider did not answer. A bad answer is not an error.
     fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>>;
 }
 
-/// Something that carries out calls.
+/// The tools of all servers.
 pub trait Tools: Send + Sync {
     /// Calls a tool of a server.
     ///
     /// # Errors
-    /// What kept the call from being answered. A refusal by the server is an answer.
+    /// The reason why the call was not answered. A rejection by the server is an answer.
     fn call<'a>(
         &'a self,
         server: &'a str,

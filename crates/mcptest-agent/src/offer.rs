@@ -1,8 +1,8 @@
-//! The tools that a model is offered, and what it may call them.
+//! The tools that a model is offered, and the names by which it calls them.
 
 use mcptest_trace::catalog::Tool;
 
-/// A tool with the name by which the model knows it.
+/// A tool with the name that the model sees.
 #[derive(Debug, Clone)]
 pub struct OfferedTool {
     /// The bare name with one server, `server__tool` with several.
@@ -11,8 +11,8 @@ pub struct OfferedTool {
     pub server: String,
     /// The tool as listed.
     pub tool: Tool,
-    /// Set for a tool that no server has: what a call to it is answered with, as an error result.
-    pub refuses: Option<String>,
+    /// The error result of every call, for a distractor: a tool that no server has.
+    pub refusal: Option<String>,
 }
 
 /// All offered tools.
@@ -38,7 +38,7 @@ impl Offer {
         offer
     }
 
-    fn add(&mut self, server: String, tool: Tool, refuses: Option<String>) {
+    fn add(&mut self, server: String, tool: Tool, refusal: Option<String>) {
         let wire_name = if self.servers.len() > 1 {
             format!("{server}__{}", tool.name())
         } else {
@@ -48,22 +48,22 @@ impl Offer {
             wire_name,
             server,
             tool,
-            refuses,
+            refusal,
         });
     }
 
-    /// Adds tools that no server has, and puts all in a new order: position by position, the index
-    /// of the tool that stands there.
+    /// Adds distractors (tools that no server has) and reorders all tools: `order` maps the number
+    /// of tools to the old index of each new position.
     pub fn inject(
         &mut self,
-        fakes: Vec<Tool>,
+        distractors: Vec<Tool>,
         refusal: fn(&str) -> String,
         order: impl Fn(usize) -> Vec<usize>,
     ) {
-        for fake in fakes {
-            let server = self.server_of(&fake);
-            let answer = refusal(fake.name());
-            self.add(server, fake, Some(answer));
+        for distractor in distractors {
+            let server = self.server_of(&distractor);
+            let answer = refusal(distractor.name());
+            self.add(server, distractor, Some(answer));
         }
         let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools)
             .into_iter()
@@ -75,12 +75,12 @@ impl Offer {
             .collect();
     }
 
-    /// Adds tools that no server has, each with what a call to it is answered with, and puts all in
-    /// the order of these wire names. A tool without a name there comes last.
-    pub fn inject_in_order(&mut self, fakes: Vec<(Tool, String)>, order: &[String]) {
-        for (fake, answer) in fakes {
-            let server = self.server_of(&fake);
-            self.add(server, fake, Some(answer));
+    /// Adds distractors, each with its error result, and sorts all tools by these wire names. Tools
+    /// that are not listed come last.
+    pub fn inject_in_order(&mut self, distractors: Vec<(Tool, String)>, order: &[String]) {
+        for (distractor, answer) in distractors {
+            let server = self.server_of(&distractor);
+            self.add(server, distractor, Some(answer));
         }
         let mut old: Vec<Option<OfferedTool>> = std::mem::take(&mut self.tools)
             .into_iter()
@@ -96,26 +96,28 @@ impl Offer {
         self.tools.extend(old.into_iter().flatten());
     }
 
-    /// A fake says whose tool it pretends to be; if not, it is the first server's.
-    fn server_of(&self, fake: &Tool) -> String {
-        let server = fake.server().or(self.servers.first().map(String::as_str));
+    /// Returns the server that a distractor names, or else the first server.
+    fn server_of(&self, distractor: &Tool) -> String {
+        let server = distractor
+            .server()
+            .or(self.servers.first().map(String::as_str));
         server.unwrap_or_default().to_owned()
     }
 
-    /// The tools, in order.
+    /// Returns the tools, in order.
     #[must_use]
     pub fn tools(&self) -> &[OfferedTool] {
         &self.tools
     }
 
-    /// The tool of this wire name.
+    /// Returns the tool with this wire name.
     #[must_use]
     pub fn find(&self, wire_name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.wire_name == wire_name)
     }
 
-    /// How a call by this wire name is recorded when no such tool is offered: with the server, if
-    /// the name tells it.
+    /// Splits the wire name of a tool that is not offered into server and tool. The server is `None`
+    /// if it does not follow from the name.
     #[must_use]
     pub fn split_unknown<'a>(&'a self, wire_name: &'a str) -> (Option<&'a str>, &'a str) {
         if let [only] = self.servers.as_slice() {
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn fakes_join_the_offer_in_the_order_asked_for() {
+    fn distractors_join_the_offer_in_the_requested_order() {
         let mut offer = offer(&[("a", &["x", "y"])]);
         let fake = Tool::from_listing(Some("a"), &json!({"name": "x_v2"}))
             .into_iter()
@@ -167,7 +169,7 @@ mod tests {
         let names: Vec<_> = offer
             .tools()
             .iter()
-            .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
+            .map(|tool| (tool.wire_name.as_str(), tool.refusal.as_deref()))
             .collect();
         assert_eq!(
             names,
@@ -184,7 +186,7 @@ mod tests {
         let again: Vec<_> = again
             .tools()
             .iter()
-            .map(|tool| (tool.wire_name.as_str(), tool.refuses.as_deref()))
+            .map(|tool| (tool.wire_name.as_str(), tool.refusal.as_deref()))
             .collect();
         assert_eq!(again, names);
     }

@@ -1,7 +1,7 @@
 //! The turn loop.
 
 use mcptest_trace::tool_id::full_id;
-use mcptest_trace::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
+use mcptest_trace::trace::{Conversation, Extra, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
@@ -19,11 +19,11 @@ const TARGET: &str = "mcptest::agent";
 pub struct Task<'a> {
     /// The system prompt.
     pub system: Option<&'a str>,
-    /// What the agent is asked to do.
+    /// The prompt.
     pub prompt: &'a str,
-    /// The most assistant turns.
+    /// The limit of assistant turns.
     pub max_turns: u32,
-    /// The most tokens per turn.
+    /// The limit of output tokens per turn.
     pub max_tokens: Option<u32>,
 }
 
@@ -143,7 +143,7 @@ async fn dispatch(
             known.join(", ")
         )));
     };
-    if let Some(answer) = &found.refuses {
+    if let Some(answer) = &found.refusal {
         return Ok(ToolReply::refusal(answer));
     }
     let empty = Value::Object(Map::new());
@@ -161,14 +161,14 @@ async fn dispatch(
 struct Recorder {
     trace: Trace,
     turns: Vec<Turn>,
-    /// Unknown as soon as one turn does not tell.
+    /// The sum of all turns; `None` once a turn reports no usage.
     usage: Option<Usage>,
 }
 
 impl Recorder {
     fn new(task: &Task<'_>, offer: &Offer) -> Self {
         let user = Turn {
-            role: Some("user".to_owned()),
+            role: Some("user".into()),
             content: Some(task.prompt.into()),
             ..Turn::default()
         };
@@ -189,15 +189,15 @@ impl Recorder {
     }
 
     fn turn(&mut self, turn: &AssistantTurn) {
-        let mut extra = Map::new();
+        let mut extra = Extra::default();
         if let Some(reason) = &turn.stop_reason {
-            extra.insert("stop_reason".to_owned(), reason.as_str().into());
+            extra.insert("stop_reason", reason.as_str());
         }
         if let Some(native) = &turn.native {
-            extra.insert("native".to_owned(), native.clone());
+            extra.insert("native", native.clone());
         }
         self.turns.push(Turn {
-            role: Some("assistant".to_owned()),
+            role: Some("assistant".into()),
             content: Some(turn.text.as_str().into()),
             extra,
         });
@@ -219,16 +219,16 @@ impl Recorder {
         self.trace.tool_calls.push(ToolCall {
             id: Some(id.clone().into()),
             raw_name: name.into(),
-            server: server.map(Into::into),
-            args: call.args.clone(),
-            caller: call.caller.clone(),
+            server: server.map(|server| server.to_owned().into()),
+            args: call.args.clone().map(Into::into),
+            caller: call.caller.clone().map(Into::into),
             turn: Some(u64::from(turn)),
-            extra: Map::new(),
+            extra: Extra::default(),
         });
         (id, tool)
     }
 
-    /// The result of the call that was recorded last.
+    /// Records the result of the latest call.
     fn result(&mut self, reply: &ToolReply) {
         let mut extra = reply.marks.clone();
         if let Some(structured) = &reply.structured {
@@ -244,16 +244,16 @@ impl Recorder {
                 .last()
                 .and_then(|call| call.id.clone()),
             is_error: Some(reply.is_error),
-            content: Some(reply.content.clone()),
-            extra,
+            content: Some(reply.content.clone().into()),
+            extra: extra.into(),
         });
     }
 
     fn ended(mut self, turn: AssistantTurn) -> Trace {
-        // A model that ends without a word, or in the middle of one, has given no answer.
+        // An empty or truncated turn is not a final response.
         let answered = turn.end == TurnEnd::Finished && !turn.text.is_empty();
-        self.trace.final_response = answered.then_some(turn.text);
-        self.finish(turn.end.word())
+        self.trace.final_response = answered.then_some(turn.text.into());
+        self.finish(turn.end.as_str())
     }
 
     fn out_of_turns(self) -> Trace {
@@ -284,13 +284,11 @@ impl Recorder {
         let answered = self.turns.len() > 1;
         self.trace.conversation = Conversation {
             turns: Some(self.turns),
-            // Before any turn nothing was reported, which is not the same as nothing used.
+            // Without any turn the usage is unknown, not zero.
             tokens: self.usage.filter(|_| answered).map(Usage::into_tokens),
-            extra: Map::new(),
+            extra: Extra::default(),
         };
-        self.trace
-            .extra
-            .insert("stop_reason".to_owned(), stop_reason.into());
+        self.trace.extra.insert("stop_reason", stop_reason);
         self.trace
     }
 }
@@ -307,7 +305,7 @@ mod tests {
     use crate::event::ignore_events;
     use crate::model::Future;
 
-    /// Plays turns, and keeps what it was fed.
+    /// A model with fixed turns, which keeps the results it receives.
     struct Fixed(
         Mutex<Vec<Result<AssistantTurn, RunError>>>,
         Mutex<Vec<String>>,
@@ -357,7 +355,7 @@ mod tests {
         }
     }
 
-    fn says(text: &str, calls: Vec<ModelCall>) -> Result<AssistantTurn, RunError> {
+    fn turn(text: &str, calls: Vec<ModelCall>) -> Result<AssistantTurn, RunError> {
         Ok(AssistantTurn {
             text: text.into(),
             calls,
@@ -403,11 +401,11 @@ mod tests {
     #[tokio::test]
     async fn parallel_calls_keep_their_order_with_one_result_each() {
         let turns = vec![
-            says(
+            turn(
                 "",
                 vec![call("get", json!({"n": 1})), call("get", json!({"n": 2}))],
             ),
-            says("Done.", vec![]),
+            turn("Done.", vec![]),
         ];
         let (trace, fed) = play(&["s"], 10, turns).await;
         assert_eq!(trace.tool_calls.len(), 2);
@@ -421,7 +419,7 @@ mod tests {
     #[tokio::test]
     async fn the_observer_receives_each_answer_in_order() {
         let turns = vec![
-            says(
+            turn(
                 "",
                 vec![call("get", json!({})), call("invented", json!({}))],
             ),
@@ -463,9 +461,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_model_does_wrong_is_evidence() {
+    async fn mistakes_of_the_model_are_recorded_not_errors() {
         let turns = vec![
-            says(
+            turn(
                 "",
                 vec![
                     call("invented", json!({})),
@@ -473,12 +471,12 @@ mod tests {
                     call("get", json!([1])),
                 ],
             ),
-            says("ok", vec![]),
+            turn("ok", vec![]),
         ];
         let (trace, fed) = play(&["s"], 10, turns).await;
         assert_eq!(trace.error, None);
         assert_eq!(trace.tool_calls[0].full_id(), "s.invented");
-        assert_eq!(trace.tool_calls[1].args, Some(json!("{broken")));
+        assert_eq!(trace.tool_calls[1].args(), Some(&json!("{broken")));
         assert!(
             trace
                 .tool_results
@@ -489,10 +487,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_most_turns_end_the_run_and_not_the_evidence() {
+    async fn reaching_max_turns_ends_the_run_and_keeps_the_trace() {
         let turns = vec![
-            says("a", vec![call("get", json!({}))]),
-            says("b", vec![call("get", json!({}))]),
+            turn("a", vec![call("get", json!({}))]),
+            turn("b", vec![call("get", json!({}))]),
         ];
         let (trace, _) = play(&["s"], 2, turns).await;
         assert_eq!(trace.tool_results.len(), 2);
@@ -501,18 +499,17 @@ mod tests {
     }
 
     fn ends(text: &str, end: TurnEnd) -> Result<AssistantTurn, RunError> {
-        let turn = says(text, vec![]);
-        turn.map(|turn| AssistantTurn { end, ..turn })
+        turn(text, vec![]).map(|turn| AssistantTurn { end, ..turn })
     }
 
     #[tokio::test]
-    async fn a_paused_turn_goes_on_and_counts() {
+    async fn a_paused_turn_continues_and_counts() {
         let turns = || {
             vec![
                 ends("Looking.", TurnEnd::Paused),
-                says("", vec![call("get", json!({}))]),
+                turn("", vec![call("get", json!({}))]),
                 ends("Still.", TurnEnd::Paused),
-                says("Done.", vec![]),
+                turn("Done.", vec![]),
             ]
         };
         let (trace, fed) = play(&["s"], 10, turns()).await;
@@ -526,29 +523,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_that_is_not_whole_is_no_answer() {
+    async fn a_truncated_turn_is_not_a_final_response() {
         for (end, word) in [
             (TurnEnd::OutOfTokens, "max_tokens"),
             (TurnEnd::Withheld, "withheld"),
             (TurnEnd::MalformedCall, "malformed_call"),
         ] {
             let (trace, _) = play(&["s"], 10, vec![ends("The answer is", end)]).await;
-            assert_eq!(trace.error, None, "it is evidence");
+            assert_eq!(trace.error, None, "recorded, not an error");
             assert_eq!(trace.final_response, None);
             assert_eq!(trace.extra["stop_reason"], word);
         }
-        // Whole calls of such a turn are carried out.
-        let cut = says("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
+        // Complete calls of such a turn are carried out.
+        let cut = turn("", vec![call("get", json!({}))]).map(|turn| AssistantTurn {
             end: TurnEnd::OutOfTokens,
             ..turn
         });
-        let (trace, _) = play(&["s"], 10, vec![cut, says("Done.", vec![])]).await;
+        let (trace, _) = play(&["s"], 10, vec![cut, turn("Done.", vec![])]).await;
         assert_eq!(trace.final_response.as_deref(), Some("Done."));
     }
 
     #[tokio::test]
-    async fn an_infrastructure_error_keeps_what_happened_before_it() {
-        let turns = vec![says(
+    async fn an_infrastructure_error_keeps_earlier_calls() {
+        let turns = vec![turn(
             "",
             vec![call("a__get", json!({})), call("b__dies", json!({}))],
         )];
@@ -559,7 +556,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn usage_that_one_turn_does_not_tell_is_unknown() {
+    async fn usage_is_unknown_if_one_turn_reports_none() {
         let silent = Ok(AssistantTurn {
             text: "ok".into(),
             ..AssistantTurn::default()
@@ -567,7 +564,7 @@ mod tests {
         let (trace, _) = play(
             &["s"],
             10,
-            vec![says("", vec![call("get", json!({}))]), silent],
+            vec![turn("", vec![call("get", json!({}))]), silent],
         )
         .await;
         assert_eq!(trace.conversation.tokens, None);

@@ -1,4 +1,4 @@
-//! What changed between a recording and what is wanted now.
+//! Changes between a recording and the current suite.
 
 use std::fmt;
 
@@ -9,34 +9,36 @@ use serde_json::Value;
 
 use crate::format::{Cassette, Catalog, Subject};
 
-/// How much of a text is shown.
-const SHOWN: usize = 120;
+/// The most characters of a string that are shown.
+const MAX_SHOWN: usize = 120;
 
-/// One thing that is no longer as it was recorded.
+/// A difference between the recording and the current suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// `prompt`, `system`, `model`, `servers`, `tools`, `schema`, `settings`, `runs` or `test`.
-    pub what: &'static str,
-    /// In one line.
-    pub words: String,
+    #[serde(rename = "what")]
+    pub aspect: &'static str,
+    /// The difference, in one line.
+    #[serde(rename = "words")]
+    pub message: String,
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.words)
+        write!(f, "{}: {}", self.aspect, self.message)
     }
 }
 
-fn change(what: &'static str, words: String) -> Change {
-    Change { what, words }
+fn change(aspect: &'static str, message: String) -> Change {
+    Change { aspect, message }
 }
 
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", shorten(&one_line(text), SHOWN))
+    format!("\"{}\"", shorten(&one_line(text), MAX_SHOWN))
 }
 
-/// Two texts, each from a little before the place where they part.
-fn parting(recorded: &str, now: &str) -> String {
+/// Quotes two strings, each from a little before their first difference.
+fn quote_difference(recorded: &str, now: &str) -> String {
     const BEFORE: usize = 30;
     let same = recorded
         .chars()
@@ -55,19 +57,21 @@ fn parting(recorded: &str, now: &str) -> String {
     format!("was {}, is {}", from(recorded), from(now))
 }
 
-/// What is different about the subject. `runs` is how many are wanted.
+/// Returns the changes of the subject. `runs` is the number of runs that are needed.
 #[must_use]
 pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
     let was = &cassette.subject;
     let mut found = Vec::new();
     if was.test != now.test {
-        found.push(change("test", parting(&was.test, &now.test)));
+        found.push(change("test", quote_difference(&was.test, &now.test)));
     }
     if was.model != now.model {
-        found.push(change("model", parting(&was.model, &now.model)));
+        found.push(change("model", quote_difference(&was.model, &now.model)));
     }
     match (&was.system, &now.system) {
-        (Some(was), Some(now)) if was != now => found.push(change("system", parting(was, now))),
+        (Some(was), Some(now)) if was != now => {
+            found.push(change("system", quote_difference(was, now)))
+        }
         (None, Some(now)) => found.push(change(
             "system",
             format!("there was none, is {}", quoted(now)),
@@ -79,7 +83,7 @@ pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
         _ => {}
     }
     if was.prompt != now.prompt {
-        found.push(change("prompt", parting(&was.prompt, &now.prompt)));
+        found.push(change("prompt", quote_difference(&was.prompt, &now.prompt)));
     }
     if was.servers != now.servers {
         found.push(change(
@@ -95,7 +99,7 @@ pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
         if !equal(was.unwrap_or(&Value::Null), is.unwrap_or(&Value::Null)) {
             let shown = |value: Option<&Value>| {
                 value.map_or("not set".to_owned(), |value| {
-                    shorten(&one_line(&value.to_string()), SHOWN)
+                    shorten(&one_line(&value.to_string()), MAX_SHOWN)
                 })
             };
             found.push(change(
@@ -129,8 +133,8 @@ fn name_of(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What is different about the tools. Only servers on both sides are looked at: the subject tells
-/// the rest.
+/// Returns the changes of the tools. Only servers on both sides are compared: added and removed
+/// servers are changes of the subject.
 #[must_use]
 pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
     let mut found = Vec::new();
@@ -152,8 +156,8 @@ pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
             ));
         }
         if !removed.is_empty() {
-            let words = format!("`{server}` no longer has {}", list(&removed));
-            found.push(change("tools", words));
+            let message = format!("`{server}` no longer has {}", list(&removed));
+            found.push(change("tools", message));
         }
         for tool in &is.tools {
             let Some(old) = was.tools.iter().find(|old| name_of(old) == name_of(tool)) else {
@@ -194,13 +198,13 @@ fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
         if equal(old, new) {
             continue;
         }
-        let what = if key.ends_with("Schema") {
+        let aspect = if key.ends_with("Schema") {
             "schema"
         } else {
             "tools"
         };
-        let words = match (old, new) {
-            (Value::String(old), Value::String(new)) => parting(old, new),
+        let message = match (old, new) {
+            (Value::String(old), Value::String(new)) => quote_difference(old, new),
             _ => {
                 let differences = mcptest_trace::matcher::differences(old, new, false);
                 let places: Vec<String> = differences
@@ -208,7 +212,7 @@ fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
                     .take(5)
                     .map(|one| {
                         if one.pointer.is_empty() {
-                            "all of it".to_owned()
+                            "the root".to_owned()
                         } else {
                             one_line(&one.pointer)
                         }
@@ -218,8 +222,8 @@ fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
             }
         };
         found.push(change(
-            what,
-            format!("`{server}.{name}`: its {} {words}", one_line(key)),
+            aspect,
+            format!("`{server}.{name}`: its {} {message}", one_line(key)),
         ));
     }
     found

@@ -1,4 +1,4 @@
-//! Two cassettes side by side.
+//! Comparing two cassettes.
 
 use serde::Serialize;
 
@@ -6,15 +6,15 @@ use crate::compare::{Change, catalog_changes, changes};
 use crate::format::{Cassette, RecordedRun};
 use crate::show::events;
 
-/// Runs with more events than this are told to differ, but not where.
-const MOST_EVENTS: usize = 2_000;
+/// Runs with more events than this are reported as different, without the events.
+const MAX_EVENTS: usize = 2_000;
 
-/// What is different in the second cassette.
+/// The differences between two cassettes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CassetteDiff {
-    /// Subject and tools.
+    /// Changes of subject and tools.
     pub changes: Vec<Change>,
-    /// Runs that are not the same in both, by number.
+    /// Runs that differ, by number.
     pub runs: Vec<RunDiff>,
     /// Runs that only the first has.
     pub only_first: Vec<u32>,
@@ -22,38 +22,39 @@ pub struct CassetteDiff {
     pub only_second: Vec<u32>,
 }
 
-/// What is different in a run.
+/// A run that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunDiff {
-    /// The run.
+    /// The run's number.
     pub run: u32,
-    /// All events of both, in order.
-    pub events: Vec<Event>,
+    /// All events of both runs, in order.
+    pub events: Vec<DiffEvent>,
 }
 
 /// An event of one cassette or of both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Event {
-    /// Where it happens.
+pub struct DiffEvent {
+    /// The cassettes in which it occurs.
     pub side: Side,
-    /// In one line.
-    pub words: String,
+    /// The event, in one line.
+    #[serde(rename = "words")]
+    pub text: String,
 }
 
-/// Where an event happens.
+/// The cassettes in which an event occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// In both.
+    /// Both.
     Both,
-    /// In the first only.
+    /// The first only.
     First,
-    /// In the second only.
+    /// The second only.
     Second,
 }
 
 impl CassetteDiff {
-    /// Whether there is none.
+    /// Returns true if there is no difference.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -62,7 +63,7 @@ impl CassetteDiff {
             && self.only_second.is_empty()
     }
 
-    /// For people.
+    /// Returns the differences as readable text.
     #[must_use]
     pub fn text(&self) -> String {
         if self.is_empty() {
@@ -77,7 +78,7 @@ impl CassetteDiff {
                     Side::First => '-',
                     Side::Second => '+',
                 };
-                lines.push(format!("{mark} {}", event.words));
+                lines.push(format!("{mark} {}", event.text));
             }
         }
         for (runs, which) in [(&self.only_first, "first"), (&self.only_second, "second")] {
@@ -90,7 +91,8 @@ impl CassetteDiff {
     }
 }
 
-/// What is different. Volatile values are none: their placeholders are compared. Nor are durations.
+/// Compares two cassettes. Volatile values are compared by their placeholders; durations are
+/// ignored.
 #[must_use]
 pub fn diff(first: &Cassette, second: &Cassette) -> CassetteDiff {
     let missing_in = |other: &Cassette, of: &Cassette| -> Vec<u32> {
@@ -118,15 +120,15 @@ fn run_diff(first: &RecordedRun, second: &RecordedRun) -> Option<RunDiff> {
         return None;
     }
     let (a, b) = (events(first), events(second));
-    let events = if a.len().max(b.len()) > MOST_EVENTS {
-        vec![Event {
+    let events = if a.len().max(b.len()) > MAX_EVENTS {
+        vec![DiffEvent {
             side: Side::Both,
-            words: format!("{} events in the first, {} in the second", a.len(), b.len()),
+            text: format!("{} events in the first, {} in the second", a.len(), b.len()),
         }]
     } else if a == b {
-        vec![Event {
+        vec![DiffEvent {
             side: Side::Both,
-            words: "the same events, but different in detail".to_owned(),
+            text: "the same events, but different in detail".to_owned(),
         }]
     } else {
         aligned(&a, &b)
@@ -137,8 +139,8 @@ fn run_diff(first: &RecordedRun, second: &RecordedRun) -> Option<RunDiff> {
     })
 }
 
-/// A longest common subsequence in the middle, everything else on its side.
-fn aligned(a: &[String], b: &[String]) -> Vec<Event> {
+/// Aligns two event lists by a longest common subsequence.
+fn aligned(a: &[String], b: &[String]) -> Vec<DiffEvent> {
     let mut longest = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
@@ -151,10 +153,10 @@ fn aligned(a: &[String], b: &[String]) -> Vec<Event> {
     }
     let (mut i, mut j) = (0, 0);
     let mut events = Vec::new();
-    let mut push = |side, words: &String| {
-        events.push(Event {
+    let mut push = |side, text: &String| {
+        events.push(DiffEvent {
             side,
-            words: words.clone(),
+            text: text.clone(),
         });
     };
     while i < a.len() || j < b.len() {

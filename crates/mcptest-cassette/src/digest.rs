@@ -1,7 +1,7 @@
-//! Short names for long texts.
+//! Digests of strings.
 
-/// FNV-1a with 128 bits, in hexadecimal. It tells changes apart; it is no protection against
-/// somebody who forges a cassette.
+/// Returns the 128-bit FNV-1a hash of a string, in hexadecimal. It detects changes; it does not
+/// protect against forged cassettes.
 #[must_use]
 pub fn digest(text: &str) -> String {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_published_function() {
+    fn known_hashes_match() {
         assert_eq!(digest(""), "6c62272e07bb014262b821756295c58d");
         assert_eq!(digest("a"), "d228cb696f1a8caf78912b704e4a8964");
     }

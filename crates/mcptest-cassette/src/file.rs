@@ -1,4 +1,4 @@
-//! Cassettes on disk: where they are, how they are read and written.
+//! Cassette files: names, reading and writing.
 
 use std::fs;
 use std::io;
@@ -7,44 +7,45 @@ use std::path::{Path, PathBuf};
 use mcptest_numbers::random::seed_of;
 use serde::Deserialize;
 
-use crate::format::{Cassette, Marker, Version};
+use crate::format::{Cassette, FormatMarker, Version};
 
-/// A cassette larger than this is not read. Depth is bounded by the JSON reader (128 levels).
-pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// The largest cassette that is read. The JSON reader limits the depth to 128 levels.
+pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The longest readable part of a file name.
-const LONGEST_NAME: usize = 80;
+/// The longest readable part of a file name, in characters.
+const MAX_NAME_CHARACTERS: usize = 80;
 
-/// Ends the names of recordings that are not finished.
+/// The suffix of unfinished recordings.
 const PARTIAL: &str = ".partial.json";
 
-/// Why a cassette cannot be used.
+/// A cassette that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
-    /// There is none.
+    /// The file does not exist.
     #[error("{path}: there is no such cassette")]
     Missing {
-        /// Where it was looked for.
+        /// The file.
         path: String,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {message}")]
     Unreadable {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
-    /// It is no cassette.
+    /// The file is not a valid cassette.
     #[error("{path}:{line}:{column}: not a cassette: {message}")]
     Malformed {
         /// The file.
         path: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1.
+        /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
 }
@@ -52,21 +53,21 @@ pub enum LoadError {
 /// Reads a cassette.
 ///
 /// # Errors
-/// That it is not there, cannot be read, is too large, or is no cassette, with the place.
+/// The file is missing, unreadable, too large, or not a valid cassette.
 pub fn load(path: &Path) -> Result<Cassette, LoadError> {
     parse(&path.display().to_string(), &read(path)?)
 }
 
-/// How long the recorded runs took, in milliseconds. Nothing if there is no whole cassette: whoever
-/// wants to know why loads it.
+/// Returns the durations of the recorded runs in milliseconds, or `None` if there is no complete
+/// cassette. [`load`] gives the reason.
 #[must_use]
-pub fn durations(path: &Path) -> Option<Vec<u64>> {
-    /// Only what is needed: the rest of the file is skipped.
+pub fn recorded_durations(path: &Path) -> Option<Vec<u64>> {
+    /// The needed part of the file; the rest is skipped.
     #[derive(Deserialize)]
     struct Times {
-        #[expect(dead_code, reason = "read to refuse other files")]
-        format: Marker,
-        #[expect(dead_code, reason = "read to refuse other versions")]
+        #[expect(dead_code, reason = "read to reject other files")]
+        format: FormatMarker,
+        #[expect(dead_code, reason = "read to reject other versions")]
         version: Version,
         planned: u32,
         volatile: Vec<Time>,
@@ -80,7 +81,7 @@ pub fn durations(path: &Path) -> Option<Vec<u64>> {
     whole.then(|| times.volatile.iter().map(|time| time.duration_ms).collect())
 }
 
-/// The bytes of a file, if they are not too many.
+/// Reads a file of at most [`MAX_BYTES`].
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let name = path.display().to_string();
     let fail = |error: io::Error| match error.kind() {
@@ -98,8 +99,8 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     if !found.is_file() {
         return Err(refused("not a file".to_owned()));
     }
-    if found.len() > MOST_BYTES {
-        return Err(refused(format!("larger than {} MiB", MOST_BYTES >> 20)));
+    if found.len() > MAX_BYTES {
+        return Err(refused(format!("larger than {} MiB", MAX_BYTES >> 20)));
     }
     fs::read(path).map_err(fail)
 }
@@ -107,7 +108,7 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
 /// Reads the bytes of a cassette; `name` is for messages.
 ///
 /// # Errors
-/// The place that is no cassette.
+/// The first invalid position.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
     let malformed = |line, column, message: String| LoadError::Malformed {
         path: name.to_owned(),
@@ -117,30 +118,30 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
     };
     let cassette: Cassette = serde_json::from_slice(bytes).map_err(|error| {
         let message = error.to_string();
-        // The position is told apart; serde appends it to the text too.
+        // serde appends the position to the message; here it has fields of its own.
         let end = message.rfind(" at line ").unwrap_or(message.len());
         let message =
             mcptest_json::text::shorten(&mcptest_json::text::one_line(&message[..end]), 300);
         malformed(error.line(), error.column(), message)
     })?;
-    // What a hand-edited or hostile file could say that no recording would.
+    // A hand-edited or hostile file may violate what every recording guarantees.
     let numbers: Vec<u32> = cassette.runs.iter().map(|run| run.run).collect();
     if !numbers.is_sorted_by(|a, b| a < b) || numbers.first() == Some(&0) {
         let message = "the runs must be numbered from 1, each once, in order".to_owned();
         return Err(malformed(1, 1, message));
     }
     for run in &cassette.runs {
-        let fed = run
+        let results = run
             .models
             .values()
             .flatten()
             .flat_map(|exchange| &exchange.request.results);
-        for result in fed {
-            if let crate::format::Fed::Call(index) = result
+        for result in results {
+            if let crate::format::FedResult::Call(index) = result
                 && *index >= run.calls.len()
             {
                 let message = format!(
-                    "run {} refers to its call {index}, which is not there",
+                    "run {} refers to call {index}, which does not exist",
                     run.run
                 );
                 return Err(malformed(1, 1, message));
@@ -150,11 +151,10 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Cassette, LoadError> {
     Ok(cassette)
 }
 
-/// Writes a cassette so that whoever looks at any moment, and whatever happens to us or the
-/// machine, finds the old file or the new one.
+/// Writes a cassette atomically: a reader sees the old file or the new one, even after a crash.
 ///
 /// # Errors
-/// What went wrong. The old file is then still there.
+/// The file cannot be written. The old file is then unchanged.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -163,39 +163,39 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Removes the temporary files that a killed recording left beside a cassette.
-pub(crate) fn sweep(path: &Path) {
+pub(crate) fn remove_leftovers(path: &Path) {
     mcptest_files::remove_leftovers(path);
-    mcptest_files::remove_leftovers(&partial_place(path));
+    mcptest_files::remove_leftovers(&partial_path(path));
 }
 
-/// The file of a test: in the suite's folder, called like the test, and like the model too where
-/// there are several.
+/// Returns the path of a test's cassette: in the suite's folder, named after the test, and after the
+/// model if there are several.
 #[must_use]
-pub fn place(folder: &Path, test: &str, model: Option<&str>) -> PathBuf {
+pub fn cassette_path(folder: &Path, test: &str, model: Option<&str>) -> PathBuf {
     let model = model
-        .map(|model| format!(".{}", safe(model)))
+        .map(|model| format!(".{}", safe_name(model)))
         .unwrap_or_default();
-    folder.join(format!("{}{model}.json", safe(test)))
+    folder.join(format!("{}{model}.json", safe_name(test)))
 }
 
-/// Where a recording is kept until it is finished.
+/// Returns the path of a recording that is not finished.
 #[must_use]
-pub fn partial_place(path: &Path) -> PathBuf {
+pub fn partial_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{}{PARTIAL}", name.trim_end_matches(".json")))
 }
 
-/// Whether a file's name is that of a recording that was not finished.
+/// Returns true if a path is that of an unfinished recording.
 #[must_use]
 pub fn is_partial(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name.to_string_lossy().ends_with(PARTIAL))
 }
 
-/// A name that every file system takes. Where it is not the name itself, a digest keeps different
-/// names apart, also on file systems that do not tell small letters from large ones.
+/// Returns a name that is valid on every file system. Unless it equals the original, it ends with a
+/// digest, so that different names stay different, also on case-insensitive file systems.
 #[must_use]
-pub fn safe(name: &str) -> String {
+pub fn safe_name(name: &str) -> String {
     let mut out = String::new();
     for character in name.chars().flat_map(char::to_lowercase) {
         if character.is_ascii_alphanumeric() || character == '_' {
@@ -204,8 +204,12 @@ pub fn safe(name: &str) -> String {
             out.push('-');
         }
     }
-    let mut out: String = out.trim_matches('-').chars().take(LONGEST_NAME).collect();
-    // A name with a dash could be what another one is turned into.
+    let mut out: String = out
+        .trim_matches('-')
+        .chars()
+        .take(MAX_NAME_CHARACTERS)
+        .collect();
+    // A name with a dash may equal the converted form of another one.
     if out != name || out.contains('-') || out.is_empty() {
         if !out.is_empty() {
             out.push('-');
@@ -215,7 +219,7 @@ pub fn safe(name: &str) -> String {
     out
 }
 
-/// All cassettes below a folder, finished or not, sorted.
+/// Returns all cassettes below a folder, finished or not, sorted.
 ///
 /// # Errors
 /// A folder that cannot be read.
@@ -225,7 +229,7 @@ pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let entry = entry?;
         let path = entry.path();
         let kind = entry.file_type()?;
-        // Links are not followed: a folder could contain itself.
+        // Symbolic links are not followed: they may form a cycle.
         if kind.is_dir() {
             found.extend(find(&path)?);
         } else if kind.is_file()
@@ -247,11 +251,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_safe_and_stay_apart() {
-        assert_eq!(safe("weather_1"), "weather_1");
-        assert_eq!(safe("finds the weather"), "finds-the-weather-fe80eb00");
+    fn safe_names_are_different_for_different_names() {
+        assert_eq!(safe_name("weather_1"), "weather_1");
+        assert_eq!(safe_name("finds the weather"), "finds-the-weather-fe80eb00");
         assert_ne!(
-            safe("finds-the-weather-fe80eb00"),
+            safe_name("finds-the-weather-fe80eb00"),
             "finds-the-weather-fe80eb00"
         );
         for (a, b) in [
@@ -261,17 +265,17 @@ mod tests {
             ("ä", "ö"),
             ("a", "a "),
         ] {
-            assert_ne!(safe(a), safe(b));
-            assert_ne!(safe(a).to_lowercase(), safe(b).to_lowercase());
+            assert_ne!(safe_name(a), safe_name(b));
+            assert_ne!(safe_name(a).to_lowercase(), safe_name(b).to_lowercase());
         }
-        let place = place(Path::new("c"), "weather", Some("openai/gpt"));
+        let path = cassette_path(Path::new("c"), "weather", Some("openai/gpt"));
         assert!(
-            place.to_str().unwrap().starts_with("c/weather.openai-gpt-"),
+            path.to_str().unwrap().starts_with("c/weather.openai-gpt-"),
             "{}",
-            place.display()
+            path.display()
         );
         assert_eq!(
-            partial_place(Path::new("c/x.json")),
+            partial_path(Path::new("c/x.json")),
             Path::new("c/x.partial.json")
         );
         assert!(is_partial(Path::new("c/x.partial.json")) && !is_partial(Path::new("c/x.json")));
@@ -290,21 +294,21 @@ mod tests {
         fs::write(folder.join(".x.partial.json.000009.tmp"), "").unwrap();
         fs::write(folder.join(".xy.json.aB3d5F.tmp"), "").unwrap();
         fs::write(folder.join(".x.json.mine.tmp"), "").unwrap();
-        sweep(&path);
+        remove_leftovers(&path);
         let mut left: Vec<String> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
         assert_eq!(left, [".x.json.mine.tmp", ".xy.json.aB3d5F.tmp", "x.json"]);
-        // A folder in the way is told, and nothing is left.
+        // A folder at the path is an error, and no temporary file is left.
         fs::create_dir(folder.join("y.json")).unwrap();
         assert!(write(&folder.join("y.json"), "three").is_err());
         assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
     }
 
     #[test]
-    fn what_is_no_cassette_is_told_with_its_place() {
+    fn an_invalid_cassette_is_reported_with_its_position() {
         let error = |text: &str| parse("c.json", text.as_bytes()).unwrap_err().to_string();
         assert!(
             error("").starts_with("c.json:1:0: not a cassette: "),
@@ -326,13 +330,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_refused_quietly(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_rejected_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(parse("x", &bytes).is_err());
         }
 
         #[test]
-        fn names_have_nothing_special(name in ".{0,200}") {
-            let safe = safe(&name);
+        fn safe_names_have_no_special_characters(name in ".{0,200}") {
+            let safe = safe_name(&name);
             prop_assert!(!safe.is_empty() && safe.len() <= 100);
             prop_assert!(safe.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_'));
         }

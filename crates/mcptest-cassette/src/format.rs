@@ -1,4 +1,4 @@
-//! The file: one agent test with one model, and all its runs.
+//! The cassette format: all runs of one agent test with one model.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::digest::digest;
 use mcptest_redact::volatile::Rule;
 
-/// What the file says it is.
+/// The name of the format.
 pub const FORMAT: &str = "mcptest-cassette";
 
 /// A version of the format. Every version ever written is here and keeps loading.
@@ -47,23 +47,24 @@ impl<'de> Deserialize<'de> for Version {
             .find(|version| version.number() == number)
             .ok_or_else(|| {
                 serde::de::Error::custom(format!(
-                    "this is version {number} of the format, which a newer mcptest has written; this one reads version 1"
+                    "version {number} of the format was written by a newer mcptest; this one \
+                     reads version 1"
                 ))
             })
     }
 }
 
-/// The mark in the first line.
+/// The value of `format`, always [`FORMAT`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marker;
+pub struct FormatMarker;
 
-impl Serialize for Marker {
+impl Serialize for FormatMarker {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(FORMAT)
     }
 }
 
-impl<'de> Deserialize<'de> for Marker {
+impl<'de> Deserialize<'de> for FormatMarker {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         if text == FORMAT {
@@ -74,73 +75,73 @@ impl<'de> Deserialize<'de> for Marker {
     }
 }
 
-/// A recording.
+/// A recorded agent test with one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cassette {
-    /// What the file is.
-    pub format: Marker,
+    /// The name of the format.
+    pub format: FormatMarker,
     /// The version of the format.
     pub version: Version,
     /// The suite's name.
     pub suite: String,
-    /// A digest of the subject.
+    /// The digest of the subject.
     pub fingerprint: String,
-    /// What was asked of whom.
+    /// The test, model, prompts and settings.
     pub subject: Subject,
-    /// How many runs were to be recorded.
+    /// The planned number of runs.
     pub planned: u32,
-    /// How volatile values were found, in the order of precedence.
+    /// The rules for volatile values, in the order of precedence.
     pub rules: Vec<Rule>,
-    /// What each server listed, entry by entry as sent.
+    /// The tools that each server listed.
     pub catalogs: Vec<Catalog>,
     /// The runs, by number.
     pub runs: Vec<RecordedRun>,
-    /// What is different in every recording: durations, and the values that placeholders stand for.
-    pub volatile: Vec<VolatileOfRun>,
+    /// The values that differ in every recording: durations, and the values of placeholders.
+    pub volatile: Vec<VolatileValues>,
 }
 
-/// Everything that decides what the model sees, but for the tools.
+/// Everything that determines what the model sees, except the tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// The test.
+    /// The test's name.
     pub test: String,
-    /// The model.
+    /// The model's id.
     pub model: String,
     /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The task.
+    /// The prompt.
     pub prompt: String,
     /// The servers whose tools are offered, in order.
     pub servers: Vec<String>,
-    /// Settings that change what the model or the agent meets: `max_tokens`, `distractors`,
+    /// Settings that change what the model or the agent sees: `max_tokens`, `distractors`,
     /// `faults`, `script`, …
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
 }
 
 impl Subject {
-    /// A digest of all of it.
+    /// Returns the digest of the subject.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         digest(&canonical(&serde_json::to_value(self).unwrap_or_default()))
     }
 }
 
-/// What a server listed.
+/// The tools that a server listed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalog {
     /// The server.
     pub server: String,
-    /// Its tools, as sent.
+    /// The tools, as sent.
     pub tools: Vec<Value>,
 }
 
 impl Catalog {
-    /// The tools as the agent knows them.
+    /// Returns the tools as the agent sees them.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
         self.tools
@@ -150,99 +151,99 @@ impl Catalog {
     }
 }
 
-/// One run. The model's side and the servers' side are apart.
+/// A recorded run, with separate sections for models and servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordedRun {
-    /// From 1.
+    /// The run's number, from 1.
     pub run: u32,
-    /// What kept the run from beginning.
+    /// The error that prevented the run from starting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// What the servers listed in this run, if that was not what the cassette says.
+    /// The tools that the servers listed in this run, if they differ from the cassette's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalogs: Option<Vec<Catalog>>,
-    /// The tools in the offer that no server has, and the order of all.
+    /// The offered tools that no server has, and the order of all tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distractors: Option<Distractors>,
-    /// What models were asked and answered, by role: `agent`, `judge:1`, …
+    /// The model requests and answers, by role: `agent`, `judge:1`, …
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Vec<ModelExchange>>,
-    /// What tools were called with and answered.
+    /// The tool calls and their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallExchange>,
 }
 
-/// Tools in the offer that no server has.
+/// The offered tools that no server has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distractors {
-    /// The tools, with what a call to each is answered with.
+    /// The tools with their error results.
     pub tools: Vec<Distractor>,
     /// The wire names of all offered tools, in the order in which the model saw them.
     pub order: Vec<String>,
 }
 
-/// One tool that no server has.
+/// An offered tool that no server has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distractor {
-    /// As it was offered.
+    /// The tool as offered.
     pub tool: Tool,
-    /// What a call to it is answered with.
+    /// The error result of every call.
     pub refusal: String,
 }
 
-/// A model was asked for a turn.
+/// A request to a model and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelExchange {
-    /// What it was asked.
-    pub request: Asked,
-    /// What it answered.
-    pub answer: Answer,
+    /// The request.
+    pub request: RecordedRequest,
+    /// The answer.
+    pub answer: ModelAnswer,
 }
 
-/// A request, by what is new in it.
+/// A recorded request, reduced to what is new in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Asked {
-    /// A digest of everything that the model was told.
+pub struct RecordedRequest {
+    /// The digest of the whole request.
     pub digest: String,
-    /// A digest of the tools that it was offered.
+    /// The digest of the offered tools.
     pub tools: String,
-    /// The system prompt, where it is not the subject's.
+    /// The system prompt, if it is not the subject's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The task, where it is not the subject's.
+    /// The prompt, if it is not the subject's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What the calls of the turn before came back with.
+    /// The results of the previous turn's calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<Fed>,
+    pub results: Vec<FedResult>,
 }
 
-/// A result that was fed back.
+/// A result that was fed back to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fed {
-    /// The reply of this one of the run's calls, from 0.
+pub enum FedResult {
+    /// The reply to the run's call with this index, from 0.
     Call(usize),
-    /// A reply that no server gave: the call could not be dispatched.
+    /// A reply of the agent loop to a call that could not be dispatched.
     Reply(Box<ToolReply>),
 }
 
-/// What came of a request.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ModelAnswer {
     /// A turn.
     Turn(AssistantTurn),
-    /// Why there is none.
+    /// The error that prevented an answer.
     Error(RunError),
 }
 
-/// A tool was called.
+/// A tool call and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExchange {
@@ -252,65 +253,68 @@ pub struct CallExchange {
     pub tool: String,
     /// The arguments.
     pub args: Value,
-    /// What came back.
+    /// The result.
     pub answer: CallAnswer,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallAnswer {
-    /// A result, which may be an error result.
+    /// A reply, which may be an error result.
     Reply(Box<ToolReply>),
-    /// Why there is none.
+    /// The error that prevented an answer.
     Error(RunError),
 }
 
-/// What is different in every recording of a run.
+/// The values of a run that differ in every recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct VolatileOfRun {
-    /// The run.
+pub struct VolatileValues {
+    /// The run's number.
     pub run: u32,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// What placeholders stand for, in the order in which they came up.
+    /// The values of placeholders, in the order of their first use.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
 }
 
 impl Cassette {
-    /// Whether all runs that were to be recorded are there.
+    /// Returns true if all planned runs are recorded.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         (1..=self.planned).eq(self.runs.iter().map(|run| run.run))
     }
 
-    /// The run of this number.
+    /// Returns the run with this number.
     #[must_use]
     pub fn run(&self, number: u32) -> Option<&RecordedRun> {
         self.runs.iter().find(|run| run.run == number)
     }
 
-    /// What is different in every recording of this run.
+    /// Returns the volatile values of a run.
     #[must_use]
-    pub fn volatile_of(&self, number: u32) -> Option<&VolatileOfRun> {
+    pub fn volatile_of(&self, number: u32) -> Option<&VolatileValues> {
         self.volatile.iter().find(|of| of.run == number)
     }
 
-    /// What the servers listed in a run.
+    /// Returns the tools that the servers listed in a run.
     #[must_use]
     pub fn catalogs_of<'a>(&'a self, run: &'a RecordedRun) -> &'a [Catalog] {
         run.catalogs.as_deref().unwrap_or(&self.catalogs)
     }
 
-    /// How many runs ended with an error that is not the agent's.
+    /// Returns the number of runs that ended with an infrastructure error.
     #[must_use]
-    pub fn broken_runs(&self) -> usize {
-        self.runs.iter().filter(|run| run.broke().is_some()).count()
+    pub fn failed_runs(&self) -> usize {
+        self.runs
+            .iter()
+            .filter(|run| run.first_error().is_some())
+            .count()
     }
 
-    /// The text of the file.
+    /// Returns the content of the file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -319,16 +323,16 @@ impl Cassette {
 }
 
 impl RecordedRun {
-    /// What broke the run, if something did.
+    /// Returns the first infrastructure error of the run.
     #[must_use]
-    pub fn broke(&self) -> Option<&RunError> {
+    pub fn first_error(&self) -> Option<&RunError> {
         let asked = self
             .models
             .values()
             .flatten()
             .filter_map(|exchange| match &exchange.answer {
-                Answer::Error(error) => Some(error),
-                Answer::Turn(_) => None,
+                ModelAnswer::Error(error) => Some(error),
+                ModelAnswer::Turn(_) => None,
             });
         let called = self
             .calls

@@ -1,53 +1,59 @@
-//! Cassettes: agent runs that were recorded once and can be replayed exactly, as often as wanted,
-//! with no model, no server and no network.
+//! Cassettes: recorded agent runs that replay exactly, without model, server or network.
 //!
-//! A cassette holds one agent test with one model and all its runs. The model's side and the
-//! servers' side are apart, so that either can be replayed against the other one live. Recording
-//! wraps a [`Model`](mcptest_agent::Model) and [`Tools`](mcptest_agent::Tools); replay stands in
-//! for them.
+//! A cassette holds all runs of one agent test with one model. The model's side and the servers'
+//! side are recorded separately, so that either can be replayed against the other one live.
+//! Recording wraps a [`Model`](mcptest_agent::Model) and [`Tools`](mcptest_agent::Tools); replay
+//! replaces them.
 //!
-//! | module | what it does |
+//! A [`Recording`] belongs to one case. [`Recording::save`] keeps the finished runs in a partial
+//! file after each run, and [`Recording::finish`] writes the cassette as soon as the case is
+//! complete, independent of other cases.
+//!
+//! | module | concern |
 //! |---|---|
 //! | `format` | the file as types, with its version |
-//! | `file` | names, bounded reading, atomic writing |
-//! | `record` | writing down what passes; secrets go here |
-//! | `replay` | answering what was recorded, and telling what was not |
-//! | `compare` | what changed since the recording |
-//! | `diff`, `show`, `verify`, `merge`, `traces` | what can be done with cassettes |
+//! | `file` | file names, bounded reading, atomic writing |
+//! | `record` | recording requests, answers and calls; redaction |
+//! | `replay` | answering from the recording, and explaining mismatches |
+//! | `canonical` | the stable form of a request, for digests |
+//! | `map_strings` | visiting every free string of a recorded value |
+//! | `compare` | changes since the recording |
+//! | `diff`, `show`, `verify`, `merge`, `traces` | operations on cassettes |
 //!
-//! Nothing here knows gates, reports or suite files.
+//! This crate does not know gates, reports or suite files.
 
+mod canonical;
 mod compare;
 mod diff;
 mod digest;
 mod file;
 mod format;
+mod map_strings;
 mod merge;
 mod record;
 mod replay;
 mod role;
-mod scrub;
 mod show;
 #[cfg(test)]
 mod tests;
-mod told;
 mod traces;
 mod verify;
 
 pub use compare::{Change, catalog_changes, changes};
-pub use diff::{CassetteDiff, diff};
+pub use diff::{CassetteDiff, DiffEvent, RunDiff, Side, diff};
 pub use digest::digest;
 pub use file::{
-    LoadError, MOST_BYTES, durations, find, is_partial, load, parse, partial_place, place, safe,
-    write,
+    LoadError, MAX_BYTES, cassette_path, find, is_partial, load, parse, partial_path,
+    recorded_durations, safe_name, write,
 };
 pub use format::{
-    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT,
-    Fed, Marker, ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,
+    CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT, FedResult,
+    FormatMarker, ModelAnswer, ModelExchange, RecordedRequest, RecordedRun, Subject, Version,
+    VolatileValues,
 };
 pub use merge::{MergeError, merge};
-pub use record::{Outcome, Recording, RecordingSpec, RecordingTools, RunRecorder};
-pub use replay::{Player, REMEDY, ReplayTools, RunReplay};
+pub use record::{Recording, RecordingOutcome, RecordingSpec, RecordingTools, RunRecorder};
+pub use replay::{InvalidRules, Player, REMEDY, ReplayTools, RunReplay};
 pub use role::Role;
 pub use show::show;
 pub use traces::traces;

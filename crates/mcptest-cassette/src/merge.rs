@@ -1,17 +1,17 @@
-//! Two recordings of the same become one with more runs.
+//! Merging two recordings of the same case into one with more runs.
 
 use crate::compare::{catalog_changes, changes};
-use crate::format::{Cassette, RecordedRun, VolatileOfRun};
+use crate::format::{Cassette, RecordedRun, VolatileValues};
 
-/// Why two cassettes do not go together.
+/// The differences that keep two cassettes from being merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the cassettes do not record the same: {}", .0.join("; "))]
+#[error("the cassettes do not record the same case: {}", .0.join("; "))]
 pub struct MergeError(pub Vec<String>);
 
-/// Appends the runs of the second to those of the first and numbers them anew.
+/// Appends the runs of the second cassette to those of the first and renumbers them.
 ///
 /// # Errors
-/// What is not the same in both.
+/// The differences between the two cassettes.
 pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, MergeError> {
     let mut differing: Vec<String> = changes(first, &second.subject, 0)
         .into_iter()
@@ -34,7 +34,7 @@ pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, MergeError
         for run in &cassette.runs {
             let number = u32::try_from(merged.runs.len() + 1).unwrap_or(u32::MAX);
             let volatile = cassette.volatile_of(run.run).cloned().unwrap_or_default();
-            merged.volatile.push(VolatileOfRun {
+            merged.volatile.push(VolatileValues {
                 run: number,
                 ..volatile
             });

@@ -1,4 +1,4 @@
-//! Recording: wrappers around a model and tools that write down what passes.
+//! Recording: wrappers around a model and tools that record every exchange.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,85 +10,87 @@ use mcptest_redact::redact::Redactor;
 use mcptest_trace::verdict::RunError;
 use serde_json::Value;
 
+use crate::canonical;
 use crate::file;
 use crate::format::{
-    Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, Fed,
-    Marker, ModelExchange, RecordedRun, Subject, Version, VolatileOfRun,
+    CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FedResult, FormatMarker,
+    ModelAnswer, ModelExchange, RecordedRequest, RecordedRun, Subject, Version, VolatileValues,
 };
+use crate::map_strings::{MapStrings, redacted};
 use crate::role::Role;
-use crate::scrub::Scrub;
-use crate::told;
 use mcptest_redact::volatile::{Normaliser, Rules};
 
-/// Saving may take this part of the time (one in so many): with very many runs, not every one is
-/// saved at once.
-const SHARE: u32 = 5;
+/// Saving partial recordings may take one part in this number of the elapsed time. With very many
+/// runs, not every run is saved as soon as it is finished.
+const MIN_TIME_PER_SAVE: u32 = 5;
 
-/// What a recording begins with.
+/// The input of a recording.
 #[derive(Debug)]
 pub struct RecordingSpec {
     /// The suite's name.
     pub suite: String,
-    /// What is asked of whom.
+    /// The test, model, prompts and settings.
     pub subject: Subject,
-    /// How many runs there will be.
+    /// The planned number of runs.
     pub planned: u32,
-    /// Where the cassette belongs.
+    /// The path of the cassette.
     pub path: PathBuf,
-    /// How volatile values are found.
+    /// The rules for volatile values.
     pub rules: Arc<Rules>,
-    /// What takes secrets out.
+    /// Removes secrets.
     pub redactor: Arc<Redactor>,
 }
 
-/// A cassette that is being recorded. Nothing gets into it but through the redactor.
+/// The cassette of one case while it is being recorded. Everything in it is redacted.
 #[derive(Debug)]
 pub struct Recording {
     spec: RecordingSpec,
     began: Instant,
     state: Mutex<State>,
-    /// Held while a file is written.
+    /// Locked while a file is written.
     writing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Finished runs with what their servers listed.
-    runs: Vec<(RecordedRun, Option<Vec<Catalog>>, VolatileOfRun)>,
-    /// How long saving has taken so far.
+    /// Finished runs with the tools that their servers listed.
+    runs: Vec<(RecordedRun, Option<Vec<Catalog>>, VolatileValues)>,
+    /// The time spent on saving.
     saving: Duration,
-    /// How many runs it took, if fewer than planned were enough.
-    decided_by: Option<u32>,
+    /// The number of runs that decided the test, if fewer than planned.
+    complete_after: Option<u32>,
+    /// The outcome, once the recording is finished.
+    outcome: Option<RecordingOutcome>,
 }
 
-/// What became of a recording.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The cassette is in its place.
+/// The outcome of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordingOutcome {
+    /// The cassette was written.
     Written,
-    /// Runs are missing: what there is lies beside the cassette's place.
+    /// Runs are missing. The finished ones are in a partial recording beside the cassette.
     Partial {
-        /// Where.
+        /// The path of the partial recording.
         path: PathBuf,
-        /// How many runs it has.
+        /// The number of finished runs.
         finished: usize,
     },
-    /// More runs broke than in the cassette that is there already, so that one stays.
-    Worse {
-        /// Where the new recording lies.
+    /// More runs failed than in the existing cassette, which was kept.
+    KeptExisting {
+        /// The path of the new recording.
         path: PathBuf,
-        /// How many of its runs broke.
-        broken: usize,
+        /// The number of its runs that failed.
+        failed: usize,
     },
-    /// No run was finished: nothing was written.
+    /// No run was finished, and no file was written.
     Nothing,
 }
 
 impl Recording {
-    /// Begins a recording. Nothing is written before the first run is finished.
+    /// Starts a recording. No file is written before the first run is finished.
     #[must_use]
     pub fn new(mut spec: RecordingSpec) -> Arc<Self> {
-        file::sweep(&spec.path);
+        file::remove_leftovers(&spec.path);
         spec.subject = redacted(&spec.redactor, spec.subject);
         Arc::new(Self {
             spec,
@@ -98,19 +100,19 @@ impl Recording {
         })
     }
 
-    /// Where the cassette belongs.
+    /// Returns the path of the cassette.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.spec.path
     }
 
-    /// What takes secrets out.
+    /// Returns the redactor.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.spec.redactor
     }
 
-    /// Begins to record a run.
+    /// Starts recording a run.
     #[must_use]
     pub fn run(self: &Arc<Self>, number: u32) -> Arc<RunRecorder> {
         Arc::new(RunRecorder {
@@ -129,17 +131,18 @@ impl Recording {
         })
     }
 
-    /// The test was decided by its first runs: the recording is whole with them.
-    pub fn decided_by(&self, runs: u32) {
-        self.state().decided_by = Some(runs);
+    /// Sets the number of runs after which the recording is complete, for a test that was decided
+    /// early.
+    pub fn complete_after(&self, runs: u32) {
+        self.state().complete_after = Some(runs);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere does not make finished runs wrong.
+        // A panic in another task does not invalidate finished runs.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cassette so far.
+    /// Returns the cassette with the runs finished so far.
     fn cassette(&self, state: &mut State) -> Cassette {
         state.runs.sort_by_key(|(run, ..)| run.run);
         let listed = state
@@ -152,12 +155,12 @@ impl Recording {
             ..run.clone()
         });
         Cassette {
-            format: Marker,
+            format: FormatMarker,
             version: Version::default(),
             suite: self.spec.redactor.text(&self.spec.suite),
             fingerprint: self.spec.subject.fingerprint(),
             subject: self.spec.subject.clone(),
-            planned: state.decided_by.unwrap_or(self.spec.planned),
+            planned: state.complete_after.unwrap_or(self.spec.planned),
             rules: self.spec.rules.written(),
             runs: runs.collect(),
             catalogs,
@@ -169,64 +172,85 @@ impl Recording {
         }
     }
 
-    /// Saves the finished runs beside the cassette's place. With very many runs, some of the calls
-    /// do nothing: the last does.
+    /// Saves the finished runs in a partial recording beside the cassette. With very many runs, some
+    /// calls skip the write; [`Recording::finish`] always writes.
     ///
     /// # Errors
-    /// What went wrong with the file.
+    /// The file cannot be written.
     pub fn save(&self) -> io::Result<()> {
-        // One write at a time, so that an older state never replaces a newer one. Runs that finish
-        // meanwhile do not wait for the disk.
+        // One write at a time, so that an older state never replaces a newer one. The state itself
+        // is unlocked, so that runs can finish meanwhile.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();
         let cassette = {
             let mut state = self.state();
-            if state.runs.is_empty() || state.saving * SHARE > self.began.elapsed() {
+            if state.runs.is_empty() || state.saving * MIN_TIME_PER_SAVE > self.began.elapsed() {
                 return Ok(());
             }
             self.cassette(&mut state)
         };
-        let written = file::write(&file::partial_place(&self.spec.path), &cassette.to_text());
+        let written = file::write(&file::partial_path(&self.spec.path), &cassette.to_text());
         self.state().saving += began.elapsed();
         written
     }
 
-    /// Ends the recording. A whole one takes its place, unless the cassette that is there has fewer
-    /// broken runs.
+    /// Ends the recording and writes its files. A complete recording replaces the cassette, unless
+    /// the existing one has fewer failed runs.
+    ///
+    /// Call it as soon as the case is complete: a finished cassette does not depend on other cases,
+    /// and survives if the process is killed afterwards. Later calls return the same outcome and
+    /// write nothing.
     ///
     /// # Errors
-    /// What went wrong with the files.
-    pub fn finish(&self) -> io::Result<Outcome> {
+    /// The files cannot be written. The recording is then not finished, and may be tried again.
+    pub fn finish(&self) -> io::Result<RecordingOutcome> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.state();
-        if state.runs.is_empty() {
-            return Ok(Outcome::Nothing);
-        }
-        let cassette = self.cassette(&mut state);
-        let partial = file::partial_place(&self.spec.path);
+        let cassette = {
+            let mut state = self.state();
+            if let Some(outcome) = &state.outcome {
+                return Ok(outcome.clone());
+            }
+            if state.runs.is_empty() {
+                return Ok(RecordingOutcome::Nothing);
+            }
+            self.cassette(&mut state)
+        };
+        let outcome = self.write(&cassette)?;
+        self.state().outcome = Some(outcome.clone());
+        Ok(outcome)
+    }
+
+    /// Returns true if [`Recording::finish`] has written the files.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.state().outcome.is_some()
+    }
+
+    fn write(&self, cassette: &Cassette) -> io::Result<RecordingOutcome> {
+        let partial = file::partial_path(&self.spec.path);
         file::write(&partial, &cassette.to_text())?;
         if !cassette.is_complete() {
-            return Ok(Outcome::Partial {
+            return Ok(RecordingOutcome::Partial {
                 path: partial,
                 finished: cassette.runs.len(),
             });
         }
-        let broken = cassette.broken_runs();
+        let failed = cassette.failed_runs();
         let old = file::load(&self.spec.path)
             .ok()
             .filter(Cassette::is_complete);
-        if old.is_some_and(|old| old.broken_runs() < broken) {
-            return Ok(Outcome::Worse {
+        if old.is_some_and(|old| old.failed_runs() < failed) {
+            return Ok(RecordingOutcome::KeptExisting {
                 path: partial,
-                broken,
+                failed,
             });
         }
         mcptest_files::rename(&partial, &self.spec.path)?;
-        Ok(Outcome::Written)
+        Ok(RecordingOutcome::Written)
     }
 }
 
-/// One run that is being recorded.
+/// A run while it is being recorded.
 #[derive(Debug)]
 pub struct RunRecorder {
     recording: Arc<Recording>,
@@ -239,9 +263,9 @@ struct RunState {
     run: RecordedRun,
     catalogs: Option<Vec<Catalog>>,
     normaliser: Normaliser,
-    /// The replies to the run's calls as the model got them, to know them again in its requests.
+    /// The replies to the run's calls as the model received them, to recognise them in its requests.
     replies: Vec<Option<ToolReply>>,
-    /// How many of them have been fed back.
+    /// The number of replies that have been fed back.
     fed: usize,
 }
 
@@ -250,47 +274,47 @@ impl RunRecorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What takes secrets out.
+    /// Returns the redactor.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         self.recording.redactor()
     }
 
-    /// What the servers listed, entry by entry as sent.
-    pub fn listed(&self, catalogs: Vec<Catalog>) {
+    /// Records the tools that the servers listed.
+    pub fn record_catalogs(&self, catalogs: Vec<Catalog>) {
         let catalogs = catalogs
             .into_iter()
             .map(|one| redacted(self.redactor(), one));
         self.state().catalogs = Some(catalogs.collect());
     }
 
-    /// The offer, where it has tools that no server has.
-    pub fn offered(&self, offer: &Offer) {
-        let fakes = offer.tools().iter().filter_map(|tool| {
+    /// Records an offer with distractors.
+    pub fn record_offer(&self, offer: &Offer) {
+        let distractors = offer.tools().iter().filter_map(|tool| {
             Some(Distractor {
                 tool: tool.tool.clone(),
-                refusal: tool.refuses.clone()?,
+                refusal: tool.refusal.clone()?,
             })
         });
-        let distractors = Distractors {
-            tools: fakes.collect(),
+        let recorded = Distractors {
+            tools: distractors.collect(),
             order: offer
                 .tools()
                 .iter()
                 .map(|tool| tool.wire_name.clone())
                 .collect(),
         };
-        self.state().run.distractors = Some(redacted(self.redactor(), distractors));
+        self.state().run.distractors = Some(redacted(self.redactor(), recorded));
     }
 
-    /// What kept the run from beginning.
-    pub fn failed(&self, error: &RunError) {
+    /// Records the error that prevented the run from starting.
+    pub fn record_failure(&self, error: &RunError) {
         let mut state = self.state();
         let error = clean(self.redactor(), &mut state.normaliser, error.clone());
         state.run.error = Some(error);
     }
 
-    /// A model whose turns are written down.
+    /// Wraps a model, so that its turns are recorded.
     #[must_use]
     pub fn model(self: &Arc<Self>, role: Role, model: Box<dyn Model>) -> Box<dyn Model> {
         Box::new(RecordingModel {
@@ -300,7 +324,7 @@ impl RunRecorder {
         })
     }
 
-    /// Tools whose answers are written down.
+    /// Wraps tools, so that their replies are recorded.
     #[must_use]
     pub fn tools<'a>(&'a self, tools: &'a dyn Tools) -> RecordingTools<'a> {
         RecordingTools {
@@ -309,10 +333,10 @@ impl RunRecorder {
         }
     }
 
-    /// The run is over: it becomes a part of the recording.
+    /// Ends the run and adds it to the recording.
     pub fn finish(&self) {
         let mut state = self.state();
-        let volatile = VolatileOfRun {
+        let volatile = VolatileValues {
             run: state.run.run,
             duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             values: state.normaliser.take_values(),
@@ -322,17 +346,22 @@ impl RunRecorder {
         self.recording.state().runs.push((run, catalogs, volatile));
     }
 
-    fn asked(&self, role: Role, request: &Request<'_>, answer: &Result<AssistantTurn, RunError>) {
+    fn record_exchange(
+        &self,
+        role: Role,
+        request: &Request<'_>,
+        answer: &Result<AssistantTurn, RunError>,
+    ) {
         let redactor = self.redactor();
         let mut state = self.state();
         let state = &mut *state;
-        let prompt = redactor.text(told::prompt(request).unwrap_or_default());
+        let prompt = redactor.text(canonical::prompt(request).unwrap_or_default());
         let system = request.system.map(|system| redactor.text(system));
-        let tools = told::digest_of(&redacted(redactor, told::tools(request.tools)));
+        let tools = canonical::digest_of(&redacted(redactor, canonical::tools(request.tools)));
         let conversation = clean(
             redactor,
             &mut state.normaliser,
-            told::conversation(request.messages),
+            canonical::conversation(request.messages),
         );
         let of_agent = role == Role::Agent;
         let mut results = Vec::new();
@@ -344,10 +373,10 @@ impl RunRecorder {
                         .get(state.fed)
                         .is_some_and(|known| known.as_ref() == Some(reply))
                 {
-                    results.push(Fed::Call(state.fed));
+                    results.push(FedResult::Call(state.fed));
                     state.fed += 1;
                 } else {
-                    results.push(Fed::Reply(Box::new(clean(
+                    results.push(FedResult::Reply(Box::new(clean(
                         redactor,
                         &mut state.normaliser,
                         reply.clone(),
@@ -356,8 +385,8 @@ impl RunRecorder {
             }
         }
         let first = request.messages.len() <= 1;
-        let request = Asked {
-            digest: told::request_digest(
+        let request = RecordedRequest {
+            digest: canonical::request_digest(
                 request,
                 &prompt,
                 system.as_deref(),
@@ -370,14 +399,20 @@ impl RunRecorder {
             results,
         };
         let answer = match answer {
-            Ok(turn) => Answer::Turn(clean(redactor, &mut state.normaliser, turn.clone())),
-            Err(error) => Answer::Error(clean(redactor, &mut state.normaliser, error.clone())),
+            Ok(turn) => ModelAnswer::Turn(clean(redactor, &mut state.normaliser, turn.clone())),
+            Err(error) => ModelAnswer::Error(clean(redactor, &mut state.normaliser, error.clone())),
         };
         let exchanges = state.run.models.entry(role.to_string()).or_default();
         exchanges.push(ModelExchange { request, answer });
     }
 
-    fn called(&self, server: &str, tool: &str, args: &Value, answer: &Result<ToolReply, RunError>) {
+    fn record_call(
+        &self,
+        server: &str,
+        tool: &str,
+        args: &Value,
+        answer: &Result<ToolReply, RunError>,
+    ) {
         let redactor = self.redactor();
         let mut state = self.state();
         let state = &mut *state;
@@ -400,14 +435,9 @@ impl RunRecorder {
     }
 }
 
-/// The way into the file: secrets go.
-pub(crate) fn redacted<T: Scrub>(redactor: &Redactor, thing: T) -> T {
-    thing.scrubbed(&mut |value| redactor.value(value))
-}
-
-/// The way into a run: secrets go, and volatile values become placeholders.
-fn clean<T: Scrub>(redactor: &Redactor, normaliser: &mut Normaliser, thing: T) -> T {
-    thing.scrubbed(&mut |value| {
+/// Returns the value without secrets, and with placeholders for volatile values.
+fn clean<T: MapStrings>(redactor: &Redactor, normaliser: &mut Normaliser, value: T) -> T {
+    value.with_mapped_strings(&mut |value| {
         redactor.value(value);
         normaliser.value(value);
     })
@@ -423,13 +453,13 @@ impl Model for RecordingModel {
     fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
         Box::pin(async move {
             let answer = self.model.next(request).await;
-            self.recorder.asked(self.role, &request, &answer);
+            self.recorder.record_exchange(self.role, &request, &answer);
             answer
         })
     }
 }
 
-/// Tools whose answers are written down.
+/// Tools whose replies are recorded.
 #[derive(Clone, Copy)]
 pub struct RecordingTools<'a> {
     recorder: &'a RunRecorder,
@@ -445,7 +475,7 @@ impl Tools for RecordingTools<'_> {
     ) -> Future<'a, Result<ToolReply, RunError>> {
         Box::pin(async move {
             let answer = self.tools.call(server, tool, args).await;
-            self.recorder.called(server, tool, args, &answer);
+            self.recorder.record_call(server, tool, args, &answer);
             answer
         })
     }

@@ -1,4 +1,4 @@
-//! Replay: a model and tools that answer what was recorded, and nothing else.
+//! Replay: a model and tools that answer from the recording, and reject everything else.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,20 +10,27 @@ use mcptest_trace::matcher::{Difference, differences};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
-use crate::format::{Answer, Asked, CallAnswer, CallExchange, Cassette, Catalog, Fed, RecordedRun};
-use crate::record::redacted;
+use crate::canonical;
+use crate::format::{
+    CallAnswer, CallExchange, Cassette, Catalog, FedResult, ModelAnswer, RecordedRequest,
+    RecordedRun,
+};
+use crate::map_strings::{MapStrings, redacted};
 use crate::role::Role;
-use crate::scrub::Scrub;
-use crate::told;
-use mcptest_redact::volatile::{Bindings, Rules};
+use mcptest_redact::volatile::{Bindings, RuleError, Rules};
 
-/// What to do about a request that was not recorded.
-pub const REMEDY: &str = "`--record` records anew, `--live` runs without the cassette";
+/// The advice for a request that was not recorded.
+pub const REMEDY: &str = "`--record` records again, `--live` runs without the cassette";
 
-/// How much of a value is shown.
-const SHOWN: usize = 200;
+/// The most characters of a value that are shown.
+const MAX_SHOWN: usize = 200;
 
-/// A cassette ready for replay.
+/// A cassette whose rules for volatile values cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("rule {} of the cassette: {}", .0.index + 1, .0)]
+pub struct InvalidRules(#[source] RuleError);
+
+/// A cassette that is ready for replay.
 #[derive(Debug)]
 pub struct Player {
     cassette: Cassette,
@@ -32,13 +39,12 @@ pub struct Player {
 }
 
 impl Player {
-    /// Takes a cassette. Its own rules apply, not those of today.
+    /// Prepares a cassette. Its own rules for volatile values apply, not those of the suite.
     ///
     /// # Errors
-    /// That its rules cannot be used.
-    pub fn new(cassette: Cassette, redactor: Arc<Redactor>) -> Result<Arc<Self>, String> {
-        let rules = Rules::compile(&cassette.rules)
-            .map_err(|error| format!("rule {} of the cassette: {error}", error.index + 1))?;
+    /// The rules are invalid.
+    pub fn new(cassette: Cassette, redactor: Arc<Redactor>) -> Result<Arc<Self>, InvalidRules> {
+        let rules = Rules::compile(&cassette.rules).map_err(InvalidRules)?;
         Ok(Arc::new(Self {
             cassette,
             rules: Arc::new(rules),
@@ -46,23 +52,22 @@ impl Player {
         }))
     }
 
-    /// The cassette.
+    /// Returns the cassette.
     #[must_use]
     pub fn cassette(&self) -> &Cassette {
         &self.cassette
     }
 
-    /// Begins to replay a run.
+    /// Starts the replay of a run.
     ///
     /// # Errors
-    /// That it was not recorded.
+    /// The run was not recorded.
     pub fn run(self: &Arc<Self>, number: u32) -> Result<Arc<RunReplay>, RunError> {
         let Some(index) = self.cassette.runs.iter().position(|run| run.run == number) else {
             let recorded = self.cassette.runs.len();
-            let words = format!(
-                "run {number} is not in the cassette, which has {recorded} of them; {REMEDY}"
-            );
-            return Err(not_recorded(words));
+            return Err(not_recorded(format!(
+                "run {number} is not in the cassette, which has {recorded} runs; {REMEDY}"
+            )));
         };
         let values = self
             .cassette
@@ -73,14 +78,14 @@ impl Player {
             index,
             state: Mutex::new(State {
                 bindings: Bindings::new(Arc::clone(&self.rules), values.unwrap_or_default()),
-                asked: BTreeMap::new(),
+                requests: BTreeMap::new(),
                 used: vec![false; self.cassette.runs[index].calls.len()],
             }),
         }))
     }
 }
 
-/// The other side of the replay did not keep to what was recorded.
+/// Returns the error for a request or call that does not match the recording.
 fn not_recorded(message: String) -> RunError {
     RunError {
         kind: ErrorKind::Protocol,
@@ -88,7 +93,7 @@ fn not_recorded(message: String) -> RunError {
     }
 }
 
-/// One run that is being replayed.
+/// A run while it is being replayed.
 #[derive(Debug)]
 pub struct RunReplay {
     player: Arc<Player>,
@@ -99,25 +104,25 @@ pub struct RunReplay {
 #[derive(Debug)]
 struct State {
     bindings: Bindings,
-    /// How often each role has been asked.
-    asked: BTreeMap<String, usize>,
-    /// Which of the recorded calls have been made.
+    /// The number of requests by role.
+    requests: BTreeMap<String, usize>,
+    /// True for each recorded call that has been replayed.
     used: Vec<bool>,
 }
 
 impl RunReplay {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere does not make the counts wrong.
+        // A panic in another task does not invalidate the counts.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run as recorded.
+    /// Returns the run as recorded.
     #[must_use]
     pub fn recorded(&self) -> &RecordedRun {
         &self.player.cassette.runs[self.index]
     }
 
-    /// What kept the run from beginning, if something did.
+    /// Returns the error that prevented the run from starting.
     #[must_use]
     pub fn error(&self) -> Option<RunError> {
         self.recorded()
@@ -126,13 +131,13 @@ impl RunReplay {
             .map(|error| self.restored(error))
     }
 
-    /// What the servers listed.
+    /// Returns the tools that the servers listed.
     #[must_use]
     pub fn catalogs(&self) -> &[Catalog] {
         self.player.cassette.catalogs_of(self.recorded())
     }
 
-    /// A model that answers as it did.
+    /// Returns a model that answers from the recording.
     #[must_use]
     pub fn model(self: &Arc<Self>, role: Role) -> Box<dyn Model> {
         Box::new(ReplayModel {
@@ -141,22 +146,22 @@ impl RunReplay {
         })
     }
 
-    /// Tools that answer as they did.
+    /// Returns tools that answer from the recording.
     #[must_use]
     pub fn tools(self: &Arc<Self>) -> ReplayTools {
         ReplayTools(Arc::clone(self))
     }
 
-    fn restored<T: Scrub>(&self, thing: T) -> T {
+    fn restored<T: MapStrings>(&self, value: T) -> T {
         let mut state = self.state();
-        thing.scrubbed(&mut |value| state.bindings.restore(value))
+        value.with_mapped_strings(&mut |value| state.bindings.restore(value))
     }
 
-    /// What was fed back, as recorded.
-    fn reply_of<'a>(&'a self, fed: &'a Fed) -> Option<&'a ToolReply> {
+    /// Returns the recorded reply of a result that was fed back.
+    fn reply_of<'a>(&'a self, fed: &'a FedResult) -> Option<&'a ToolReply> {
         match fed {
-            Fed::Reply(reply) => Some(reply),
-            Fed::Call(index) => match &self.recorded().calls.get(*index)?.answer {
+            FedResult::Reply(reply) => Some(reply),
+            FedResult::Call(index) => match &self.recorded().calls.get(*index)?.answer {
                 CallAnswer::Reply(reply) => Some(reply),
                 CallAnswer::Error(_) => None,
             },
@@ -167,9 +172,9 @@ impl RunReplay {
         let role = role.to_string();
         let number = {
             let mut state = self.state();
-            let asked = state.asked.entry(role.clone()).or_default();
-            *asked += 1;
-            *asked
+            let requests = state.requests.entry(role.clone()).or_default();
+            *requests += 1;
+            *requests
         };
         let recorded = self
             .recorded()
@@ -178,67 +183,72 @@ impl RunReplay {
             .map_or(&[][..], Vec::as_slice);
         let Some(exchange) = recorded.get(number - 1) else {
             return Err(not_recorded(format!(
-                "request {number} to the {role} model was not recorded: the recording of run {} ends after {}; {REMEDY}",
+                "request {number} to the {role} model was not recorded: the recording of run {} ends \
+                 after {}; {REMEDY}",
                 self.recorded().run,
                 recorded.len()
             )));
         };
-        if let Some(words) = self.mismatch(&role, request, &exchange.request) {
+        if let Some(message) = self.mismatch(&role, request, &exchange.request) {
             return Err(not_recorded(format!(
-                "request {number} to the {role} model is not the recorded one: {words}\n{REMEDY}"
+                "request {number} to the {role} model is not the recorded one: {message}\n{REMEDY}"
             )));
         }
         match &exchange.answer {
-            Answer::Turn(turn) => Ok(self.restored(turn.clone())),
-            Answer::Error(error) => Err(self.restored(error.clone())),
+            ModelAnswer::Turn(turn) => Ok(self.restored(turn.clone())),
+            ModelAnswer::Error(error) => Err(self.restored(error.clone())),
         }
     }
 
-    /// Why a request is not the recorded one.
-    fn mismatch(&self, role: &str, request: &Request<'_>, recorded: &Asked) -> Option<String> {
+    /// Returns the difference between a request and the recorded one.
+    fn mismatch(
+        &self,
+        role: &str,
+        request: &Request<'_>,
+        recorded: &RecordedRequest,
+    ) -> Option<String> {
         let redactor = &self.player.redactor;
         let replies: Vec<Value> = match request.messages.last() {
             Some(Message::Results(results)) => results
                 .iter()
-                .map(|(_, reply)| redacted(redactor, told::reply(reply)))
+                .map(|(_, reply)| redacted(redactor, canonical::reply(reply)))
                 .collect(),
             _ => Vec::new(),
         };
-        // A live server's fresh values are taken for the recorded ones where they stand in the same
-        // places.
+        // Volatile values of a live server match the recorded ones in the same positions.
         let mut differs = None;
         for (index, (fed, now)) in recorded.results.iter().zip(&replies).enumerate() {
-            let was = self.reply_of(fed).map(told::reply).unwrap_or_default();
+            let was = self.reply_of(fed).map(canonical::reply).unwrap_or_default();
             if !self.state().bindings.align(&was, now) {
                 differs.get_or_insert((index, was, now.clone()));
             }
         }
-        let tools = told::digest_of(&redacted(redactor, told::tools(request.tools)));
-        let mut conversation = redacted(redactor, told::conversation(request.messages));
+        let tools = canonical::digest_of(&redacted(redactor, canonical::tools(request.tools)));
+        let mut conversation = redacted(redactor, canonical::conversation(request.messages));
         self.state().bindings.denote(&mut conversation);
-        let prompt = redactor.text(told::prompt(request).unwrap_or_default());
+        let prompt = redactor.text(canonical::prompt(request).unwrap_or_default());
         let system = request.system.map(|system| redactor.text(system));
         let digest =
-            told::request_digest(request, &prompt, system.as_deref(), &tools, &conversation);
+            canonical::request_digest(request, &prompt, system.as_deref(), &tools, &conversation);
         if digest == recorded.digest {
             return None;
         }
         if let Some((index, was, now)) = differs {
-            let mut words = format!("result {} of the turn before differs", index + 1);
-            words.push_str(&explain(&self.state().bindings, &was, &now));
-            return Some(words);
+            let mut message = format!("result {} of the turn before differs", index + 1);
+            message.push_str(&explain(&self.state().bindings, &was, &now));
+            return Some(message);
         }
         if recorded.results.len() != replies.len() {
             let (was, now) = (recorded.results.len(), replies.len());
             return Some(format!("{was} results were fed back, now {now}"));
         }
         if tools != recorded.tools {
-            return Some("other tools are offered".to_owned());
+            return Some("the offered tools differ".to_owned());
         }
         let differing = |what: &str, was: Option<&str>, now: Option<&str>| {
             (was != now).then(|| {
                 let shown =
-                    |text: Option<&str>| shorten(&one_line(text.unwrap_or("nothing")), SHOWN);
+                    |text: Option<&str>| shorten(&one_line(text.unwrap_or("nothing")), MAX_SHOWN);
                 format!(
                     "its {what} differs\n  recorded  {}\n  now       {}",
                     shown(was),
@@ -255,13 +265,13 @@ impl RunReplay {
         };
         let first = request.messages.len() <= 1;
         if first || of_agent {
-            let words = differing("prompt", was_prompt, Some(&prompt))
+            let message = differing("prompt", was_prompt, Some(&prompt))
                 .or_else(|| differing("system prompt", was_system, system.as_deref()));
-            if words.is_some() {
-                return words;
+            if message.is_some() {
+                return message;
             }
         }
-        Some("what was said before, or a setting, differs".to_owned())
+        Some("the conversation before it, or a setting, differs".to_owned())
     }
 
     fn call(&self, server: &str, tool: &str, args: &Value) -> Result<ToolReply, RunError> {
@@ -290,12 +300,12 @@ impl RunReplay {
         }
     }
 
-    /// The nearest of the recorded calls: of the same tool, not yet made, with the fewest
-    /// differences.
+    /// Returns the message for a call that was not recorded, with the nearest recorded call: one of
+    /// the same tool, preferably not yet replayed, with the fewest differences.
     fn unknown_call(&self, server: &str, tool: &str, args: &Value) -> String {
-        let shown = |value: &Value| shorten(&one_line(&value.to_string()), SHOWN);
+        let shown = |value: &Value| shorten(&one_line(&value.to_string()), MAX_SHOWN);
         let id = format!("{}.{}", one_line(server), one_line(tool));
-        let mut words = format!("the call {id} {} was not recorded", shown(args));
+        let mut message = format!("the call {id} {} was not recorded", shown(args));
         let state = self.state();
         let calls = self.recorded().calls.iter().zip(&state.used);
         let nearest = calls
@@ -303,14 +313,14 @@ impl RunReplay {
             .min_by_key(|(call, used)| (**used, differences(&call.args, args, false).len()));
         match nearest {
             Some((call, used)) => {
-                words.push_str(&format!(
+                message.push_str(&format!(
                     "; the nearest recorded one is {}",
                     shown(&call.args)
                 ));
                 if *used {
-                    words.push_str(", which has been used up");
+                    message.push_str(", which has been used up");
                 }
-                words.push_str(&explain(&state.bindings, &call.args, args));
+                message.push_str(&explain(&state.bindings, &call.args, args));
             }
             None => {
                 let mut others: Vec<String> = self
@@ -322,27 +332,27 @@ impl RunReplay {
                 others.dedup();
                 others.truncate(10);
                 let others = if others.is_empty() {
-                    "none at all".to_owned()
+                    "no tool".to_owned()
                 } else {
                     others.join(", ")
                 };
-                words.push_str(&format!(
+                message.push_str(&format!(
                     "; recorded in run {} are calls of {others}",
                     self.recorded().run
                 ));
             }
         }
-        format!("{words}\n{REMEDY}")
+        format!("{message}\n{REMEDY}")
     }
 }
 
-/// The places where two values differ by more than volatile values.
+/// Lists the positions where two values differ, apart from volatile values.
 fn explain(bindings: &Bindings, recorded: &Value, now: &Value) -> String {
     let shown = |value: Option<&Value>| match value {
-        Some(value) => shorten(&one_line(&value.to_string()), SHOWN),
+        Some(value) => shorten(&one_line(&value.to_string()), MAX_SHOWN),
         None => "nothing".to_owned(),
     };
-    let mut words = String::new();
+    let mut lines = String::new();
     let differs = |one: &&Difference| match (&one.expected, &one.actual) {
         (Some(recorded), Some(now)) => !bindings.clone().align(recorded, now),
         _ => true,
@@ -352,19 +362,19 @@ fn explain(bindings: &Bindings, recorded: &Value, now: &Value) -> String {
         .filter(differs)
         .take(5)
     {
-        let place = if one.pointer.is_empty() {
+        let pointer = if one.pointer.is_empty() {
             "/"
         } else {
             one.pointer.as_str()
         };
-        words.push_str(&format!(
+        lines.push_str(&format!(
             "\n  at {}: recorded {}, now {}",
-            one_line(place),
+            one_line(pointer),
             shown(one.expected.as_ref()),
             shown(one.actual.as_ref())
         ));
     }
-    words
+    lines
 }
 
 struct ReplayModel {
@@ -379,7 +389,7 @@ impl Model for ReplayModel {
     }
 }
 
-/// Tools that answer as they did: each recorded call once, found by server, tool and arguments.
+/// Tools that answer from the recording: each recorded call once, by server, tool and arguments.
 #[derive(Debug, Clone)]
 pub struct ReplayTools(Arc<RunReplay>);
 

@@ -1,13 +1,13 @@
-//! What a model is there for.
+//! The roles of models.
 
 use std::fmt;
 
-/// The part that a model plays in a run.
+/// The role of a model in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It acts.
+    /// The agent under test.
     Agent,
-    /// It judges an answer; several are numbered from 1.
+    /// A judge of the agent's answer; several are numbered from 1.
     Judge(u32),
 }
 

@@ -1,20 +1,20 @@
-//! A cassette for people.
+//! A cassette as readable text.
 
 use mcptest_agent::ToolReply;
 use mcptest_json::text::{one_line, shorten};
 use serde_json::Value;
 
-use crate::format::{Answer, CallAnswer, CallExchange, Cassette, Fed, RecordedRun};
+use crate::format::{CallAnswer, CallExchange, Cassette, FedResult, ModelAnswer, RecordedRun};
 
-/// How much of a text is shown.
-const SHOWN: usize = 300;
+/// The most characters of a string that are shown.
+const MAX_SHOWN: usize = 300;
 
 fn short(text: &str) -> String {
-    shorten(&one_line(text), SHOWN)
+    shorten(&one_line(text), MAX_SHOWN)
 }
 
-/// A readable account: what was asked of whom, the tools, and run by run what was said, called and
-/// answered. With a number, that run only.
+/// Returns a readable summary: subject, tools, and the events of every run, or of one run with its
+/// volatile values.
 #[must_use]
 pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
     let subject = &cassette.subject;
@@ -71,7 +71,7 @@ pub fn show(cassette: &Cassette, run: Option<u32>) -> String {
     format!("{}\n", lines.join("\n"))
 }
 
-/// What happened in a run, a line for each event, in its order.
+/// Returns the events of a run in order, one line each.
 pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &run.error {
@@ -81,8 +81,8 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
             short(&error.message)
         ));
     }
-    if let Some(fakes) = &run.distractors {
-        let names: Vec<String> = fakes
+    if let Some(distractors) = &run.distractors {
+        let names: Vec<String> = distractors
             .tools
             .iter()
             .map(|one| short(one.tool.name()))
@@ -102,8 +102,8 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
             }
             for fed in &exchange.request.results {
                 match fed {
-                    Fed::Call(index) => {
-                        // What a server answered is told once, in its place.
+                    FedResult::Call(index) => {
+                        // Each server answer is shown once, where it was fed back.
                         lines.extend(
                             run.calls
                                 .get(shown..=*index)
@@ -113,11 +113,11 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
                         );
                         shown = index + 1;
                     }
-                    Fed::Reply(reply) => lines.push(format!("refused  {}", answer(reply))),
+                    FedResult::Reply(reply) => lines.push(format!("refused  {}", answer(reply))),
                 }
             }
             match &exchange.answer {
-                Answer::Turn(turn) => {
+                ModelAnswer::Turn(turn) => {
                     if !turn.text.is_empty() || turn.calls.is_empty() {
                         lines.push(format!("{who}says     {}", short(&turn.text)));
                     }
@@ -130,7 +130,7 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
                         ));
                     }
                 }
-                Answer::Error(error) => {
+                ModelAnswer::Error(error) => {
                     lines.push(format!(
                         "{who}error    {}: {}",
                         error.kind.as_str(),
@@ -148,11 +148,14 @@ pub(crate) fn events(run: &RecordedRun) -> Vec<String> {
 
 fn call(call: &CallExchange) -> String {
     let id = format!("{}.{}", short(&call.server), short(&call.tool));
-    let came = match &call.answer {
+    let outcome = match &call.answer {
         CallAnswer::Reply(reply) => answer(reply),
         CallAnswer::Error(error) => format!("{}: {}", error.kind.as_str(), short(&error.message)),
     };
-    format!("called   {id} {} → {came}", short(&call.args.to_string()))
+    format!(
+        "called   {id} {} → {outcome}",
+        short(&call.args.to_string())
+    )
 }
 
 fn answer(reply: &ToolReply) -> String {

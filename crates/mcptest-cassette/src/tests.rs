@@ -17,11 +17,11 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// Nothing in these tests waits.
+/// Polls a future once; nothing in these tests waits.
 fn now<T>(future: impl std::future::Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => done,
-        Poll::Pending => panic!("it waits"),
+        Poll::Pending => panic!("the future is pending"),
     }
 }
 
@@ -29,8 +29,7 @@ fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// Creates something, then asks for it by the id that it got, then ends. Its own ids are fresh each
-/// time.
+/// A model that creates an item, gets it by its id, then ends. Its own ids are new each time.
 struct Creator {
     fresh: u32,
     city: &'static str,
@@ -69,7 +68,7 @@ impl Model for Creator {
     }
 }
 
-/// Gives every new thing a new id and tells the time.
+/// Tools that give every item a new id and a timestamp.
 struct Shop {
     next: AtomicU32,
     price: u32,
@@ -156,13 +155,13 @@ fn recording(dir: &tempfile::TempDir, planned: u32) -> Arc<Recording> {
     })
 }
 
-/// Records runs in this order of finishing and gives their traces by number.
+/// Records runs in this order of finishing and returns their traces by number.
 fn record(recording: &Arc<Recording>, order: &[u32], first_id: u32) -> Vec<Trace> {
     let mut traces: Vec<(u32, Trace)> = order
         .iter()
         .map(|number| {
             let recorder = recording.run(*number);
-            recorder.listed(catalogs());
+            recorder.record_catalogs(catalogs());
             let shop = Shop {
                 next: AtomicU32::new(first_id + number * 2),
                 price: *number,
@@ -194,16 +193,16 @@ fn player(path: &std::path::Path) -> Arc<Player> {
 }
 
 #[test]
-fn a_replay_is_the_run_whatever_finished_first() {
+fn a_replay_equals_the_run_in_any_order_of_finishing() {
     let texts: Vec<String> = [[1, 2, 3], [3, 1, 2]]
         .iter()
         .map(|order| {
             let dir = tempfile::tempdir().unwrap();
             let recording = recording(&dir, 3);
             let traces = record(&recording, order, 20);
-            assert_eq!(recording.finish().unwrap(), Outcome::Written);
+            assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
             let player = player(recording.path());
-            // Replayed backwards: no run depends on another.
+            // Replayed in reverse order: no run depends on another.
             for number in [3, 2, 1] {
                 let replay = player.run(number).unwrap();
                 let again = agent(replay.model(Role::Agent).as_ref(), &replay.tools());
@@ -236,7 +235,7 @@ fn a_replay_is_the_run_whatever_finished_first() {
 }
 
 #[test]
-fn two_recordings_of_the_same_differ_in_the_volatile_part_only() {
+fn two_recordings_of_a_case_differ_only_in_volatile_values() {
     let texts: Vec<String> = [20, 500]
         .iter()
         .map(|first_id| {
@@ -252,7 +251,7 @@ fn two_recordings_of_the_same_differ_in_the_volatile_part_only() {
 }
 
 #[test]
-fn live_tools_with_fresh_ids_meet_the_recorded_model() {
+fn live_tools_with_new_ids_match_the_recorded_model() {
     let dir = tempfile::tempdir().unwrap();
     let recording = recording(&dir, 1);
     record(&recording, &[1], 20);
@@ -265,9 +264,9 @@ fn live_tools_with_fresh_ids_meet_the_recorded_model() {
     };
     let trace = agent(replay.model(Role::Agent).as_ref(), &shop);
     assert_eq!(trace.error, None);
-    // The recorded model asks for what the live server has just made.
-    assert_eq!(trace.tool_calls[1].args, Some(json!({"id": uuid(900)})));
-    // Another price is another answer.
+    // The recorded model uses the id that the live server has just made.
+    assert_eq!(trace.tool_calls[1].args(), Some(&json!({"id": uuid(900)})));
+    // A different price is a mismatch.
     let replay = player.run(1).unwrap();
     let shop = Shop {
         next: AtomicU32::new(900),
@@ -290,7 +289,7 @@ fn live_tools_with_fresh_ids_meet_the_recorded_model() {
 }
 
 #[test]
-fn a_live_model_with_fresh_ids_meets_the_recorded_tools() {
+fn a_live_model_with_new_ids_matches_the_recorded_tools() {
     let dir = tempfile::tempdir().unwrap();
     let recording = recording(&dir, 1);
     record(&recording, &[1], 20);
@@ -300,7 +299,7 @@ fn a_live_model_with_fresh_ids_meets_the_recorded_tools() {
     let live = |fresh, city| Creator { fresh, city };
     let trace = agent(&live(777, "Rome"), &tools);
     assert_eq!(trace.error, None);
-    // The server gives back the key that was sent now, not the one that was sent then.
+    // The replayed server returns the key that was sent now, not the recorded one.
     let reply = &trace.tool_results[0].extra["structured_content"];
     assert_eq!(reply["for"], json!(uuid(777)));
     let error = agent(&live(777, "Oslo"), &player.run(1).unwrap().tools())
@@ -312,7 +311,7 @@ fn a_live_model_with_fresh_ids_meets_the_recorded_tools() {
         "{}",
         error.message
     );
-    // Each recorded call serves once.
+    // Each recorded call is replayed once.
     let error = agent(&live(777, "Rome"), &tools).error.unwrap();
     assert!(
         error.message.contains("which has been used up"),
@@ -322,22 +321,22 @@ fn a_live_model_with_fresh_ids_meets_the_recorded_tools() {
 }
 
 #[test]
-fn errors_are_recorded_and_come_again() {
+fn errors_are_recorded_and_replayed() {
     let dir = tempfile::tempdir().unwrap();
     let recording = recording(&dir, 2);
     let recorder = recording.run(1);
-    recorder.failed(&RunError {
+    recorder.record_failure(&RunError {
         kind: ErrorKind::Auth,
         message: "no key at 2026-07-28T10:00:00Z".to_owned(),
     });
     recorder.finish();
-    // The 13th thing kills the shop.
+    // The shop crashes with the 13th item.
     let traces = record(&recording, &[2], 9);
     assert_eq!(
         traces[0].error.as_ref().map(|error| error.kind),
         Some(ErrorKind::ServerCrash)
     );
-    assert_eq!(recording.finish().unwrap(), Outcome::Written);
+    assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
     let player = player(recording.path());
     let first = player.run(1).unwrap().error().unwrap();
     assert_eq!(first.message, "no key at 2026-07-28T10:00:00Z");
@@ -354,14 +353,14 @@ fn errors_are_recorded_and_come_again() {
 }
 
 #[test]
-fn a_whole_cassette_is_never_replaced_by_less() {
+fn a_complete_cassette_is_never_replaced_by_a_worse_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.json");
     let good = recording(&dir, 2);
     record(&good, &[1, 2], 20);
     good.save().unwrap();
-    assert!(!path.exists() && load(&partial_place(&path)).unwrap().is_complete());
-    assert_eq!(good.finish().unwrap(), Outcome::Written);
+    assert!(!path.exists() && load(&partial_path(&path)).unwrap().is_complete());
+    assert_eq!(good.finish().unwrap(), RecordingOutcome::Written);
     let before = std::fs::read(&path).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 
@@ -369,21 +368,39 @@ fn a_whole_cassette_is_never_replaced_by_less() {
     record(&interrupted, &[2], 20);
     let outcome = interrupted.finish().unwrap();
     assert!(
-        matches!(outcome, Outcome::Partial { finished: 1, .. }),
+        matches!(outcome, RecordingOutcome::Partial { finished: 1, .. }),
         "{outcome:?}"
     );
-    let found = verify(&load(&partial_place(&path)).unwrap(), &Redactor::default());
-    assert_eq!(found[0].words, "1 of 2 runs are recorded");
+    let found = verify(&load(&partial_path(&path)).unwrap(), &Redactor::default());
+    assert_eq!(found[0].message, "1 of 2 runs are recorded");
 
-    let broken = recording(&dir, 2);
-    record(&broken, &[1, 2], 9);
-    let outcome = broken.finish().unwrap();
+    let failing = recording(&dir, 2);
+    record(&failing, &[1, 2], 9);
+    let outcome = failing.finish().unwrap();
     assert!(
-        matches!(outcome, Outcome::Worse { broken: 1, .. }),
+        matches!(outcome, RecordingOutcome::KeptExisting { failed: 1, .. }),
         "{outcome:?}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    assert_eq!(recording(&dir, 2).finish().unwrap(), Outcome::Nothing);
+    assert_eq!(
+        recording(&dir, 2).finish().unwrap(),
+        RecordingOutcome::Nothing
+    );
+}
+
+#[test]
+fn a_case_is_written_as_soon_as_it_is_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = recording(&dir, 2);
+    assert_eq!(recording.finish().unwrap(), RecordingOutcome::Nothing);
+    assert!(!recording.is_finished(), "no run is recorded yet");
+    record(&recording, &[1, 2], 20);
+    assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
+    assert!(recording.is_finished());
+    // Without the second call writing anything: the file is gone and stays gone.
+    std::fs::remove_file(recording.path()).unwrap();
+    assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
+    assert!(!recording.path().exists());
 }
 
 #[test]
@@ -446,7 +463,7 @@ fn judges_are_recorded_beside_the_agent() {
 }
 
 #[test]
-fn merged_runs_are_numbered_on_and_replay() {
+fn merged_runs_are_renumbered_and_replay() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let cassettes: Vec<Cassette> = dirs
         .iter()
@@ -471,7 +488,7 @@ fn merged_runs_are_numbered_on_and_replay() {
 }
 
 #[test]
-fn what_was_edited_by_hand_is_found() {
+fn manual_edits_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let recording = recording(&dir, 1);
     record(&recording, &[1], 20);
@@ -483,7 +500,7 @@ fn what_was_edited_by_hand_is_found() {
         let findings = verify(&cassette, &Redactor::new(["hunter2hunter2".to_owned()]));
         findings
             .into_iter()
-            .map(|finding| finding.words)
+            .map(|finding| finding.message)
             .collect::<Vec<_>>()
             .join("; ")
     };
@@ -491,7 +508,7 @@ fn what_was_edited_by_hand_is_found() {
     assert!(found(&|cassette| cassette.subject.prompt.push('!')).contains("the file was edited"));
     assert!(
         found(&|cassette| cassette.volatile.clear())
-            .contains("nothing tells what <id:1>, <uuid:1>")
+            .contains("no recorded value for <id:1>, <uuid:1>")
     );
     assert!(
         found(&|cassette| cassette.runs[0].calls[0].args = json!({}))
@@ -499,7 +516,7 @@ fn what_was_edited_by_hand_is_found() {
     );
     assert!(
         found(&|cassette| cassette.suite = "hunter2hunter2".to_owned())
-            .contains("there is a secret in line 4")
+            .contains("secrets in line 4")
     );
 }
 

@@ -1,4 +1,4 @@
-//! The traces in a cassette, for whoever scores recorded runs.
+//! The traces of a cassette, for scoring recorded runs.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use mcptest_redact::redact::Redactor;
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::Trace;
 
-use crate::format::{Answer, Cassette, RecordedRun};
-use crate::replay::Player;
+use crate::format::{Cassette, ModelAnswer, RecordedRun};
+use crate::replay::{InvalidRules, Player};
 use crate::role::Role;
 
-/// Replays every run and keeps its trace.
+/// Replays every run and returns the traces.
 ///
 /// # Errors
-/// That the cassette's rules cannot be used.
-pub fn traces(cassette: Cassette) -> Result<Vec<Trace>, String> {
-    // The cassette was cleaned when it was written.
+/// The cassette's rules for volatile values are invalid.
+pub fn traces(cassette: Cassette) -> Result<Vec<Trace>, InvalidRules> {
+    // Secrets were redacted when the cassette was written.
     let player = Player::new(cassette, Arc::new(Redactor::default()))?;
     let mut traces = Vec::new();
     for run in &player.cassette().runs {
         let mut trace = trace_of(&player, run);
-        trace.test = Some(player.cassette().subject.test.clone());
-        trace.model = Some(player.cassette().subject.model.clone());
+        trace.test = Some(player.cassette().subject.test.clone().into());
+        trace.model = Some(player.cassette().subject.model.clone().into());
         trace.run = Some(u64::from(run.run));
         traces.push(trace);
     }
@@ -32,31 +32,31 @@ pub fn traces(cassette: Cassette) -> Result<Vec<Trace>, String> {
 }
 
 fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
-    let broken = |error| Trace {
+    let failed = |error| Trace {
         error: Some(error),
         ..Trace::default()
     };
     let replay = match player.run(run.run) {
         Ok(replay) => replay,
-        Err(error) => return broken(error),
+        Err(error) => return failed(error),
     };
     if let Some(error) = replay.error() {
-        return broken(error);
+        return failed(error);
     }
     let listed = replay
         .catalogs()
         .iter()
         .map(|one| (one.server.clone(), one.tools()));
     let mut offer = Offer::new(listed.collect());
-    let fakes = run.distractors.as_ref();
-    if let Some(fakes) = fakes {
+    let distractors = run.distractors.as_ref();
+    if let Some(distractors) = distractors {
         offer.inject_in_order(
-            fakes
+            distractors
                 .tools
                 .iter()
                 .map(|one| (one.tool.clone(), one.refusal.clone()))
                 .collect(),
-            &fakes.order,
+            &distractors.order,
         );
     }
     let subject = &player.cassette().subject;
@@ -65,13 +65,13 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
         .get(&Role::Agent.to_string())
         .map_or(&[][..], Vec::as_slice);
     let ended = turns.last().is_some_and(|last| match &last.answer {
-        Answer::Turn(turn) => turn.calls.is_empty(),
-        Answer::Error(_) => true,
+        ModelAnswer::Turn(turn) => turn.calls.is_empty(),
+        ModelAnswer::Error(_) => true,
     });
     let task = Task {
         system: subject.system.as_deref(),
         prompt: &subject.prompt,
-        // A run that did not end by itself was out of turns.
+        // A run that did not end by itself reached its limit of turns.
         max_turns: u32::try_from(turns.len()).unwrap_or(u32::MAX) + u32::from(ended),
         max_tokens: subject
             .settings
@@ -89,11 +89,11 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
     ));
     let mut trace = match run.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(trace) => trace,
-        // Nothing in a replay waits.
+        // A replay never waits, so this is unreachable.
         Poll::Pending => Trace::default(),
     };
-    trace.distractors = fakes.map(|fakes| {
-        let ids = fakes
+    trace.distractors = distractors.map(|distractors| {
+        let ids = distractors
             .tools
             .iter()
             .map(|one| full_id(one.tool.server(), one.tool.name()));

@@ -1,4 +1,4 @@
-//! Whether a cassette is what it should be.
+//! Checking a cassette for defects.
 
 use mcptest_redact::redact::Redactor;
 use serde::Serialize;
@@ -7,30 +7,40 @@ use crate::format::Cassette;
 use crate::traces::traces;
 use mcptest_redact::volatile::unexplained;
 
-/// Something about a cassette that its owner should know.
+/// A defect of a cassette.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whether it makes the cassette unfit.
+    /// True if the cassette cannot be used.
     pub error: bool,
-    /// In one line.
-    pub words: String,
+    /// The defect, in one line.
+    #[serde(rename = "words")]
+    pub message: String,
 }
 
-fn error(words: String) -> Finding {
-    Finding { error: true, words }
+impl Finding {
+    /// Creates a finding that makes the cassette unusable.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self {
+            error: true,
+            message: message.into(),
+        }
+    }
 }
 
-/// Looks for what is missing, left over, or does not fit together.
+/// Returns the defects of a cassette: missing runs, edits, secrets, runs that do not replay.
 #[must_use]
 pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
     let mut found = Vec::new();
     if !cassette.is_complete() {
         let (has, planned) = (cassette.runs.len(), cassette.planned);
-        found.push(error(format!("{has} of {planned} runs are recorded")));
+        found.push(Finding::error(format!(
+            "{has} of {planned} runs are recorded"
+        )));
     }
     if cassette.fingerprint != cassette.subject.fingerprint() {
-        found.push(error(
-            "the fingerprint is not that of the subject: the file was edited".to_owned(),
+        found.push(Finding::error(
+            "the fingerprint does not match the subject: the file was edited",
         ));
     }
     let dirty: Vec<String> = (1..)
@@ -45,7 +55,7 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
             .cloned()
             .collect::<Vec<_>>()
             .join(", ");
-        found.push(error(format!("there is a secret in line {lines}")));
+        found.push(Finding::error(format!("secrets in line {lines}")));
     }
     for run in &cassette.runs {
         let table = cassette
@@ -61,30 +71,33 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
                 .cloned()
                 .collect::<Vec<_>>()
                 .join(", ");
-            found.push(error(format!(
-                "run {}: nothing tells what {names} stands for",
+            found.push(Finding::error(format!(
+                "run {}: no recorded value for {names}",
                 run.run
             )));
         }
-        if let Some(broke) = run.broke() {
-            let words = format!(
+        if let Some(error) = run.first_error() {
+            let message = format!(
                 "run {} was recorded with an error ({})",
                 run.run,
-                broke.kind.as_str()
+                error.kind.as_str()
             );
             found.push(Finding {
                 error: false,
-                words,
+                message,
             });
         }
     }
     match traces(cassette.clone()) {
-        Err(words) => found.push(error(words)),
+        Err(error) => found.push(Finding::error(error.to_string())),
         Ok(traces) => {
             for (run, trace) in cassette.runs.iter().zip(&traces) {
-                if let (Some(broke), None) = (&trace.error, run.broke()) {
-                    let first = broke.message.lines().next().unwrap_or_default();
-                    found.push(error(format!("run {} does not replay: {first}", run.run)));
+                if let (Some(error), None) = (&trace.error, run.first_error()) {
+                    let first = error.message.lines().next().unwrap_or_default();
+                    found.push(Finding::error(format!(
+                        "run {} does not replay: {first}",
+                        run.run
+                    )));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Tool catalogs: lint rules, quality score, diff, tool-bench, token counts and prices.
 
 pub mod diff;
+pub mod doctor;
 pub mod lexical;
 pub mod lint;
 pub mod prices;

@@ -96,7 +96,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::forecast::{Bounds, Forecast};
 use crate::per_run::{List, PerRun};
@@ -290,8 +290,8 @@ pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
         .flatten()
         .map(|entry| {
             serde_json::from_value(entry.clone()).unwrap_or_else(|_| ToolCall {
-                args: entry.get("args").cloned(),
-                extra: Map::from_iter([("malformed".to_owned(), entry.clone())]),
+                args: entry.get("args").cloned().map(Into::into),
+                extra: [("malformed", entry.clone())].into_iter().collect(),
                 ..ToolCall::default()
             })
         })

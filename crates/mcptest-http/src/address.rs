@@ -1,4 +1,4 @@
-//! Where requests go, and what is sent with each.
+//! Addresses that requests are sent to, and the headers sent with each request.
 
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -7,8 +7,9 @@ use crate::text::quote;
 
 /// An address that a request can be sent to.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Address {
-    /// Whether it is `https`.
+    /// True for `https`.
     pub tls: bool,
     /// The host, without brackets around an IPv6 address.
     pub host: String,
@@ -20,41 +21,62 @@ pub struct Address {
     pub path: String,
 }
 
+/// A URL that requests cannot be sent to. Its query is never shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// The string cannot be parsed as a URL.
+    #[error("`{url}` is not a valid URL ({reason}); write it as http://host:port/path")]
+    Invalid {
+        /// The URL as messages may show it.
+        url: String,
+        /// The parser's explanation.
+        reason: String,
+    },
+    /// The URL has no scheme or no host.
+    #[error("`{0}` must begin with http:// or https://")]
+    NotAbsolute(String),
+    /// The scheme is neither `http` nor `https`.
+    #[error("the scheme `{0}` is not supported; use http or https")]
+    UnsupportedScheme(String),
+    /// The URL contains credentials.
+    #[error("a user name in the URL is not sent; write an Authorization header")]
+    UserInfo,
+    /// The port is not a number from 0 to 65535.
+    #[error("`{0}` has an invalid port; ports are from 0 to 65535")]
+    InvalidPort(String),
+}
+
 impl Address {
-    /// Reads an address.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it, in words; a query is not repeated in them.
-    pub fn parse(url: &str) -> Result<Self, String> {
+    /// The URL is invalid or not supported.
+    pub fn parse(url: &str) -> Result<Self, AddressError> {
         let shown = quote(&without_query(url), 200);
-        let uri: Uri = url.parse().map_err(|error| {
-            format!("`{shown}` is no address ({error}); write it as http://host:port/path")
-        })?;
+        let invalid = |reason: String| AddressError::Invalid {
+            url: shown.clone(),
+            reason,
+        };
+        let uri: Uri = url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| invalid(error.to_string()))?;
         let (Some(scheme), Some(authority), Some(host)) =
             (uri.scheme_str(), uri.authority(), uri.host())
         else {
-            return Err(format!("`{shown}` must begin with http:// or https://"));
+            return Err(AddressError::NotAbsolute(shown));
         };
         let tls = match scheme {
             "http" => false,
             "https" => true,
-            other => {
-                let other = quote(other, 40);
-                return Err(format!(
-                    "`{other}` is no scheme that is spoken here; use http or https"
-                ));
-            }
+            other => return Err(AddressError::UnsupportedScheme(quote(other, 40))),
         };
         if authority.as_str().contains('@') {
-            return Err(
-                "a user name in the address is not sent; write an Authorization header".to_owned(),
-            );
+            return Err(AddressError::UserInfo);
         }
         let after_host = authority.as_str().strip_prefix(host).unwrap_or_default();
         if uri.port_u16().is_none() && !matches!(after_host, "" | ":") {
-            return Err(format!(
-                "`{shown}` has a port that is none; ports are from 0 to 65535"
-            ));
+            return Err(AddressError::InvalidPort(shown));
         }
         Ok(Self {
             tls,
@@ -64,7 +86,7 @@ impl Address {
                 .to_owned(),
             port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             authority: HeaderValue::from_str(authority.as_str())
-                .map_err(|error| error.to_string())?,
+                .map_err(|error| invalid(error.to_string()))?,
             path: uri
                 .path_and_query()
                 .map_or("/", |path| path.as_str())
@@ -73,28 +95,39 @@ impl Address {
     }
 }
 
-/// Headers as they are sent. Their values appear in no debug output.
+/// A header that cannot be sent. Its value is never shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// The name has characters that a header name cannot have.
+    #[error("`{0}` is not a valid header name")]
+    Name(String),
+    /// The value has characters that a header cannot carry.
+    #[error("the value of the header `{0}` has characters that a header cannot carry")]
+    Value(String),
+}
+
+/// Builds a header map. Its values do not appear in debug output.
 ///
 /// # Errors
-/// Which of them cannot be sent.
+/// A header that cannot be sent.
 pub fn header_map<N: AsRef<str>, V: AsRef<str>>(
     headers: impl IntoIterator<Item = (N, V)>,
-) -> Result<HeaderMap, String> {
+) -> Result<HeaderMap, HeaderError> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let shown = quote(name.as_ref(), 80);
+        let shown = || quote(name.as_ref(), 80);
         let key = HeaderName::from_bytes(name.as_ref().as_bytes())
-            .map_err(|_| format!("`{shown}` cannot be the name of a header"))?;
-        let mut value = HeaderValue::from_str(value.as_ref()).map_err(|_| {
-            format!("the value of the header `{shown}` has characters that no header can carry")
-        })?;
+            .map_err(|_| HeaderError::Name(shown()))?;
+        let mut value =
+            HeaderValue::from_str(value.as_ref()).map_err(|_| HeaderError::Value(shown()))?;
         value.set_sensitive(true);
         map.append(key, value);
     }
     Ok(map)
 }
 
-/// Queries carry keys now and then.
+/// A URL with its query replaced by `…`, because queries sometimes carry keys.
 #[must_use]
 pub fn without_query(url: &str) -> String {
     match url.split_once('?') {
@@ -122,36 +155,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_query() {
-        for (url, words) in [
-            ("", "is no address"),
+    fn an_invalid_url_is_reported_without_its_query() {
+        for (url, part) in [
+            ("", "is not a valid URL"),
             ("localhost", "must begin with"),
-            ("ftp://x/", "`ftp` is no scheme"),
+            ("ftp://x/", "the scheme `ftp`"),
             ("http://me:secret@x/", "a user name"),
             ("/v1?key=s3cret", "must begin with"),
-            ("http://x:99999/?key=s3cret", "has a port that is none"),
-            ("http://[::1]:70000/", "has a port that is none"),
+            ("http://x:99999/?key=s3cret", "has an invalid port"),
+            ("http://[::1]:70000/", "has an invalid port"),
         ] {
-            let error = Address::parse(url).unwrap_err();
+            let error = Address::parse(url).unwrap_err().to_string();
             assert!(
-                error.contains(words) && !error.contains("s3cret"),
+                error.contains(part) && !error.contains("s3cret"),
                 "{url}: {error}"
             );
         }
     }
 
     #[test]
-    fn a_header_that_cannot_be_sent_is_named_and_its_value_is_not() {
+    fn an_invalid_header_is_named_without_its_value() {
         let error = header_map([("x-key", "s3cret\n")]).unwrap_err();
         assert_eq!(
-            error,
-            "the value of the header `x-key` has characters that no header can carry"
+            error.to_string(),
+            "the value of the header `x-key` has characters that a header cannot carry"
         );
-        assert!(
-            header_map([("no good", "v")])
-                .unwrap_err()
-                .contains("`no good`")
-        );
+        let error = header_map([("no good", "v")]).unwrap_err();
+        assert_eq!(error, HeaderError::Name("no good".to_owned()));
         let map = header_map([("x-key", "s3cret")]).unwrap();
         assert!(!format!("{map:?}").contains("s3cret"));
     }

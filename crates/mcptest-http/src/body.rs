@@ -1,4 +1,4 @@
-//! Reading what a response holds, up to a bound.
+//! Bounded reading of response bodies, and messages about responses.
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes};
@@ -7,43 +7,46 @@ use hyper::{Response, StatusCode};
 
 use crate::text::quote;
 
-/// Bytes read of a response that is no answer, to show its beginning.
+/// Bytes read of an unusable response, to show its beginning.
 const EXCERPT_BYTES: usize = 16 * 1024;
 
-/// Why a body was not read to its end.
-#[derive(Debug)]
-pub enum Unread {
-    /// It broke off.
-    BrokeOff {
-        /// What came before.
+/// A body that could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The connection failed in the middle of the body.
+    #[error("the body was interrupted after {} bytes: {error}", read.len())]
+    Interrupted {
+        /// The bytes received before.
         read: Vec<u8>,
-        /// What happened.
+        /// The cause.
+        #[source]
         error: hyper::Error,
     },
-    /// It is longer than allowed.
+    /// The body is longer than allowed.
+    #[error("the body is longer than the limit; {} bytes were read", read.len())]
     TooLong {
-        /// The part that is within the bound.
+        /// The bytes within the limit.
         read: Vec<u8>,
     },
 }
 
-/// The whole body.
+/// Reads the whole body.
 ///
 /// # Errors
-/// It broke off, or is longer than `most` bytes.
-pub async fn whole<B: Body<Data = Bytes, Error = hyper::Error> + Unpin>(
+/// The body was interrupted, or is longer than `max_bytes`.
+pub async fn read_all<B: Body<Data = Bytes, Error = hyper::Error> + Unpin>(
     body: &mut B,
-    most: usize,
-) -> Result<Vec<u8>, Unread> {
+    max_bytes: usize,
+) -> Result<Vec<u8>, BodyError> {
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = match frame {
             Ok(frame) => frame,
-            Err(error) => return Err(Unread::BrokeOff { read, error }),
+            Err(error) => return Err(BodyError::Interrupted { read, error }),
         };
         if let Some(data) = frame.data_ref() {
-            if read.len() + data.len() > most {
-                return Err(Unread::TooLong { read });
+            if read.len() + data.len() > max_bytes {
+                return Err(BodyError::TooLong { read });
             }
             read.extend_from_slice(data);
         }
@@ -51,8 +54,8 @@ pub async fn whole<B: Body<Data = Bytes, Error = hyper::Error> + Unpin>(
     Ok(read)
 }
 
-/// The beginning of a body; what is wrong with the rest does not matter.
-pub async fn excerpt<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Vec<u8> {
+/// Reads the beginning of a body; errors after that are ignored.
+pub async fn read_excerpt<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Vec<u8> {
     let mut start = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         if let Some(data) = frame.data_ref() {
@@ -65,40 +68,42 @@ pub async fn excerpt<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Vec<u8> {
     start
 }
 
-/// The content type without its parameters; words for a body that is packed in a way we did not ask
-/// for.
+/// The content type without its parameters, or a description of a compression that we did not
+/// request.
 pub fn content_type<B>(response: &Response<B>) -> Option<String> {
     if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
         && encoding.as_bytes() != b"identity"
     {
         let encoding = String::from_utf8_lossy(encoding.as_bytes());
-        return Some(format!("(packed as {encoding}, though nobody asked)"));
+        return Some(format!(
+            "(compressed with {encoding}, which was not requested)"
+        ));
     }
     let value = response.headers().get(CONTENT_TYPE)?;
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let kind = text.split(';').next().unwrap_or_default();
-    Some(kind.trim().to_ascii_lowercase())
+    let value = String::from_utf8_lossy(value.as_bytes());
+    let essence = value.split(';').next().unwrap_or_default();
+    Some(essence.trim().to_ascii_lowercase())
 }
 
-/// A status for people.
+/// A status as messages show it: `HTTP 404 Not Found`.
 #[must_use]
-pub fn show(status: StatusCode) -> String {
+pub fn describe_status(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("HTTP {} {reason}", status.as_u16()),
         None => format!("HTTP {}", status.as_u16()),
     }
 }
 
-/// The whole chain: the outermost error alone says little.
+/// An error with all its causes: the outermost error alone rarely explains anything.
 #[must_use]
-pub fn explain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
-        text = format!("{text}: {inner}");
+        message = format!("{message}: {inner}");
         source = inner.source();
     }
-    quote(&text, 200)
+    quote(&message, 200)
 }
 
 #[cfg(test)]
@@ -106,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_body_is_no_json() {
+    fn a_compressed_body_is_not_json() {
         let response = |headers: &[(&str, &str)]| {
             let mut builder = Response::builder();
             for (name, value) in headers {
@@ -119,10 +124,10 @@ mod tests {
             response(&[("content-type", "Application/JSON; charset=utf-8")]).as_deref(),
             Some("application/json")
         );
-        let packed = response(&[
+        let compressed = response(&[
             ("content-type", "application/json"),
             ("content-encoding", "gzip"),
         ]);
-        assert!(packed.is_some_and(|words| words.contains("packed as gzip")));
+        assert!(compressed.is_some_and(|kind| kind.contains("compressed with gzip")));
     }
 }

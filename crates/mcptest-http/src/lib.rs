@@ -1,20 +1,23 @@
-//! HTTP as a test tool needs it: every status, header and byte in sight, nothing followed, retried
-//! or unpacked behind one's back.
+//! HTTP as a test tool needs it: every status, header and byte is visible, and nothing is followed,
+//! retried or decompressed behind the caller's back.
 //!
-//! The MCP client and the model providers both stand on this. It holds what is the same for them:
-//! connections that are used again ([`Pool`]), TLS with the system's certificates, bodies read up
-//! to a bound ([`body`]), server-sent events ([`sse`]), and text of the other side made fit to be
-//! shown ([`text`], [`secrets`]). It knows no protocol above HTTP. Connections go through the
-//! proxies that whoever starts the program names ([`use_proxies`]).
+//! The MCP client and the model providers share this crate: reusable connections ([`Pool`]), TLS
+//! with the system's certificates, bounded bodies ([`body`]), server-sent events ([`sse`]), and safe
+//! display of what the other side sent ([`text`], [`secrets`]). It knows no protocol above HTTP.
+//! Connections use the proxies that the program installs ([`use_proxies`]).
+//!
+//! Log events have the target `mcptest::http`: connections and failures at info, one line per
+//! request at debug, headers at trace.
 
 mod address;
 pub mod body;
+mod log;
 mod pool;
 mod proxy;
 pub mod secrets;
 pub mod sse;
 pub mod text;
 
-pub use address::{Address, header_map, without_query};
+pub use address::{Address, AddressError, HeaderError, header_map, without_query};
 pub use pool::{Pool, SendError, Sender};
 pub use proxy::{Proxies, use_proxies};

@@ -1,8 +1,8 @@
-//! Connections to one host: opened when needed, used again when free.
+//! A pool of HTTP/1 connections to one host.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -19,99 +19,117 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::address::Address;
+use crate::log;
 use crate::proxy::{Proxy, Route};
 
-/// The largest head of a response.
+/// The largest response head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// Time between two attempts to reach a server that is starting.
-const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+/// The pause between attempts to reach a server that is starting.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Time for a connection to be ready again after its last response.
-const SETTLE_WAIT: Duration = Duration::from_millis(5);
+/// Time for a connection to become ready again after its last response.
+const READY_WAIT: Duration = Duration::from_millis(5);
 
 /// A connection that can carry a request.
 pub type Sender = SendRequest<Full<Bytes>>;
 
-/// Why there is no response.
+/// A request without a response.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// No connection could be made; nothing was sent.
+    /// No connection could be opened; nothing was sent.
     #[error("{0}")]
     Connect(#[source] io::Error),
-    /// The connection broke; the request may have been seen.
+    /// The connection was lost; the server may have seen the request.
     #[error("{0}")]
-    Broke(#[source] hyper::Error),
+    Lost(#[source] hyper::Error),
 }
 
-/// The connections to one host.
+/// A pool of connections to one host.
 #[derive(Debug)]
 pub struct Pool {
     host: String,
     port: u16,
     tls: bool,
-    /// Host and port, as requests name them.
+    /// Host and port as the `Host` header has them.
     authority: HeaderValue,
     route: Route,
-    /// Free connections kept; more are closed after use.
-    most_free: usize,
-    /// The time allowed for a connection to be made.
+    /// The number of free connections kept; further ones are closed after use.
+    max_free: usize,
+    /// The time allowed for opening a connection.
     connect_timeout: Option<Duration>,
     free: Mutex<Vec<Sender>>,
 }
 
 impl Pool {
-    /// For the host of an address; nothing is opened yet.
+    /// Creates a pool for the host of an address; nothing is opened yet.
     #[must_use]
-    pub fn new(address: &Address, most_free: usize) -> Self {
+    pub fn new(address: &Address, max_free: usize) -> Self {
         Self {
             host: address.host.clone(),
             port: address.port,
             tls: address.tls,
             authority: address.authority.clone(),
             route: Route::to(address),
-            most_free,
+            max_free,
             connect_timeout: None,
             free: Mutex::default(),
         }
     }
 
-    /// The same with a bound on the time in which a connection must be made.
+    /// Limits the time for opening a connection.
     #[must_use]
     pub fn with_connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = Some(limit);
         self
     }
 
-    /// Whether it speaks TLS.
+    /// Returns true if the connections use TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.tls
     }
 
-    /// Sends a request, over a free connection or a new one, and waits for the head of the
-    /// response. The connection is to be given back after the response was read to its end.
+    /// Sends a request over a free connection or a new one, and waits for the head of the response.
+    ///
+    /// The caller gives the connection back after reading the response to its end.
     ///
     /// # Errors
-    /// No connection, or one that broke.
+    /// No connection could be opened, or it was lost.
     pub async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, Sender), SendError> {
+        if !tracing::enabled!(target: log::TARGET, tracing::Level::INFO) {
+            return self.send_unlogged(request).await;
+        }
+        let logged = log::Exchange::start(self.tls, &self.authority, &request);
+        let result = self.send_unlogged(request).await;
+        match &result {
+            Ok((response, _)) => logged.answered(response),
+            Err(error) => logged.failed(error),
+        }
+        result
+    }
+
+    async fn send_unlogged(
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Sender), SendError> {
-        if let Route::Via(proxy) = &self.route
+        if let Route::Proxy(proxy) = &self.route
             && !self.tls
         {
-            self.address_to(proxy, &mut request)
+            self.forward_through(proxy, &mut request)
                 .map_err(SendError::Connect)?;
         }
-        // A free connection may have been closed by the server meanwhile; then the request comes
-        // back unsent.
-        if let Some(mut sender) = self.free().await {
+        // The server may have closed a free connection meanwhile; then the request comes back
+        // unsent.
+        if let Some(mut sender) = self.take_free().await {
             match sender.try_send_request(request).await {
-                Ok(response) => return self.answered(response, sender),
+                Ok(response) => return self.check_proxy(response, sender),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(SendError::Broke(error.into_error())),
+                    None => return Err(SendError::Lost(error.into_error())),
                 },
             }
         }
@@ -119,12 +137,12 @@ impl Pool {
         let response = sender
             .send_request(request)
             .await
-            .map_err(SendError::Broke)?;
-        self.answered(response, sender)
+            .map_err(SendError::Lost)?;
+        self.check_proxy(response, sender)
     }
 
-    /// A request without TLS is the proxy's to send on: it names the whole address.
-    fn address_to(&self, proxy: &Proxy, request: &mut Request<Full<Bytes>>) -> io::Result<()> {
+    /// Addresses a request without TLS to the proxy, which forwards it: it names the whole URL.
+    fn forward_through(&self, proxy: &Proxy, request: &mut Request<Full<Bytes>>) -> io::Result<()> {
         let path = request
             .uri()
             .path_and_query()
@@ -141,50 +159,50 @@ impl Pool {
         Ok(())
     }
 
-    /// What a proxy says about itself is no answer of the server.
-    fn answered(
+    /// Turns a proxy's own refusal into an error: it is not an answer of the server.
+    fn check_proxy(
         &self,
         response: Response<Incoming>,
         sender: Sender,
     ) -> Result<(Response<Incoming>, Sender), SendError> {
         match &self.route {
-            Route::Via(proxy)
+            Route::Proxy(proxy)
                 if !self.tls && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
             {
-                Err(SendError::Connect(refused(proxy, response.status())))
+                Err(SendError::Connect(refusal(proxy, response.status())))
             }
             _ => Ok((response, sender)),
         }
     }
 
-    /// A connection that was used before and is free, if there is one.
-    async fn free(&self) -> Option<Sender> {
+    /// Takes a free connection that still works, if there is one.
+    async fn take_free(&self) -> Option<Sender> {
         loop {
             let mut sender = self
                 .free
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop()?;
-            // One that has just been given back needs a moment.
-            if let Ok(Ok(())) = timeout(SETTLE_WAIT, sender.ready()).await {
+            // A connection that was just given back needs a moment.
+            if let Ok(Ok(())) = timeout(READY_WAIT, sender.ready()).await {
                 return Some(sender);
             }
         }
     }
 
-    /// Takes a connection back after its response was read to the end.
+    /// Returns a connection to the pool after its response was read to the end.
     pub fn give_back(&self, sender: Sender) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < self.most_free && !sender.is_closed() {
+        if free.len() < self.max_free && !sender.is_closed() {
             free.push(sender);
         }
     }
 
-    /// Waits while nobody listens there yet, and keeps the connection for the first request. The
-    /// caller bounds the wait.
+    /// Waits until the host accepts connections, and keeps the connection for the first request.
+    /// The caller limits the wait.
     ///
     /// # Errors
-    /// Anything but that the connection is refused.
+    /// Any error except a refused connection.
     pub async fn wait_until_ready(&self) -> io::Result<()> {
         loop {
             match self.connect().await {
@@ -193,7 +211,7 @@ impl Pool {
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    tokio::time::sleep(REFUSED_PAUSE).await;
+                    tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -201,21 +219,28 @@ impl Pool {
     }
 
     async fn connect(&self) -> io::Result<Sender> {
-        let Some(limit) = self.connect_timeout else {
-            return self.connect_at_leisure().await;
+        let start = Instant::now();
+        let result = match self.connect_timeout {
+            None => self.connect_without_limit().await,
+            Some(limit) => match timeout(limit, self.connect_without_limit()).await {
+                Ok(result) => result,
+                Err(_) => Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("no connection within {}s", limit.as_secs()),
+                )),
+            },
         };
-        let late = |_| {
-            io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("no connection within {}s", limit.as_secs()),
-            )
-        };
-        timeout(limit, self.connect_at_leisure())
-            .await
-            .map_err(late)?
+        log::connected(
+            &self.host,
+            self.port,
+            &self.route,
+            start,
+            result.as_ref().err(),
+        );
+        result
     }
 
-    async fn connect_at_leisure(&self) -> io::Result<Sender> {
+    async fn connect_without_limit(&self) -> io::Result<Sender> {
         let proxy = match &self.route {
             Route::Direct => {
                 let stream = tcp(&self.host, self.port).await?;
@@ -225,25 +250,25 @@ impl Pool {
                     handshake(stream).await
                 };
             }
-            Route::Unknown(words) => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, words.clone()));
+            Route::Invalid(error) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, error.clone()));
             }
-            Route::Via(proxy) => proxy,
+            Route::Proxy(proxy) => proxy,
         };
-        // Of another kind than it was: a proxy that refuses is no server that is about to start.
+        // The kind changes: a proxy that refuses connections is not a server that is starting.
         let unreachable =
             |error: io::Error| io::Error::other(format!("cannot reach {proxy}: {error}"));
         let stream = tcp(&proxy.host, proxy.port).await.map_err(unreachable)?;
         if proxy.tls {
             let stream = tls(&proxy.host, stream).await.map_err(unreachable)?;
-            self.through(proxy, stream).await
+            self.connect_through(proxy, stream).await
         } else {
-            self.through(proxy, stream).await
+            self.connect_through(proxy, stream).await
         }
     }
 
-    /// A connection to the host over one to its proxy.
-    async fn through(&self, proxy: &Proxy, stream: impl Stream) -> io::Result<Sender> {
+    /// Connects to the host over a connection to its proxy.
+    async fn connect_through(&self, proxy: &Proxy, stream: impl Stream) -> io::Result<Sender> {
         if !self.tls {
             return handshake(stream).await;
         }
@@ -252,14 +277,14 @@ impl Pool {
     }
 }
 
-/// What bytes go over.
+/// A connection below HTTP.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
-    // Small messages both ways: waiting for more to send would cost 40 ms each.
+    // Messages are small: waiting for more data to send would cost 40 ms each.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -268,7 +293,7 @@ async fn tls<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the host is no valid name for TLS",
+            "the host is not a valid name for TLS",
         )
     })?;
     TlsConnector::from(tls_config()?)
@@ -276,59 +301,65 @@ async fn tls<S: Stream>(host: &str, stream: S) -> io::Result<TlsStream<S>> {
         .await
 }
 
-/// Asks a proxy for a tunnel to the host.
+/// Asks a proxy for a tunnel to the host (`CONNECT`).
+///
+/// This is hyper's own client and upgrade. hyper-util's `Tunnel` would need its legacy client,
+/// discards the proxy's status, which our messages and retries depend on, and loses bytes that
+/// follow the response head.
 async fn tunnel(
     proxy: &Proxy,
     host: &str,
     port: u16,
     stream: impl Stream,
 ) -> io::Result<impl Stream> {
-    let broke = |error: hyper::Error| io::Error::other(format!("{proxy} broke off: {error}"));
+    let lost =
+        |error: hyper::Error| io::Error::other(format!("{proxy} closed the connection: {error}"));
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES)
         .handshake::<_, Full<Bytes>>(TokioIo::new(stream))
         .await
-        .map_err(broke)?;
+        .map_err(lost)?;
     tokio::spawn(async move {
         let _ = connection.with_upgrades().await;
     });
-    let to = if host.contains(':') {
+    let target = if host.contains(':') {
         format!("[{host}]:{port}")
     } else {
         format!("{host}:{port}")
     };
-    let mut request = Request::connect(&to).header(HOST, &to);
+    let mut request = Request::connect(&target).header(HOST, &target);
     if let Some(authorization) = &proxy.authorization {
         request = request.header(PROXY_AUTHORIZATION, authorization.clone());
     }
     let request = request.body(Full::default()).map_err(io::Error::other)?;
-    let response = sender.send_request(request).await.map_err(broke)?;
+    let response = sender.send_request(request).await.map_err(lost)?;
     if !response.status().is_success() {
-        return Err(refused(proxy, response.status()));
+        return Err(refusal(proxy, response.status()));
     }
     hyper::upgrade::on(response)
         .await
         .map(TokioIo::new)
-        .map_err(broke)
+        .map_err(lost)
 }
 
-fn refused(proxy: &Proxy, status: StatusCode) -> io::Error {
-    let what_to_do = match (status, &proxy.authorization) {
+/// The error for a proxy that refuses a request.
+fn refusal(proxy: &Proxy, status: StatusCode) -> io::Error {
+    let hint = match (status, &proxy.authorization) {
         (StatusCode::PROXY_AUTHENTICATION_REQUIRED, None) => {
-            "; it wants a name and a password: http://name:password@host:port"
+            "; it requires a name and a password: http://name:password@host:port"
         }
         (StatusCode::PROXY_AUTHENTICATION_REQUIRED, Some(_)) => {
-            "; it does not take the name and the password"
+            "; it rejects the name and the password"
         }
-        _ => "; NO_PROXY names hosts that go without it",
+        _ => "; NO_PROXY lists hosts that are reached without it",
     };
-    // What is refused as it is need not be tried again.
+    // The same request would be refused again, so this kind is not retried.
     let kind = if status.is_client_error() {
         io::ErrorKind::InvalidInput
     } else {
         io::ErrorKind::Other
     };
-    io::Error::new(kind, format!("{proxy} refused with {status}{what_to_do}"))
+    io::Error::new(kind, format!("{proxy} refused with {status}{hint}"))
 }
 
 async fn handshake(stream: impl Stream) -> io::Result<Sender> {
@@ -337,14 +368,14 @@ async fn handshake(stream: impl Stream) -> io::Result<Sender> {
         .handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
-    // Ends with the sender; what went wrong reaches whoever waits for the response.
+    // Ends with the sender; errors reach the caller that waits for the response.
     tokio::spawn(async move {
         let _ = connection.await;
     });
     Ok(sender)
 }
 
-/// The system's certificates, read when the first `https` address is met.
+/// The TLS settings with the system's certificates, loaded for the first `https` address.
 fn tls_config() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
@@ -353,7 +384,7 @@ fn tls_config() -> io::Result<Arc<ClientConfig>> {
         roots.add_parsable_certificates(found.certs);
         if roots.is_empty() {
             return Err(
-                "no certificates were found on this system; name a file in SSL_CERT_FILE"
+                "no certificates were found on this system; set SSL_CERT_FILE to a certificate file"
                     .to_owned(),
             );
         }

@@ -1,7 +1,8 @@
-//! Which headers carry credentials, and text without them.
+//! Headers that carry credentials, and masking of their values.
 
-/// Whether a header of this name carries a credential.
-fn is_secret(name: &str) -> bool {
+/// Returns true if a header of this name carries a credential.
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
         "auth",
@@ -16,10 +17,13 @@ fn is_secret(name: &str) -> bool {
     .any(|word| name.contains(word))
 }
 
-/// The values that no message may show: each credential, and what follows its scheme (`Bearer …`).
+/// The values that no message may show: each credential, with and without its scheme (`Bearer …`).
 pub fn of_headers<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut secrets = Vec::new();
-    for (_, value) in headers.into_iter().filter(|(name, _)| is_secret(name)) {
+    for (_, value) in headers
+        .into_iter()
+        .filter(|(name, _)| is_secret_header(name))
+    {
         let value = value.trim();
         if let Some((_, credential)) = value.split_once(' ') {
             secrets.push(credential.trim().to_owned());
@@ -27,12 +31,12 @@ pub fn of_headers<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
         secrets.push(value.to_owned());
     }
     secrets.retain(|secret| secret.len() >= 4);
-    // The longest first, so that no part of it is left over.
+    // The longest first, so that no part of a longer one remains.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets
 }
 
-/// Text without the secrets.
+/// Replaces every secret in a string by `***`.
 #[must_use]
 pub fn mask(text: &str, secrets: &[String]) -> String {
     let mut text = text.to_owned();

@@ -1,4 +1,4 @@
-//! Server-sent events: bytes in, events out, bounded.
+//! A bounded parser for server-sent events.
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -7,7 +7,7 @@ pub struct Event {
     pub kind: String,
     /// The `data` fields, joined by newlines.
     pub data: Vec<u8>,
-    /// Whether there was a `data` field at all.
+    /// True if there was a `data` field, even an empty one.
     pub has_data: bool,
 }
 
@@ -19,21 +19,22 @@ pub struct Parser {
     /// The bytes of the event so far, counted against the limit.
     size: usize,
     max_bytes: usize,
-    /// The last byte was a CR, so a LF that follows belongs to it.
+    /// The last byte was a CR, so a following LF belongs to it.
     after_cr: bool,
     at_start: bool,
-    /// The last `id` field; what a resumed stream begins after.
+    /// The last `id` field; a resumed stream continues after it.
     pub last_id: Option<String>,
     /// The last `retry` field, in milliseconds.
     pub retry_ms: Option<u64>,
 }
 
 /// An event above the limit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event is longer than the limit")]
 pub struct TooLong;
 
 impl Parser {
-    /// Refuses events of more than this many bytes.
+    /// Creates a parser that rejects events of more than `max_bytes`.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -48,7 +49,7 @@ impl Parser {
         }
     }
 
-    /// Takes in a chunk and adds the events that it completes.
+    /// Parses a chunk and appends the events that it completes.
     ///
     /// # Errors
     /// An event above the limit.
@@ -78,7 +79,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether the stream stopped in the middle of an event.
+    /// Returns true if the stream stopped in the middle of an event.
     #[must_use]
     pub fn is_mid_event(&self) -> bool {
         !self.line.is_empty() || self.event.has_data
@@ -100,7 +101,7 @@ impl Parser {
         }
         let (field, value) = match line.iter().position(|byte| *byte == b':') {
             Some(0) => {
-                // A comment, which keeps a connection open; many of them are no long event.
+                // A comment, which keeps a connection open; comments do not count as a long event.
                 self.size = self.size.saturating_sub(line.len());
                 return;
             }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_fields_as_the_standard_says() {
+    fn parses_fields_as_the_standard_requires() {
         let (events, parser) = parse(&[
             b"\xef\xbb\xbf: hello\n\nevent: message\nid: 7\ndata: a\ndata:b\n\nretry: 250\nid: 8\ndata\n\nunknown: x\n\n",
         ]);
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_event_is_none() {
+    fn an_unfinished_event_is_not_returned() {
         let (events, parser) = parse(&[b"data: {\"jsonrpc\""]);
         assert!(events.is_empty());
         assert!(parser.is_mid_event());
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_event_is_refused_and_comments_do_not_add_up() {
+    fn a_long_event_is_rejected_and_comments_do_not_add_up() {
         let mut parser = Parser::new(20);
         let mut events = Vec::new();
         for _ in 0..100 {
@@ -201,9 +202,9 @@ mod tests {
     }
 
     proptest! {
-        /// The network may cut a stream anywhere.
+        /// The network may split a stream anywhere.
         #[test]
-        fn cutting_changes_nothing(text in "(data: [a-c]{0,3}|:x|id: [0-9]|\r\n|\n|\r){0,30}", cut in 0usize..200) {
+        fn chunk_boundaries_do_not_matter(text in "(data: [a-c]{0,3}|:x|id: [0-9]|\r\n|\n|\r){0,30}", cut in 0usize..200) {
             let bytes = text.as_bytes();
             let cut = cut.min(bytes.len());
             let (whole, _) = parse(&[bytes]);

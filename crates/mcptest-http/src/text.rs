@@ -1,14 +1,14 @@
-//! Making server text fit to be shown.
+//! Safe display of text that a server sent.
 //!
-//! Whatever a server prints may end up on somebody's terminal or in a CI log.
-//! Control characters could move the cursor, hide text or fake our own output,
-//! so they are shown as escapes instead.
+//! Server text may end up on a terminal or in a CI log. Control characters could move the cursor,
+//! hide text or imitate our own output, so they are shown as escapes.
 
 use std::fmt::Write as _;
 
-/// Shows untrusted text on one line: control characters (C0 but tab, DEL, C1,
-/// which includes every terminal escape), line separators and characters that
-/// change the direction of text become visible escapes.
+/// Shows untrusted text on one line.
+///
+/// Control characters (C0 except tab, DEL, and C1, which includes every terminal escape), line
+/// separators and characters that change the direction of text become visible escapes.
 ///
 /// ```
 /// assert_eq!(mcptest_http::text::sanitize("a\u{1b}[31mb\n"), r"a\u{1b}[31mb\n");
@@ -45,19 +45,37 @@ fn is_deceptive(c: char) -> bool {
     )
 }
 
-/// Cuts text to a number of characters, saying how much went away.
+/// Truncates text to a number of characters and states its full size.
 #[must_use]
 pub fn clip(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
-        Some((cut, _)) => format!("{}… ({} bytes in all)", &text[..cut], text.len()),
+        Some((cut, _)) => format!("{}… ({} bytes in total)", &text[..cut], text.len()),
     }
 }
 
-/// Cuts and cleans: the form in which server text enters an error message.
+/// Truncates and sanitizes: the form in which server text enters a message.
 #[must_use]
 pub fn quote(text: &str, max_chars: usize) -> String {
     sanitize(&clip(text, max_chars))
+}
+
+/// [`quote`] for bytes; only the part that is shown is decoded.
+#[must_use]
+pub fn quote_bytes(bytes: &[u8], max_chars: usize) -> String {
+    // A character has at most four bytes.
+    let end = bytes.len().min(max_chars.saturating_mul(4));
+    let start = String::from_utf8_lossy(&bytes[..end]);
+    match start.char_indices().nth(max_chars) {
+        Some((cut, _)) => {
+            let start = sanitize(&start[..cut]);
+            format!("{start}… ({} bytes in total)", bytes.len())
+        }
+        None if end < bytes.len() => {
+            format!("{}… ({} bytes in total)", sanitize(&start), bytes.len())
+        }
+        None => sanitize(&start),
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_what_could_act_on_a_terminal() {
+    fn terminal_controls_become_escapes() {
         assert_eq!(sanitize("plain\ttext é 漢"), "plain\ttext é 漢");
         assert_eq!(sanitize("\u{1b}]0;x\u{7}"), "\\u{1b}]0;x\\u{7}");
         assert_eq!(sanitize("a\r\nb"), "a\\r\\nb");
@@ -77,8 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn clips_on_character_boundaries() {
+    fn text_is_truncated_between_characters() {
         assert_eq!(clip("äöü", 3), "äöü");
-        assert_eq!(clip("äöü", 2), "äö… (6 bytes in all)");
+        assert_eq!(clip("äöü", 2), "äö… (6 bytes in total)");
+    }
+
+    #[test]
+    fn bytes_are_truncated_like_text() {
+        assert_eq!(quote_bytes("äöü\n".as_bytes(), 4), "äöü\\n");
+        assert_eq!(quote_bytes("äöü".as_bytes(), 2), "äö… (6 bytes in total)");
+        assert_eq!(quote_bytes(&[b'x'; 100], 2), "xx… (100 bytes in total)");
+        assert_eq!(quote_bytes(&[0xff, b'x'], 5), "\u{fffd}x");
     }
 }

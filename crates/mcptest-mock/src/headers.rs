@@ -2,7 +2,7 @@
 //! the body says.
 
 use hyper::header::HeaderMap;
-use mcptest_protocol::headers::{ParamHeader, name_of, says};
+use mcptest_protocol::headers::{ParamHeader, has_value, name_of};
 use serde_json::Value;
 
 use crate::jsonrpc::clip;
@@ -64,7 +64,7 @@ pub(crate) fn header_mismatch(
     let target = name_of(method, params)?;
     match text(headers, "mcp-name") {
         None => return missing("Mcp-Name"),
-        Some(header) if !says(&header, target) => {
+        Some(header) if !has_value(&header, target) => {
             return Some(format!(
                 "Header mismatch: Mcp-Name is not what the body says ({})",
                 clip(target)
@@ -80,7 +80,7 @@ pub(crate) fn header_mismatch(
         let name = parameter.name();
         match (text(headers, name), parameter.value(arguments)) {
             (None, Some(_)) => missing(name),
-            (Some(header), Some(value)) if says(&header, &value) => None,
+            (Some(header), Some(value)) if has_value(&header, &value) => None,
             (Some(_), _) => differs(name),
             (None, None) => None,
         }

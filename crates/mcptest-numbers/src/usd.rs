@@ -32,6 +32,12 @@ impl Usd {
         Self(units)
     }
 
+    /// The amount in units of 10^-18 dollars.
+    #[must_use]
+    pub fn units(self) -> u128 {
+        self.0
+    }
+
     /// An amount of dollars as written: from 0 to a million, with at most twelve decimals. `None`
     /// for anything else.
     ///

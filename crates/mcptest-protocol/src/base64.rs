@@ -1,57 +1,31 @@
-//! Base64 with the standard alphabet and padding (RFC 4648, section 4).
+//! Base64 as the protocol uses it: the standard alphabet with padding (RFC 4648, section 4).
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-/// Bytes as text.
+/// Unused bits of the last character are ignored: several encoders in the field set them.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Encodes bytes.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = chunk
-            .iter()
-            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            if place <= chunk.len() {
-                out.push(char::from(DIGITS[(bits >> (18 - 6 * place) & 63) as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
+    ENGINE.encode(bytes)
 }
 
-/// Whether a text has the form; its last bits are not looked at.
+/// Returns true if the string is valid Base64.
 #[must_use]
-pub fn is_base64(text: &str) -> bool {
-    let body = text.trim_end_matches('=');
-    text.len().is_multiple_of(4)
-        && text.len() - body.len() <= 2
-        && body
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/')
+pub fn is_base64(string: &str) -> bool {
+    decode(string).is_some()
 }
 
-/// Text as bytes; nothing if it has not the form.
+/// Decodes a string; `None` if it is not valid Base64.
 #[must_use]
-pub fn decode(text: &str) -> Option<Vec<u8>> {
-    if !is_base64(text) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        let value = DIGITS.iter().position(|digit| *digit == byte)?;
-        bits = (bits << 6) | u32::try_from(value).ok()?;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(u8::try_from((bits >> count) & 0xff).ok()?);
-        }
-        bits &= 0xff;
-    }
-    Some(out)
+pub fn decode(string: &str) -> Option<Vec<u8>> {
+    ENGINE.decode(string).ok()
 }
 
 #[cfg(test)]
@@ -61,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_known_values() {
+    fn test_vectors_of_the_standard() {
         // RFC 4648, section 10.
         for (plain, encoded) in [
             ("", ""),
@@ -78,8 +52,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_form_is_accepted() {
-        for good in ["", "QQ==", "QUI=", "QUJD", "+/+/"] {
+    fn invalid_strings_are_rejected() {
+        for good in ["", "QQ==", "QR==", "QUI=", "QUJD", "+/+/"] {
             assert!(is_base64(good), "{good}");
         }
         for bad in ["Q", "QQ=", "Q===", "QQ ==", "Qä==", "QUJ-"] {
@@ -90,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_can_be_decoded(bytes in prop::collection::vec(prop::num::u8::ANY, 0..40)) {
+        fn decoding_reverses_encoding(bytes in prop::collection::vec(prop::num::u8::ANY, 0..40)) {
             prop_assert_eq!(decode(&encode(&bytes)), Some(bytes));
         }
     }

@@ -1,21 +1,21 @@
-//! The headers of revision 2026-07-28: they repeat what a message says, so that a gateway need not
+//! The headers of revision 2026-07-28, which repeat parts of a message so that a gateway need not
 //! read bodies.
 //!
 //! `Mcp-Method` is the method, `Mcp-Name` the tool, prompt, resource or task that it is about. A
-//! tool may name further arguments that headers repeat: a property of its input schema with
-//! `"x-mcp-header": "Region"` goes as `Mcp-Param-Region`.
+//! tool can name further arguments to repeat: a property of its input schema with
+//! `"x-mcp-header": "Region"` is sent as `Mcp-Param-Region`.
 
 use serde_json::Value;
 
-use super::base64;
+use crate::base64;
 
-/// How far down in a schema annotations are looked for.
-const MOST_LEVELS: usize = 64;
+/// The deepest level of a schema that is searched for annotations.
+const MAX_DEPTH: usize = 64;
 
-const OPEN: &str = "=?base64?";
-const CLOSE: &str = "?=";
+const ENCODED_PREFIX: &str = "=?base64?";
+const ENCODED_SUFFIX: &str = "?=";
 
-/// What `Mcp-Name` repeats, for a method that has it.
+/// The value of `Mcp-Name`, for a method that has it.
 #[must_use]
 pub fn name_of<'a>(method: &str, params: &'a Value) -> Option<&'a str> {
     let key = match method {
@@ -27,27 +27,28 @@ pub fn name_of<'a>(method: &str, params: &'a Value) -> Option<&'a str> {
     params.get(key)?.as_str()
 }
 
-/// A value as a header can carry it: text that would not survive goes as Base64.
+/// Encodes a value for a header: a string that a header cannot carry becomes Base64.
 #[must_use]
 pub fn encode(value: &str) -> String {
-    let blank = |c: Option<char>| c.is_some_and(|c| matches!(c, ' ' | '\t'));
-    let unsafe_value = blank(value.chars().next())
-        || blank(value.chars().next_back())
+    let is_space = |c: Option<char>| c.is_some_and(|c| matches!(c, ' ' | '\t'));
+    let needs_encoding = is_space(value.chars().next())
+        || is_space(value.chars().next_back())
         || value.chars().any(|c| !(' '..='~').contains(&c))
-        || (value.starts_with(OPEN) && value.ends_with(CLOSE));
-    if unsafe_value {
-        format!("{OPEN}{}{CLOSE}", base64::encode(value.as_bytes()))
+        || (value.starts_with(ENCODED_PREFIX) && value.ends_with(ENCODED_SUFFIX));
+    if needs_encoding {
+        let encoded = base64::encode(value.as_bytes());
+        format!("{ENCODED_PREFIX}{encoded}{ENCODED_SUFFIX}")
     } else {
         value.to_owned()
     }
 }
 
-/// Whether a header has this value, as it is or encoded.
+/// Returns true if a header has this value, plain or encoded.
 #[must_use]
-pub fn says(header: &str, value: &str) -> bool {
+pub fn has_value(header: &str, value: &str) -> bool {
     match header
-        .strip_prefix(OPEN)
-        .and_then(|rest| rest.strip_suffix(CLOSE))
+        .strip_prefix(ENCODED_PREFIX)
+        .and_then(|rest| rest.strip_suffix(ENCODED_SUFFIX))
     {
         Some(body) => base64::decode(body).is_some_and(|decoded| decoded == value.as_bytes()),
         None => header == value,
@@ -70,8 +71,8 @@ impl ParamHeader {
         &self.name
     }
 
-    /// What it must say for these arguments; nothing where the argument is absent, null, or no
-    /// plain value.
+    /// The header's value for these arguments; `None` if the argument is absent, null, an array or
+    /// an object.
     #[must_use]
     pub fn value(&self, arguments: &Value) -> Option<String> {
         let value = self
@@ -79,67 +80,95 @@ impl ParamHeader {
             .iter()
             .try_fold(arguments, |value, key| value.get(key))?;
         match value {
-            Value::String(text) => Some(text.clone()),
+            Value::String(string) => Some(string.clone()),
             Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
             _ => None,
         }
     }
 }
 
-/// The arguments of a tool that headers repeat.
+/// An `x-mcp-header` annotation that violates the protocol; the tool must not be called over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnnotationError {
+    /// The schema is nested too deeply to be searched.
+    #[error("the input schema has more than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// The annotation is on the schema itself.
+    #[error("`x-mcp-header` is on the whole input schema, not on a property")]
+    OnRoot,
+    /// The annotation is in a subschema that applies to some instances only.
+    #[error("`x-mcp-header` of property `{0}` cannot be reached by `properties` alone")]
+    Unreachable(String),
+    /// The annotation is not a string.
+    #[error("`x-mcp-header` of property `{0}` is not a string")]
+    NotAString(String),
+    /// The annotation is the empty string.
+    #[error("`x-mcp-header` of property `{0}` is empty")]
+    Empty(String),
+    /// The annotation has characters that a header name cannot have.
+    #[error("`x-mcp-header` of property `{0}` has characters that a header name cannot have")]
+    InvalidName(String),
+    /// The property's type has no header form.
+    #[error("`x-mcp-header` of property `{0}` needs the type string, integer or boolean")]
+    UnsupportedType(String),
+    /// Two properties name the same header.
+    #[error("`x-mcp-header` of property `{0}` names a header that another property names too")]
+    Duplicate(String),
+}
+
+/// Collects the arguments of a tool that headers repeat.
 ///
 /// # Errors
-/// An annotation that breaks the rules, with the property; such a tool must not be called.
-pub fn param_headers(input_schema: &Value) -> Result<Vec<ParamHeader>, String> {
+/// The first annotation that violates the protocol.
+pub fn param_headers(input_schema: &Value) -> Result<Vec<ParamHeader>, AnnotationError> {
     let mut found = Vec::new();
-    collect(input_schema, &mut Vec::new(), Place::Root, 0, &mut found)?;
+    collect(input_schema, &mut Vec::new(), Scope::Root, 0, &mut found)?;
     Ok(found)
 }
 
-/// Where a schema stands.
+/// The position of a subschema, as far as it matters for annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Scope {
     Root,
     /// Reached from the root by `properties` alone.
     Property,
-    /// Anywhere else: whether it applies depends on the instance.
-    Elsewhere,
+    /// Anywhere else: the instance decides if it applies.
+    Conditional,
 }
 
 fn collect(
     schema: &Value,
     path: &mut Vec<String>,
-    place: Place,
-    level: usize,
+    scope: Scope,
+    depth: usize,
     found: &mut Vec<ParamHeader>,
-) -> Result<(), String> {
+) -> Result<(), AnnotationError> {
     let Some(object) = schema.as_object() else {
         return Ok(());
     };
-    if level > MOST_LEVELS {
-        return Err(format!(
-            "the input schema has more than {MOST_LEVELS} levels"
-        ));
+    if depth > MAX_DEPTH {
+        return Err(AnnotationError::TooDeep);
     }
-    if let Some(written) = object.get("x-mcp-header") {
-        found.push(annotation(written, schema, path, place, found)?);
+    if let Some(annotation) = object.get("x-mcp-header") {
+        found.push(param_header(annotation, schema, path, scope, found)?);
     }
     for (key, value) in object {
         match key.as_str() {
             "properties" => {
-                let below = match place {
-                    Place::Root | Place::Property => Place::Property,
-                    Place::Elsewhere => Place::Elsewhere,
+                let inner = match scope {
+                    Scope::Root | Scope::Property => Scope::Property,
+                    Scope::Conditional => Scope::Conditional,
                 };
                 for (name, property) in value.as_object().into_iter().flatten() {
                     path.push(name.clone());
-                    collect(property, path, below, level + 1, found)?;
+                    collect(property, path, inner, depth + 1, found)?;
                     path.pop();
                 }
             }
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
-                for below in value.as_object().into_iter().flat_map(|map| map.values()) {
-                    collect(below, path, Place::Elsewhere, level + 1, found)?;
+                for subschema in value.as_object().into_iter().flat_map(|map| map.values()) {
+                    collect(subschema, path, Scope::Conditional, depth + 1, found)?;
                 }
             }
             // Values, not schemas.
@@ -148,8 +177,8 @@ fn collect(
                 let items = value
                     .as_array()
                     .map_or(std::slice::from_ref(value), Vec::as_slice);
-                for below in items {
-                    collect(below, path, Place::Elsewhere, level + 1, found)?;
+                for subschema in items {
+                    collect(subschema, path, Scope::Conditional, depth + 1, found)?;
                 }
             }
         }
@@ -157,49 +186,40 @@ fn collect(
     Ok(())
 }
 
-fn annotation(
-    written: &Value,
+fn param_header(
+    annotation: &Value,
     schema: &Value,
     path: &[String],
-    place: Place,
+    scope: Scope,
     others: &[ParamHeader],
-) -> Result<ParamHeader, String> {
-    let at = match place {
-        Place::Root => {
-            return Err(
-                "`x-mcp-header` stands on the whole input schema, not on a property".to_owned(),
-            );
-        }
-        _ => format!("`x-mcp-header` of property `{}`", path.join(".")),
-    };
-    if place == Place::Elsewhere {
-        return Err(format!("{at} cannot be reached by `properties` alone"));
+) -> Result<ParamHeader, AnnotationError> {
+    let property = path.join(".");
+    match scope {
+        Scope::Root => return Err(AnnotationError::OnRoot),
+        Scope::Conditional => return Err(AnnotationError::Unreachable(property)),
+        Scope::Property => {}
     }
-    let Some(suffix) = written.as_str() else {
-        return Err(format!("{at} is not a string"));
+    let Some(suffix) = annotation.as_str() else {
+        return Err(AnnotationError::NotAString(property));
     };
     if suffix.is_empty() {
-        return Err(format!("{at} is empty"));
+        return Err(AnnotationError::Empty(property));
     }
-    // RFC 9110, section 5.6.2: what a header's name is made of.
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if !suffix.chars().all(token) {
-        return Err(format!(
-            "{at} has characters that no header's name can have"
-        ));
+    // RFC 9110, section 5.6.2: the characters of a header name.
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if !suffix.chars().all(is_token) {
+        return Err(AnnotationError::InvalidName(property));
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("string" | "integer" | "boolean") => {}
-        _ => return Err(format!("{at} needs the type string, integer or boolean")),
+        _ => return Err(AnnotationError::UnsupportedType(property)),
     }
     let name = format!("Mcp-Param-{suffix}");
     if others
         .iter()
         .any(|other| other.name.eq_ignore_ascii_case(&name))
     {
-        return Err(format!(
-            "{at} names a header that another property has already"
-        ));
+        return Err(AnnotationError::Duplicate(property));
     }
     Ok(ParamHeader {
         path: path.to_vec(),
@@ -215,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_it_is_encoded() {
+    fn only_unsafe_values_are_encoded() {
         assert_eq!(encode("get-weather"), "get-weather");
         assert_eq!(encode("a b"), "a b");
         assert_eq!(encode(""), "");
@@ -227,13 +247,13 @@ mod tests {
 
     #[test]
     fn encoded_values_are_read() {
-        assert!(says("=?base64?SGVsbG8=?=", "Hello"));
-        assert!(says("=?base64?w7bDpA==?=", "öä"));
-        assert!(says("Hello", "Hello"));
-        // Without both ends it is a text like any other.
-        assert!(says("=?base64?SGVsbG8=", "=?base64?SGVsbG8="));
+        assert!(has_value("=?base64?SGVsbG8=?=", "Hello"));
+        assert!(has_value("=?base64?w7bDpA==?=", "öä"));
+        assert!(has_value("Hello", "Hello"));
+        // Without both delimiters it is a plain value.
+        assert!(has_value("=?base64?SGVsbG8=", "=?base64?SGVsbG8="));
         for wrong in ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "SGVsbG8="] {
-            assert!(!says(wrong, "Hello"), "{wrong}");
+            assert!(!has_value(wrong, "Hello"), "{wrong}");
         }
     }
 
@@ -273,15 +293,15 @@ mod tests {
     }
 
     #[test]
-    fn annotations_that_break_the_rules() {
+    fn invalid_annotations_are_rejected() {
         let property = |property: Value| json!({"type": "object", "properties": {"a": property}});
-        let text = |name: &str| property(json!({"type": "string", "x-mcp-header": name}));
+        let string = |name: &str| property(json!({"type": "string", "x-mcp-header": name}));
         for (schema, part) in [
-            (text(""), "is empty"),
-            (text("My Region"), "characters"),
-            (text("Region:1"), "characters"),
-            (text("Région"), "characters"),
-            (text("Region\t1"), "characters"),
+            (string(""), "is empty"),
+            (string("My Region"), "characters"),
+            (string("Region:1"), "characters"),
+            (string("Région"), "characters"),
+            (string("Region\t1"), "characters"),
             (
                 property(json!({"type": "string", "x-mcp-header": 1})),
                 "not a string",
@@ -317,8 +337,8 @@ mod tests {
                 "another property",
             ),
         ] {
-            let refused = param_headers(&schema).expect_err("refused");
-            assert!(refused.contains(part), "{schema}: {refused}");
+            let error = param_headers(&schema).expect_err("rejected").to_string();
+            assert!(error.contains(part), "{schema}: {error}");
         }
         // Data is not a schema.
         let data = property(json!({"type": "string", "default": {"x-mcp-header": ""}}));
@@ -326,20 +346,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bottomless_schema_is_refused() {
+    fn a_schema_that_is_nested_too_deeply_is_rejected() {
         let mut schema = json!({"type": "string"});
         for _ in 0..100 {
             schema = json!({"properties": {"a": schema}});
         }
-        assert!(param_headers(&schema).is_err());
+        assert_eq!(param_headers(&schema), Err(AnnotationError::TooDeep));
     }
 
     proptest! {
         #[test]
-        fn what_is_encoded_says_what_it_was(value in ".*") {
+        fn an_encoded_header_has_its_value(value in ".*") {
             let header = encode(&value);
             prop_assert!(header.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
-            prop_assert!(says(&header, &value));
+            prop_assert!(has_value(&header, &value));
         }
     }
 }

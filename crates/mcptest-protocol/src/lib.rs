@@ -1,13 +1,15 @@
-//! What both ends of the Model Context Protocol agree on: its revisions, and the headers that
-//! repeat a message over HTTP.
+//! The parts of the Model Context Protocol that a client and a server must agree on: its revisions,
+//! and the headers that repeat a message over HTTP.
 //!
-//! The client and the mock server read it here, so that they cannot disagree with each other; the
-//! official conformance suite sees that they agree with everybody else.
+//! The client and the mock server share this code, so they cannot disagree with each other. The
+//! official conformance suite tests that they agree with everybody else.
 
 pub mod base64;
 pub mod headers;
+pub mod meta;
 mod revision;
 mod tool_headers;
 
+pub use headers::AnnotationError;
 pub use revision::Revision;
 pub use tool_headers::ToolHeaders;

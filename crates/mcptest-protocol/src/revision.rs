@@ -1,13 +1,14 @@
-//! The published revisions of the protocol and how each opens a conversation.
+//! The published revisions of the protocol and their differences.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A revision of the Model Context Protocol that client and mock speak.
+/// A revision of the Model Context Protocol that client and mock server support.
 ///
 /// The order is the order of publication, so `max` picks the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Revision {
     /// The first published revision.
     V2024_11_05,
@@ -15,9 +16,9 @@ pub enum Revision {
     V2025_03_26,
     /// Structured tool output, no more batches.
     V2025_06_18,
-    /// The newest revision that opens with `initialize`.
+    /// The newest revision with an `initialize` handshake.
     V2025_11_25,
-    /// Stateless: no handshake, every request says who asks in its `_meta`.
+    /// Stateless: no handshake, every request names its sender in `_meta`.
     V2026_07_28,
 }
 
@@ -31,10 +32,10 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// What a client offers in `initialize`, and a server answers to an unknown one.
+    /// The revision that a client offers in `initialize`, and a server's answer to an unknown one.
     pub const LATEST_WITH_INITIALIZE: Self = Self::V2025_11_25;
 
-    /// What a client offers in `server/discover`.
+    /// The revision that a client offers in `server/discover`.
     pub const LATEST_STATELESS: Self = Self::V2026_07_28;
 
     /// The name on the wire.
@@ -49,26 +50,26 @@ impl Revision {
         }
     }
 
-    /// Reads a name from the wire; `None` for a revision we do not know.
+    /// Parses a name from the wire; `None` for an unknown revision.
     #[must_use]
     pub fn from_wire(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|r| r.as_str() == name)
     }
 
-    /// Whether there is no handshake and each request carries its own context.
+    /// Returns true if there is no handshake and each request carries its own context.
     #[must_use]
     pub const fn is_stateless(self) -> bool {
         matches!(self, Self::V2026_07_28)
     }
 
-    /// Whether a line may be an array of messages.
+    /// Returns true if a line may be an array of messages.
     #[must_use]
     pub const fn allows_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
     }
 
-    /// Whether arguments that break the input schema are a tool result with `isError` (SEP-1303)
-    /// and not a protocol error.
+    /// Returns true if arguments that violate the input schema give a tool result with `isError`
+    /// (SEP-1303) and not a protocol error.
     #[must_use]
     pub fn reports_bad_arguments_as_result(self) -> bool {
         self >= Self::V2025_11_25
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_round_trip_and_sort_by_age() {
+    fn names_round_trip_and_sort_by_date() {
         for revision in Revision::ALL {
             assert_eq!(Revision::from_wire(revision.as_str()), Some(revision));
         }

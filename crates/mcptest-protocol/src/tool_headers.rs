@@ -1,29 +1,29 @@
-//! Which arguments of which tool headers repeat (`Mcp-Param-…`), as the listings told.
+//! The arguments of each listed tool that headers repeat (`Mcp-Param-…`).
 
 use std::collections::BTreeMap;
 
-use super::headers::{ParamHeader, encode, param_headers};
 use serde_json::Value;
 
-/// Tools whose headers are kept; a list beyond that has other troubles.
-const MOST_TOOLS: usize = 10_000;
+use crate::headers::{AnnotationError, ParamHeader, encode, param_headers};
 
-/// The tools that say something about headers; the others are not kept.
+/// Tools whose headers are kept; further ones of a longer list are ignored.
+const MAX_TOOLS: usize = 10_000;
+
+/// The tools that have header annotations; other tools are not kept.
 #[derive(Debug, Default)]
-pub struct ToolHeaders(BTreeMap<String, Result<Vec<ParamHeader>, String>>);
+pub struct ToolHeaders(BTreeMap<String, Result<Vec<ParamHeader>, AnnotationError>>);
 
 impl ToolHeaders {
-    /// Takes in a listing in place of what was known. Gives the tools whose annotations break the
-    /// rules, with the reason.
-    pub fn learn(&mut self, tools: &[Value]) -> Vec<(String, String)> {
+    /// Replaces the known tools by a listing. Returns the tools with invalid annotations.
+    pub fn learn(&mut self, tools: &[Value]) -> Vec<(String, AnnotationError)> {
         self.0.clear();
         self.learn_more(tools)
     }
 
-    /// Takes in a further page of a listing.
-    pub fn learn_more(&mut self, tools: &[Value]) -> Vec<(String, String)> {
-        let mut broken = Vec::new();
-        let room = MOST_TOOLS.saturating_sub(self.0.len());
+    /// Adds a further page of a listing. Returns the tools with invalid annotations.
+    pub fn learn_more(&mut self, tools: &[Value]) -> Vec<(String, AnnotationError)> {
+        let mut invalid = Vec::new();
+        let room = MAX_TOOLS.saturating_sub(self.0.len());
         for tool in tools.iter().take(room) {
             let (Some(name), Some(schema)) = (
                 tool.get("name").and_then(Value::as_str),
@@ -35,26 +35,26 @@ impl ToolHeaders {
             match &found {
                 Ok(headers) if headers.is_empty() => continue,
                 Ok(_) => {}
-                Err(why) => broken.push((name.to_owned(), why.clone())),
+                Err(error) => invalid.push((name.to_owned(), error.clone())),
             }
             self.0.insert(name.to_owned(), found);
         }
-        broken
+        invalid
     }
 
-    /// Whether the tool says something about headers.
+    /// Returns true if the tool has header annotations, valid or not.
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {
         self.0.contains_key(tool)
     }
 
-    /// Why the tool must not be called.
+    /// The reason why the tool must not be called, if there is one.
     #[must_use]
-    pub fn unusable(&self, tool: &str) -> Option<String> {
-        self.0.get(tool)?.as_ref().err().cloned()
+    pub fn error_of(&self, tool: &str) -> Option<&AnnotationError> {
+        self.0.get(tool)?.as_ref().err()
     }
 
-    /// The headers for a call.
+    /// The headers for a call, as names and values.
     #[must_use]
     pub fn of_call(&self, params: &Value) -> Vec<(String, String)> {
         let (Some(Ok(headers)), Some(arguments)) = (
@@ -66,10 +66,12 @@ impl ToolHeaders {
         ) else {
             return Vec::new();
         };
-        let said = headers.iter().filter_map(|header| {
-            Some((header.name().to_owned(), encode(&header.value(arguments)?)))
-        });
-        said.collect()
+        headers
+            .iter()
+            .filter_map(|header| {
+                Some((header.name().to_owned(), encode(&header.value(arguments)?)))
+            })
+            .collect()
     }
 }
 
@@ -80,18 +82,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_tells_what_headers_a_call_has() {
+    fn a_listing_gives_the_headers_of_a_call() {
         let mut known = ToolHeaders::default();
-        let tool = |name: &str, header: &str| json!({"name": name, "inputSchema": {"properties": {"a": {"type": "string", "x-mcp-header": header}}}});
-        let broken = known.learn(&[
+        let tool = |name: &str, header: &str| {
+            json!({"name": name, "inputSchema": {"properties": {
+                "a": {"type": "string", "x-mcp-header": header},
+            }}})
+        };
+        let invalid = known.learn(&[
             tool("good", "A"),
             tool("bad", ""),
             json!({"name": "plain", "inputSchema": {}}),
             json!(3),
         ]);
-        assert_eq!(broken.len(), 1);
-        assert_eq!(broken[0].0, "bad");
-        assert!(known.unusable("bad").is_some() && known.unusable("good").is_none());
+        let empty = AnnotationError::Empty("a".to_owned());
+        assert_eq!(invalid, [("bad".to_owned(), empty.clone())]);
+        assert_eq!(known.error_of("bad"), Some(&empty));
+        assert_eq!(known.error_of("good"), None);
         assert!(known.has("good") && !known.has("plain"));
         let call = json!({"name": "good", "arguments": {"a": " x", "b": "y"}});
         assert_eq!(
@@ -101,7 +108,7 @@ mod tests {
         assert_eq!(known.of_call(&json!({"name": "good"})), []);
         known.learn_more(&[tool("later", "L")]);
         assert!(known.has("good") && known.has("later"));
-        // The newest listing is what counts.
+        // A new listing replaces the old one.
         known.learn(&[]);
         assert!(!known.has("good"));
     }

@@ -9,7 +9,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
 use hyper::{Method, Response, StatusCode};
 use mcptest_agent::{AssistantTurn, Future, Model, Request};
-use mcptest_http::body::{Unread, content_type, excerpt, explain, whole};
+use mcptest_http::body::{BodyError, content_type, error_chain, read_all, read_excerpt};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, secrets, without_query};
@@ -126,11 +126,11 @@ impl Provider {
     /// # Errors
     /// The address or a header cannot be used.
     pub fn new(settings: Settings, adapter: Box<dyn Adapter>) -> Result<Self, RunError> {
-        let refuse = |words: String| RunError {
+        let refuse = |error: &dyn std::fmt::Display| RunError {
             kind: ErrorKind::Provider,
-            message: format!("provider `{}`: {words}", settings.name),
+            message: format!("provider `{}`: {error}", settings.name),
         };
-        let address = Address::parse(&settings.base_url).map_err(refuse)?;
+        let address = Address::parse(&settings.base_url).map_err(|error| refuse(&error))?;
         let own = settings
             .headers
             .iter()
@@ -153,8 +153,9 @@ impl Provider {
             USER_AGENT,
             HeaderValue::from_static(concat!("mcptest/", env!("CARGO_PKG_VERSION"))),
         );
-        let own = header_map(own).map_err(refuse)?;
-        let of_adapter = header_map(adapter.headers(settings.key.as_deref())).map_err(refuse)?;
+        let own = header_map(own).map_err(|error| refuse(&error))?;
+        let of_adapter =
+            header_map(adapter.headers(settings.key.as_deref())).map_err(|error| refuse(&error))?;
         // The suite's come last and so replace ours.
         for more in [of_adapter, own] {
             for name in more.keys() {
@@ -330,10 +331,10 @@ impl Provider {
         let (mut response, sender) =
             self.pool.send(request).await.map_err(|error| match error {
                 SendError::Connect(error) => Trouble::unconnected(&error),
-                SendError::Broke(error) => {
+                SendError::Lost(error) => {
                     let words = format!(
                         "the connection broke before a response came: {}",
-                        explain(&error)
+                        error_chain(&error)
                     );
                     Trouble::connection(words)
                 }
@@ -344,7 +345,7 @@ impl Provider {
         }
         if !status.is_success() {
             let asked = asked_wait(response.headers(), SystemTime::now());
-            let body = excerpt(response.body_mut()).await;
+            let body = read_excerpt(response.body_mut()).await;
             self.pool.give_back(sender);
             let mut trouble = Trouble::of(self.adapter.failure(status.as_u16(), &body), status);
             trouble.asked = asked.or(trouble.asked);
@@ -360,7 +361,7 @@ impl Provider {
             None if self.settings.stream => self.streamed(ask, response, sender).await,
             None => self.at_once(ask, response, sender).await,
             Some(other) => {
-                let body = excerpt(response.body_mut()).await;
+                let body = read_excerpt(response.body_mut()).await;
                 let words = format!(
                     "it answered with {}, where JSON must be; it begins: {}",
                     quote(other, 80),
@@ -377,16 +378,17 @@ impl Provider {
         mut response: Response<Incoming>,
         sender: Sender,
     ) -> Result<AssistantTurn, Trouble> {
-        let body = whole(response.body_mut(), MOST_BYTES)
-            .await
-            .map_err(|unread| match unread {
-                Unread::BrokeOff { read, error } => Trouble::connection(format!(
-                    "the answer broke off after {} bytes: {}",
-                    read.len(),
-                    explain(&error)
-                )),
-                Unread::TooLong { .. } => too_long(),
-            })?;
+        let body =
+            read_all(response.body_mut(), MOST_BYTES)
+                .await
+                .map_err(|unread| match unread {
+                    BodyError::Interrupted { read, error } => Trouble::connection(format!(
+                        "the answer broke off after {} bytes: {}",
+                        read.len(),
+                        error_chain(&error)
+                    )),
+                    BodyError::TooLong { .. } => too_long(),
+                })?;
         self.pool.give_back(sender);
         // What nests too deep to be read is refused here, by the reader's own bound.
         let answer: Value = serde_json::from_slice(&body).map_err(|error| {
@@ -430,7 +432,7 @@ impl Provider {
                 Ok(Some(Err(error))) => {
                     return Err(Trouble::connection(format!(
                         "the stream broke off: {}",
-                        explain(&error)
+                        error_chain(&error)
                     )));
                 }
                 Ok(Some(Ok(frame))) => frame,

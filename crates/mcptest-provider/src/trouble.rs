@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use mcptest_http::body::{explain, show};
+use mcptest_http::body::{describe_status, error_chain};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::verdict::{ErrorKind, RunError};
@@ -64,7 +64,7 @@ impl Trouble {
             } else {
                 What::Connection
             },
-            words: explain(error),
+            words: error_chain(error),
             asked: None,
         }
     }
@@ -197,7 +197,10 @@ pub(crate) fn run_error(
     } = asked;
     let mut message = match trouble.what {
         What::Answered(_, Some(status)) => {
-            format!("{provider} answered for {model} with {}", show(status))
+            format!(
+                "{provider} answered for {model} with {}",
+                describe_status(status)
+            )
         }
         What::Answered(FailureKind::Malformed, None) => {
             format!("{provider} gave no usable answer for {model}")

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
-use mcptest_http::body::{content_type, excerpt, show, whole};
+use mcptest_http::body::{content_type, describe_status, read_all, read_excerpt};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
@@ -68,12 +68,13 @@ impl Bridge {
     pub(crate) async fn start(
         server: &HttpServer,
     ) -> Result<(Self, DuplexStream, DuplexStream), String> {
-        let address = Address::parse(&server.url)?;
+        let address = Address::parse(&server.url).map_err(|error| error.to_string())?;
         let endpoint = Arc::new(Endpoint {
             pool: Pool::new(&address, MOST_FREE),
             authority: address.authority,
             path: address.path,
-            headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))?,
+            headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))
+                .map_err(|error| error.to_string())?,
             settled: Mutex::default(),
         });
         let shown = quote(&without_query(&server.url), 200);
@@ -281,7 +282,7 @@ impl Endpoint {
         }
         self.pool.send(request).await.map_err(|error| match error {
             SendError::Connect(error) => format!("cannot connect: {error}"),
-            SendError::Broke(error) => format!("the connection broke: {error}"),
+            SendError::Lost(error) => format!("the connection broke: {error}"),
         })
     }
 
@@ -311,7 +312,7 @@ impl Endpoint {
             self.settled().session = session.map(str::to_owned);
         }
         if message.id().is_none() {
-            let _ = excerpt(response.body_mut()).await;
+            let _ = read_excerpt(response.body_mut()).await;
             self.pool.give_back(sender);
             return Ok(());
         }
@@ -325,21 +326,26 @@ impl Endpoint {
                 self.resume(parser, message, replied, to_client).await
             }
             Some("application/json") => {
-                let body = whole(response.body_mut(), MAX_LINE_BYTES)
+                let body = read_all(response.body_mut(), MAX_LINE_BYTES)
                     .await
-                    .map_err(|_| format!("{}: the body broke off or is too long", show(status)))?;
+                    .map_err(|_| {
+                        format!(
+                            "{}: the body broke off or is too long",
+                            describe_status(status)
+                        )
+                    })?;
                 self.pool.give_back(sender);
                 let frame: Value = serde_json::from_slice(&body).unwrap_or_default();
                 if !status.is_success() && !message.is_reply(&frame) {
-                    return Err(refused(&show(status), &body));
+                    return Err(refused(&describe_status(status), &body));
                 }
                 self.learn(message, &frame);
                 pass(to_client, &body).await;
                 Ok(())
             }
             _ => {
-                let body = excerpt(response.body_mut()).await;
-                Err(refused(&show(status), &body))
+                let body = read_excerpt(response.body_mut()).await;
+                Err(refused(&describe_status(status), &body))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the process says to its caller. The whole table is here.
+//! The exit codes of the process.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum ExitCode {
     /// Everything passed.
     Passed,
-    /// A test, gate or floor failed: the agent or the server fell short.
+    /// A test, gate or floor failed: a defect of the agent or the server.
     Failed,
     /// Could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing
     /// selected.
@@ -24,7 +24,7 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
-    /// All codes with their meaning, for `--help` and docs.
+    /// All codes with their meaning, for `--help` and the documentation.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Passed, "everything passed"),
         (
@@ -33,7 +33,8 @@ impl ExitCode {
         ),
         (
             Self::CouldNotRun,
-            "could not run as asked: bad invocation, bad suite, server or provider unreachable, nothing selected",
+            "could not run as asked: bad invocation, bad suite, server or provider unreachable, \
+             nothing selected",
         ),
         (
             Self::NoEvidence,
@@ -46,7 +47,7 @@ impl ExitCode {
         ),
     ];
 
-    /// Where several apply, the one that is told: 130, 4, 2, 1, 3, 0.
+    /// The code of the process if several apply: the first of 130, 4, 2, 1, 3, 0.
     #[must_use]
     pub fn first_of(codes: impl IntoIterator<Item = Self>) -> Self {
         codes
@@ -80,15 +81,20 @@ impl From<ExitCode> for u8 {
     }
 }
 
-impl TryFrom<u8> for ExitCode {
-    type Error = String;
+/// A number that is not an exit code of mcptest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not an exit code of mcptest")]
+pub struct UnknownExitCode(pub u8);
 
-    fn try_from(code: u8) -> Result<Self, String> {
+impl TryFrom<u8> for ExitCode {
+    type Error = UnknownExitCode;
+
+    fn try_from(code: u8) -> Result<Self, UnknownExitCode> {
         Self::ALL
             .iter()
             .map(|(known, _)| *known)
             .find(|known| u8::from(*known) == code)
-            .ok_or_else(|| format!("{code} is no exit code of mcptest"))
+            .ok_or(UnknownExitCode(code))
     }
 }
 

@@ -1,12 +1,13 @@
-//! The report model and its reporters.
+//! The report of a run and its reporters.
 //!
-//! A [`Report`] is all that a reporter sees: how a run happened and how it was scored is decided
-//! before. One file per reporter, one list of them ([`REPORTERS`]). Everything that leaves through
-//! here is redacted, and text from servers and models is made harmless for terminals.
+//! A [`Report`] is all that a reporter sees; how tests run and how they are scored is decided
+//! elsewhere. Each reporter is one file, and [`REPORTERS`] lists them. Untrusted strings from
+//! servers and models are escaped before they reach a terminal.
 
 pub mod compare;
 pub mod doctor;
 pub mod exit_code;
+pub mod line_diff;
 pub mod markdown;
 mod matrix;
 pub mod merge;
@@ -16,12 +17,12 @@ mod reporter;
 #[cfg(test)]
 mod samples;
 
-pub use exit_code::ExitCode;
+pub use exit_code::{ExitCode, UnknownExitCode};
 pub use mcptest_redact::redact::Redactor;
 pub use model::Report;
 pub use read::{ReadError, read};
 pub use reporter::pretty::row as pretty_row;
-pub use reporter::{REPORTERS, Style, find, render};
+pub use reporter::{REPORTERS, RenderError, Style, find, render};
 
 /// The JSON Schema of the JSON report.
 #[must_use]
@@ -29,7 +30,7 @@ pub fn report_schema() -> serde_json::Value {
     schema_of::<Report>("report")
 }
 
-/// The JSON Schema of what `mcptest report --compare` gives as JSON.
+/// The JSON Schema of the JSON output of `mcptest report --compare`.
 #[must_use]
 pub fn comparison_schema() -> serde_json::Value {
     schema_of::<compare::Comparison>("comparison")

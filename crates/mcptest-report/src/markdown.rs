@@ -1,20 +1,19 @@
-//! Markdown that stays what it is, whatever the text in it says.
+//! Markdown with untrusted strings in it.
 
 use mcptest_json::text::{one_line, shorten};
 
-/// Longest text in a cell.
-const WIDEST: usize = 200;
+/// The longest string in a cell, in characters.
+const MAX_CELL: usize = 200;
 
-/// The largest page. A comment on a pull request may have 65,536 characters.
-const LARGEST: usize = 60_000;
+/// The largest page in bytes. A comment on a pull request may have 65,536 characters.
+const MAX_PAGE: usize = 60_000;
 
-/// Text from a server or a model, as code: no markup, no mention of a person, no link to an issue,
-/// no mathematics.
+/// An untrusted string as inline code: no markup, mention, issue link or formula takes effect.
 pub(crate) fn code(text: &str) -> String {
-    let text = shorten(&one_line(text), WIDEST);
+    let text = shorten(&one_line(text), MAX_CELL);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A blank on both sides is taken off by the reader, and keeps a tick apart from the fence.
+    // Renderers strip one space on both sides; it separates a backtick from the fence.
     let pad = if text.is_empty() || text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
         " "
     } else {
@@ -23,12 +22,12 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// The same in a table, where a bar would end the cell even inside of code.
+/// An untrusted string as inline code in a table, where `|` would end the cell.
 pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', "\\|")
 }
 
-/// Text that stays text outside of code.
+/// Escapes an untrusted string outside of code.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::new();
@@ -37,7 +36,7 @@ pub fn plain(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // No mention, no issue link.
+            // They would begin a mention or an issue link.
             '@' => out.push_str("&#64;"),
             '#' => out.push_str("&#35;"),
             '\\' | '`' | '*' | '_' | '|' | '[' | ']' | '~' | '!' => {
@@ -50,12 +49,11 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// A sentence of ours that quotes names between ticks: those stay code, and the rest stays text,
-/// whatever the names are.
+/// A sentence with quoted names between backticks: they become code, everything else is escaped.
 pub(crate) fn sentence(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        // A tick without another one.
+        // A backtick without a counterpart.
         return plain(text);
     }
     let shown = parts
@@ -68,60 +66,60 @@ pub(crate) fn sentence(text: &str) -> String {
     shown.collect()
 }
 
-/// A page that does not outgrow its bounds, and says what it left out.
+/// A page of bounded size that lists the number of omitted entries.
 pub(crate) struct Bounded {
     text: String,
-    left_out: Vec<String>,
+    omitted: Vec<String>,
 }
 
 impl Bounded {
     pub(crate) fn new() -> Self {
         Self {
             text: String::new(),
-            left_out: Vec::new(),
+            omitted: Vec::new(),
         }
     }
 
-    /// A line that belongs to the frame of the page: few and short.
+    /// Adds a line unconditionally: for headings and other short lines.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    /// The head of a table.
+    /// Adds the head of a table.
     pub(crate) fn table(&mut self, heads: &[&str]) {
         self.line(&format!("| {} |", heads.join(" | ")));
         self.line(&format!("|{}", "---|".repeat(heads.len())));
     }
 
-    /// Rows of the table whose head is the last line.
+    /// Adds rows to the table whose head is the last line.
     pub(crate) fn rows(&mut self, rows: impl Iterator<Item = Vec<String>>, what: &str) {
         self.entries(rows.map(|cells| format!("| {} |", cells.join(" | "))), what);
     }
 
-    /// Entries as long as there is room; how many `what` were left out is said at the end of the
-    /// page.
+    /// Adds entries while there is room. The end of the page shows how many were omitted, under the
+    /// name `what`.
     pub(crate) fn entries(&mut self, entries: impl Iterator<Item = String>, what: &str) {
-        let mut left_out = 0_usize;
+        let mut omitted = 0_usize;
         for entry in entries {
-            // Once something is left out, all that follows is: a list with holes misleads.
-            if left_out == 0 && self.text.len() + entry.len() < LARGEST {
+            // After the first omitted entry all others are omitted: a list with gaps misleads.
+            if omitted == 0 && self.text.len() + entry.len() < MAX_PAGE {
                 self.line(&entry);
             } else {
-                left_out += 1;
+                omitted += 1;
             }
         }
-        if left_out > 0 {
-            self.left_out.push(format!("{left_out} {what}"));
+        if omitted > 0 {
+            self.omitted.push(format!("{omitted} {what}"));
         }
     }
 
     pub(crate) fn finish(mut self) -> String {
-        if !self.left_out.is_empty() {
-            let left_out = self.left_out.join(", ");
+        if !self.omitted.is_empty() {
+            let omitted = self.omitted.join(", ");
             self.line("");
             self.line(&format!(
-                "Left out for want of room: {left_out}. The JSON report has everything."
+                "Truncated: {omitted}. The JSON report has everything."
             ));
         }
         self.text
@@ -135,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_stays_code() {
+    fn code_is_fenced() {
         assert_eq!(code("get_weather"), "`get_weather`");
         assert_eq!(
             (code("a|b"), cell("a|b")),
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_stays_plain() {
+    fn plain_text_is_escaped() {
         assert_eq!(
             plain("a|b <img> @all #1 `x`\n"),
             "a\\|b &lt;img&gt; &#64;all &#35;1 \\`x\\`\\\\n"
@@ -166,7 +164,7 @@ mod tests {
             "`my_tool` has no \\*type\\*"
         );
         assert_eq!(sentence("`a|b` and `` and #1"), "`a\\|b` and  and &#35;1");
-        // A name with a tick in it changes what is code, but nothing becomes markup.
+        // A name with a backtick shifts the code, but nothing becomes markup.
         assert_eq!(
             sentence("`a`<b>` has no type"),
             "\\`a\\`&lt;b&gt;\\` has no type"
@@ -175,22 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_bounded_and_says_what_is_missing() {
+    fn a_page_is_bounded_and_counts_omitted_entries() {
         let mut page = Bounded::new();
         page.entries((0..10).map(|_| "x".repeat(9_000)), "tests");
         page.entries(["y".to_owned()].into_iter(), "floors");
         let page = page.finish();
         assert!(page.len() < 61_000);
         assert!(
-            page.ends_with("Left out for want of room: 4 tests. The JSON report has everything.\n"),
+            page.ends_with("Truncated: 4 tests. The JSON report has everything.\n"),
             "{page}"
         );
-        assert!(page.contains("\ny\n"), "there is room for what is short");
+        assert!(page.contains("\ny\n"), "short entries still fit");
     }
 
     proptest! {
         #[test]
-        fn the_fence_is_longer_than_any_run_of_ticks_inside(text in "[`ab |]{0,20}") {
+        fn the_fence_is_longer_than_any_backticks_inside(text in "[`ab |]{0,20}") {
             let shown = code(&text);
             let fence = shown.chars().take_while(|c| *c == '`').count();
             let inside = &shown[fence..shown.len() - fence];

@@ -1,4 +1,4 @@
-//! Tests by models: what each model made of each test, with one figure.
+//! Tests by models: a verdict and one figure for each test and model.
 
 use mcptest_trace::verdict::Verdict;
 
@@ -10,18 +10,18 @@ pub(crate) struct Matrix<'a> {
     pub suite: &'a str,
     /// In the order of their first appearance.
     pub models: Vec<&'a str>,
-    /// A test's name, and a cell for each model; nothing where the test was not run with it.
+    /// A test's name, and a cell for each model; `None` if the test did not run with it.
     pub rows: Vec<(&'a str, Vec<Option<Cell>>)>,
 }
 
-/// What a model made of a test.
+/// The result of a test with a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub verdict: Verdict,
     pub figure: String,
 }
 
-/// The matrix of each suite in which models fan out.
+/// The matrix of each suite with several models per test.
 pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
     let mut found: Vec<Matrix<'_>> = Vec::new();
     for test in report.tests.iter().filter(|test| test.kind == Kind::Agent) {
@@ -41,7 +41,7 @@ pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
             });
         found[at].put(test, model);
     }
-    // Tests with one model each, even if not the same, have nothing to be compared.
+    // Tests with one model each, even different ones, have nothing to compare.
     found.retain(|matrix| {
         matrix
             .rows
@@ -68,8 +68,7 @@ impl<'a> Matrix<'a> {
                 self.models.len() - 1
             });
         let is_free = |cells: &[Option<Cell>]| cells.get(column).is_none_or(Option::is_none);
-        // Two suites may have the same name, and tests of the same name: a cell that is taken opens
-        // another row.
+        // Two suites with the same name may have tests of the same name: they get separate rows.
         let row = self
             .rows
             .iter()
@@ -89,8 +88,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The one figure of a test: the selection rate of its floor, else its selection F1, else how many
-/// runs passed.
+/// The figure of a test: the selection rate of its floor, else its selection F1, else the number of
+/// runs that passed.
 fn headline(test: &TestReport) -> String {
     let value = |block: &str, target: &str| {
         let gate = test.gates.iter().find(|gate| gate.block == block)?;
@@ -116,7 +115,7 @@ mod tests {
     use crate::samples::{floor, test};
 
     #[test]
-    fn tests_stand_by_models_in_their_order() {
+    fn tests_and_models_keep_their_order() {
         let mut first = test("a", Some("m2"), Verdict::Pass);
         first.gates.push(floor(Verdict::Pass, 90));
         let report = Report::conclude(
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_model_per_test_is_no_matrix() {
+    fn one_model_per_test_gives_no_matrix() {
         let report = Report::conclude(
             vec![
                 test("a", Some("m1"), Verdict::Pass),

@@ -1,4 +1,4 @@
-//! Several reports as one: what shards leave is joined into what the whole would have left.
+//! Merging reports: the shards of a run give the report of the whole run.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use mcptest_json::text::one_line;
 
 use crate::model::{CaseId, Report, RunTiming, Shard, TestReport, Timing};
 
-/// Why reports cannot be joined.
+/// Reports that cannot be merged.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// One is a shard, another is not.
-    #[error("`{shard}` is of a shard, and `{whole}` is not; merge shards with shards")]
+    /// Reports of shards and of whole runs.
+    #[error("`{shard}` is a shard and `{whole}` is not; merge shards with shards")]
     Mixed {
         /// A file with a shard.
         shard: String,
@@ -19,71 +19,71 @@ pub enum MergeError {
     },
     /// Shards of different runs.
     #[error(
-        "`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not of one run"
+        "`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not from one run"
     )]
     OtherRun {
-        /// A file.
+        /// The first file.
         first: String,
-        /// What it says.
+        /// Its shard.
         first_is: String,
-        /// Another.
+        /// The second file.
         second: String,
-        /// What that says.
+        /// Its shard.
         second_is: String,
     },
     /// The same shard twice.
     #[error("`{first}` and `{second}` are both shard {number}")]
     SameShard {
-        /// A file.
+        /// The first file.
         first: String,
-        /// Another.
+        /// The second file.
         second: String,
-        /// Which one.
+        /// The shard.
         number: u32,
     },
-    /// Not all shards are here.
+    /// Some shards are missing.
     #[error(
-        "shard {} of {of} is missing; without it the result would claim too much",
+        "shard {} of {of} is missing; without it the result would be incomplete",
         list(missing)
     )]
     Missing {
-        /// Which ones.
+        /// The missing shards.
         missing: Vec<u32>,
-        /// How many there should be.
+        /// The number of shards.
         of: u32,
     },
-    /// The shards do not make up the whole.
+    /// Shards that do not cover every test exactly once.
     #[error(
         "position {position} of {total} is in {}; run all shards with the same suites, filters, models and `--timings`",
         if *times == 0 { "no shard".to_owned() } else { format!("{times} shards") }
     )]
     NoPartition {
-        /// Where, from 0.
+        /// The position, from 0.
         position: u64,
-        /// How many positions there are.
+        /// The number of positions.
         total: u64,
-        /// How many shards have it.
+        /// The number of shards with this position.
         times: usize,
     },
-    /// A file whose positions do not fit its tests.
-    #[error("`{file}`: its `shard` does not fit its tests")]
+    /// A file whose positions do not match its tests.
+    #[error("`{file}`: its `shard` does not match its tests")]
     Misfit {
-        /// Which file.
+        /// The file.
         file: String,
     },
-    /// The same test twice.
+    /// A test in two files.
     #[error("`{first}` and `{second}` both have the test `{}`", one_line(&id.to_string()))]
     SameTest {
-        /// A file.
+        /// The first file.
         first: String,
-        /// Another.
+        /// The second file.
         second: String,
         /// The test.
         id: CaseId,
     },
 }
 
-fn words(shard: &Shard) -> String {
+fn describe(shard: &Shard) -> String {
     format!("{}/{} of {} tests", shard.number, shard.of, shard.total)
 }
 
@@ -92,18 +92,18 @@ fn list(numbers: &[u32]) -> String {
     numbers.join(", ")
 }
 
-/// One test or one that was not run, with where it comes from.
+/// A test with the times of its runs, or one that was not run.
 enum Entry {
     Test(Box<TestReport>, Option<Vec<RunTiming>>),
     NotRun(CaseId),
 }
 
-/// Joins reports, each with the name of its file. Shards go back to their places, whatever the
-/// order they come in; reports of other runs stand one behind the other. Verdict, exit code and
-/// floors are concluded anew.
+/// Merges reports, each with the name of its file. The tests of shards return to their positions,
+/// whatever the order of the shards; whole reports are concatenated. Verdict, exit code and floors
+/// are computed again.
 ///
 /// # Errors
-/// Reports that do not belong together, or do not make up a whole.
+/// Reports that do not belong together, or shards that are incomplete.
 pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
     let shards: Vec<(&str, Option<&Shard>)> = parts
         .iter()
@@ -121,7 +121,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
     }
     let sharded = check_shards(&shards)?;
     if !sharded {
-        refuse_same_tests(&parts)?;
+        reject_same_tests(&parts)?;
     }
     let interrupted = parts.iter().any(|(_, report)| report.interrupted);
     let timed = parts
@@ -136,7 +136,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
     for (_, report) in parts {
         take_apart(report, &mut entries);
     }
-    // Stable: what has no position of its own stays as it came.
+    // Stable: entries without a position keep their order.
     entries.sort_by_key(|(position, _)| *position);
     let (mut tests, mut not_run, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for (_, entry) in entries {
@@ -174,7 +174,7 @@ fn take_apart(report: Report, entries: &mut Vec<(u64, Entry)>) {
     }
 }
 
-/// Whether these are shards; if so, all of one run, each once.
+/// Returns true for shards, which must be all those of one run, each once.
 fn check_shards(parts: &[(&str, Option<&Shard>)]) -> Result<bool, MergeError> {
     let shards: Vec<(&str, &Shard)> = parts
         .iter()
@@ -195,8 +195,8 @@ fn check_shards(parts: &[(&str, Option<&Shard>)]) -> Result<bool, MergeError> {
             return Err(MergeError::OtherRun {
                 first: (*first_file).to_owned(),
                 second: (*file).to_owned(),
-                first_is: words(first),
-                second_is: words(shard),
+                first_is: describe(first),
+                second_is: describe(shard),
             });
         }
         if let Some(other) = seen.insert(shard.number, file) {
@@ -232,8 +232,7 @@ fn check_positions(shards: &[(&str, &Shard)], total: u64) -> Result<(), MergeErr
             *times.entry(*position).or_default() += 1;
         }
     }
-    // The first gap is met after as many steps as there are positions in the files, however large a
-    // total they claim.
+    // Ends at the first gap, so a huge total in a file costs nothing.
     for position in 0..total {
         let times = times.get(&position).copied().unwrap_or(0);
         if times != 1 {
@@ -247,7 +246,7 @@ fn check_positions(shards: &[(&str, &Shard)], total: u64) -> Result<(), MergeErr
     Ok(())
 }
 
-fn refuse_same_tests(parts: &[(String, Report)]) -> Result<(), MergeError> {
+fn reject_same_tests(parts: &[(String, Report)]) -> Result<(), MergeError> {
     let mut seen: BTreeMap<CaseId, usize> = BTreeMap::new();
     for (at, (file, report)) in parts.iter().enumerate() {
         let ids = report
@@ -306,21 +305,21 @@ mod tests {
             .collect()
     }
 
-    fn refused(parts: Vec<(String, Report)>) -> String {
+    fn rejected(parts: Vec<(String, Report)>) -> String {
         merge(parts).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_does_not_belong_together_is_refused() {
+    fn reports_that_do_not_belong_together_are_rejected() {
         let whole = samples::report(4);
         let parts = || shards_of(&whole, 2, |at| at as u32 % 2 + 1);
         let (first, second) = (parts().remove(0), parts().remove(1));
         assert_eq!(
-            refused(vec![first.clone()]),
-            "shard 2 of 2 is missing; without it the result would claim too much"
+            rejected(vec![first.clone()]),
+            "shard 2 of 2 is missing; without it the result would be incomplete"
         );
         assert_eq!(
-            refused(vec![
+            rejected(vec![
                 first.clone(),
                 second.clone(),
                 ("again.json".to_owned(), first.1.clone())
@@ -328,21 +327,21 @@ mod tests {
             "`1.json` and `again.json` are both shard 1"
         );
         assert_eq!(
-            refused(vec![
+            rejected(vec![
                 first.clone(),
                 ("whole.json".to_owned(), whole.clone())
             ]),
-            "`1.json` is of a shard, and `whole.json` is not; merge shards with shards"
+            "`1.json` is a shard and `whole.json` is not; merge shards with shards"
         );
         let third = shards_of(&whole, 3, |at| at as u32 % 3 + 1).remove(1);
         assert_eq!(
-            refused(vec![first.clone(), third]),
-            "`1.json` is shard 1/2 of 4 tests and `2.json` is shard 2/3 of 4 tests: they are not of one run"
+            rejected(vec![first.clone(), third]),
+            "`1.json` is shard 1/2 of 4 tests and `2.json` is shard 2/3 of 4 tests: they are not from one run"
         );
-        // Other timings gave other shards: a test is in both, another in none.
+        // Other timings give other shards: one test is in both, another in none.
         let other = shards_of(&whole, 2, |at| if at == 3 { 2 } else { 1 }).remove(1);
         assert_eq!(
-            refused(vec![first.clone(), other]),
+            rejected(vec![first.clone(), other]),
             "position 1 of 4 is in no shard; run all shards with the same suites, filters, models and `--timings`"
         );
         let mut wrong = second;
@@ -350,11 +349,11 @@ mod tests {
             shard.tests[0] = 99;
         }
         assert_eq!(
-            refused(vec![first, wrong]),
-            "`2.json`: its `shard` does not fit its tests"
+            rejected(vec![first, wrong]),
+            "`2.json`: its `shard` does not match its tests"
         );
         assert_eq!(
-            refused(vec![
+            rejected(vec![
                 ("a.json".to_owned(), whole.clone()),
                 ("b.json".to_owned(), whole)
             ]),
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_of_different_runs_stand_one_behind_the_other() {
+    fn reports_of_different_runs_are_concatenated() {
         let first = samples::report(2);
         let mut second = samples::report(3);
         second.interrupted = true;
@@ -393,15 +392,12 @@ mod tests {
         assert!(merged.interrupted);
         assert_eq!(u8::from(merged.exit_code), 130);
         assert_eq!(merged.not_run, second.not_run);
-        assert_eq!(
-            merged.timing, None,
-            "half of the times would be taken for all"
-        );
+        assert_eq!(merged.timing, None, "the times would be incomplete");
     }
 
     proptest! {
         #[test]
-        fn shards_make_the_whole_again_in_any_order(
+        fn merged_shards_equal_the_whole_in_any_order(
             count in 0..12_usize,
             of in 1..6_u32,
             assigned in proptest::collection::vec(0..1000_u32, 12),

@@ -1,10 +1,8 @@
 //! The report: decisions section 6 says which part of it others may rely on.
 
-use mcptest_numbers::usd::Usd;
-use mcptest_trace::expect::Assertion;
+pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
 use mcptest_trace::outcome::GateOutcome;
-use mcptest_trace::trace::Trace;
-use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
+use mcptest_trace::verdict::{ErrorKind, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,30 +41,6 @@ pub struct Report {
     /// All times. Leave it out to compare reports byte by byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
-}
-
-/// A test with one model, by what it is called.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-pub struct CaseId {
-    /// The suite it is from.
-    pub suite: String,
-    /// The test's name.
-    pub name: String,
-    /// The model, for an agent test.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
-impl std::fmt::Display for CaseId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.suite, self.name)?;
-        match &self.model {
-            Some(model) => write!(f, " [{model}]"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Where the tests of a shard stand in the whole. Positions count from 0, in the order of the
@@ -114,77 +88,6 @@ pub struct TestReport {
     /// What its models cost, its judges included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-}
-
-/// What models cost. What was not told is `null`, and so is a sum with such a part.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spend {
-    /// Answered requests.
-    pub requests: u64,
-    /// Tokens read.
-    pub input_tokens: Option<u64>,
-    /// Tokens written.
-    pub output_tokens: Option<u64>,
-    /// The part of the tokens read that came from a cache, where providers tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_input_tokens: Option<u64>,
-    /// US dollars, where prices are known. Counted exactly, and rounded once to the nearest double.
-    pub usd: Option<f64>,
-}
-
-impl Spend {
-    /// All of them together; nothing of none.
-    #[must_use]
-    pub fn total(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
-        parts.into_iter().reduce(|sum, part| Self {
-            requests: sum.requests + part.requests,
-            input_tokens: both(sum.input_tokens, part.input_tokens),
-            output_tokens: both(sum.output_tokens, part.output_tokens),
-            cached_input_tokens: match (sum.cached_input_tokens, part.cached_input_tokens) {
-                (None, None) => None,
-                (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
-            },
-            // As decimals: in doubles, 0.1 and 0.2 are not 0.3.
-            usd: sum.usd.zip(part.usd).and_then(|(a, b)| {
-                let (a, b) = (Usd::from_f64(a)?, Usd::from_f64(b)?);
-                Some(a.plus(b).to_f64())
-            }),
-        })
-    }
-}
-
-fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    a.zip(b).map(|(a, b)| a.saturating_add(b))
-}
-
-/// The kinds of test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A model acted.
-    Agent,
-    /// A tool was called directly.
-    Tool,
-    /// The descriptions of a server's tools were judged.
-    ToolQuality,
-}
-
-/// One run of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunReport {
-    /// From 1.
-    pub index: u64,
-    /// The row's name, such as `weather #3`.
-    pub name: String,
-    /// What came out.
-    pub verdict: Verdict,
-    /// The evidence.
-    pub trace: Trace,
-    /// The assertions on this run.
-    pub assertions: Vec<Assertion>,
-    /// What broke, for a run that could not be carried through.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<RunError>,
 }
 
 /// A `tool_selection:` floor with the test it belongs to.
@@ -316,32 +219,4 @@ fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
         }
     }
     floors
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spend_adds_up_exactly_and_the_unknown_stays_unknown() {
-        let spend = |usd, input_tokens| Spend {
-            requests: 1,
-            input_tokens,
-            output_tokens: Some(1),
-            cached_input_tokens: None,
-            usd,
-        };
-        assert_eq!(Spend::total([]), None);
-        let sum =
-            Spend::total([spend(Some(0.1), Some(5)), spend(Some(0.2), Some(6))]).expect("a sum");
-        assert_eq!(
-            (sum.usd, sum.input_tokens, sum.requests),
-            (Some(0.3), Some(11), 2)
-        );
-        let sum = Spend::total([spend(Some(0.1), None), spend(None, Some(6))]).expect("a sum");
-        assert_eq!(
-            (sum.usd, sum.input_tokens, sum.output_tokens),
-            (None, None, Some(2))
-        );
-    }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn agent_run(
     let trace = match ready {
         Err(error) => {
             if let Some(recorder) = tape.recorder() {
-                recorder.failed(&error);
+                recorder.record_failure(&error);
             }
             broken(error)
         }
@@ -73,8 +73,8 @@ pub(crate) async fn agent_run(
                 && trace.error.is_none()
                 && test.expect.iter().any(|one| one.judge().is_some())
             {
-                trace.judgements =
-                    judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
+                let seen = trace.observable().to_value();
+                trace.judgements = judges::ask(stage, place, tape, &test.expect, &seen, run).await;
             }
             trace
         }
@@ -117,7 +117,7 @@ async fn prepare(
         .collect();
     let (offer, distractors) = offer(stage, test, run, listed)?;
     if let (Some(recorder), Some(_)) = (tape.recorder(), &distractors) {
-        recorder.offered(&offer);
+        recorder.record_offer(&offer);
     }
     Ok((model, offer, distractors))
 }

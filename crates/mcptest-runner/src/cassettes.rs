@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use mcptest_agent::builtin;
 use mcptest_cassette::{
-    Cassette, Catalog, Change, LoadError, Outcome, Player, REMEDY, Recording, RecordingSpec,
-    RunRecorder, RunReplay, Subject, catalog_changes, changes, digest, load, partial_place, place,
+    Cassette, Catalog, Change, LoadError, Player, REMEDY, Recording, RecordingOutcome,
+    RecordingSpec, RunRecorder, RunReplay, Subject, cassette_path, catalog_changes, changes,
+    digest, load, partial_path,
 };
 use mcptest_redact::redact::Redactor;
 use mcptest_redact::volatile::Rules;
@@ -70,8 +71,8 @@ pub fn cassette_folder(suite: &Suite, wished: Option<&Path>) -> PathBuf {
 #[must_use]
 pub fn cassette_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
     let (with_model, without) = (
-        place(folder, &test.name, Some(model)),
-        place(folder, &test.name, None),
+        cassette_path(folder, &test.name, Some(model)),
+        cassette_path(folder, &test.name, None),
     );
     let several = test.models.len() > 1;
     let of_this_model = |path: &Path| load(path).is_ok_and(|found| found.subject.model == model);
@@ -90,7 +91,7 @@ pub fn cassette_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
 /// Where a recording of a test and model goes.
 fn recording_place(folder: &Path, test: &AgentTest, model: &str) -> PathBuf {
     let several = test.models.len() > 1;
-    place(folder, &test.name, several.then_some(model))
+    cassette_path(folder, &test.name, several.then_some(model))
 }
 
 /// What decides what the model of a test sees, but for the tools.
@@ -307,7 +308,7 @@ impl Decks {
     /// A case was decided by its first runs: the recording is whole with them.
     pub fn decided(&self, case: &Case, runs: u32) {
         if let Some(Deck::Record(recording)) = self.0.get(&(case.test, case.model.clone())) {
-            recording.decided_by(runs);
+            recording.complete_after(runs);
         }
     }
 
@@ -321,19 +322,19 @@ impl Decks {
         for recording in recordings {
             let place = recording.path().display();
             events.push(match recording.finish() {
-                Ok(Outcome::Nothing) => continue,
-                Ok(Outcome::Written) => Event::Note {
+                Ok(RecordingOutcome::Nothing) => continue,
+                Ok(RecordingOutcome::Written) => Event::Note {
                     text: format!("recorded {place}"),
                 },
-                Ok(Outcome::Partial { path, finished }) => Event::Warning {
+                Ok(RecordingOutcome::Partial { path, finished }) => Event::Warning {
                     text: format!(
                         "only {finished} runs were finished: they are in {}, which is not replayed; {place} is as it was",
                         path.display()
                     ),
                 },
-                Ok(Outcome::Worse { path, broken }) => Event::Warning {
+                Ok(RecordingOutcome::KeptExisting { path, failed }) => Event::Warning {
                     text: format!(
-                        "{broken} of the new runs broke, more than in {place}, which stays as it was; the new recording is in {}",
+                        "{failed} of the new runs failed, more than in {place}, which stays as it was; the new recording is in {}",
                         path.display()
                     ),
                 },
@@ -362,7 +363,7 @@ fn replay(
     let cassette = match load(path) {
         Ok(cassette) => cassette,
         Err(LoadError::Missing { path: place }) => {
-            let partial = partial_place(path);
+            let partial = partial_path(path);
             let must = settings.mode == CassetteMode::ReplayOnly && providers::is_live(model);
             return match (must, load(&partial)) {
                 (true, Ok(found)) => refused(format!(
@@ -450,7 +451,7 @@ impl Tape {
     /// What live servers list is written down, or held against the recording.
     pub fn listed(&self, catalogs: &[Catalog], redactor: &Redactor) -> Result<(), RunError> {
         match self {
-            Self::Record(recorder, _) => recorder.listed(catalogs.to_vec()),
+            Self::Record(recorder, _) => recorder.record_catalogs(catalogs.to_vec()),
             Self::Replay(replay, _) => {
                 let mut now = catalogs.to_vec();
                 for tool in now.iter_mut().flat_map(|catalog| &mut catalog.tools) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use mcptest_catalog::doctor::{Capability, ServerProblem, ServerReport, ServerTiming};
 use mcptest_catalog::lint::Severity;
-use mcptest_report::doctor::{Capability, Checkup, CheckupTiming, Problem};
 use mcptest_suite::suite::Server;
 use mcptest_trace::verdict::RunError;
 use serde_json::Value;
@@ -60,43 +60,45 @@ fn only(name: &str, server: &Server, settings: &CheckupSettings) -> Sessions {
 }
 
 /// Starts a server, asks for everything it advertises, and ends it.
-pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> Checkup {
+pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> ServerReport {
     let sessions = only(name, server, settings);
-    let mut checkup = Checkup::new(name);
+    let mut report = ServerReport::new(name);
     let began = Instant::now();
     match sessions.open(name).await {
         Ok(session) => {
-            checkup.startable = Some(true);
+            report.startable = Some(true);
             let handshake_ms = millis(began);
             let began = Instant::now();
             let listed = session.listing().await;
-            checkup.timing = Some(CheckupTiming {
+            report.timing = Some(ServerTiming {
                 handshake_ms,
                 list_ms: millis(began),
             });
-            examine(&mut checkup, &session).await;
+            examine(&mut report, &session).await;
             match listed {
-                Ok(listed) => checkup.set_tools(listed),
-                Err(error) if advertises(&session, "tools") => checkup.problems.push(Problem {
-                    severity: Severity::Critical,
-                    kind: "capability_not_answered".to_owned(),
-                    message: format!(
-                        "`tools` is advertised, and tools/list fails: {}",
-                        error.message
-                    ),
-                }),
+                Ok(listed) => report.set_tools(listed),
+                Err(error) if advertises(&session, "tools") => {
+                    report.problems.push(ServerProblem {
+                        severity: Severity::Critical,
+                        kind: "capability_not_answered".to_owned(),
+                        message: format!(
+                            "`tools` is advertised, and tools/list fails: {}",
+                            error.message
+                        ),
+                    })
+                }
                 // A server without tools need not answer.
                 Err(_) => {}
             }
             session.release().await;
         }
         Err(error) => {
-            checkup.startable = Some(false);
-            checkup.error = Some(error);
+            report.startable = Some(false);
+            report.error = Some(error);
         }
     }
     sessions.shutdown().await;
-    checkup
+    report
 }
 
 fn advertises(session: &Session, capability: &str) -> bool {
@@ -108,13 +110,13 @@ fn advertises(session: &Session, capability: &str) -> bool {
         .is_some()
 }
 
-async fn examine(checkup: &mut Checkup, session: &Session) {
+async fn examine(report: &mut ServerReport, session: &Session) {
     let client = &session.client;
     let info = client.server();
-    checkup.revision = Some(info.revision.as_str().to_owned());
-    checkup.server_info = info.server_info.clone();
+    report.revision = Some(info.revision.as_str().to_owned());
+    report.server_info = info.server_info.clone();
     if info.probe_unanswered {
-        checkup.problems.push(Problem {
+        report.problems.push(ServerProblem {
             severity: Severity::Warning,
             kind: "slow_start".to_owned(),
             message: "the first question (server/discover) got no answer in time; it may speak a newer revision"
@@ -142,7 +144,7 @@ async fn examine(checkup: &mut Checkup, session: &Session) {
             }
             Some(Err(error)) => {
                 answered = Some(false);
-                checkup.problems.push(Problem {
+                report.problems.push(ServerProblem {
                     severity: Severity::Critical,
                     kind: "capability_not_answered".to_owned(),
                     message: format!("`{name}` is advertised, and {method} fails: {error}"),
@@ -150,22 +152,22 @@ async fn examine(checkup: &mut Checkup, session: &Session) {
             }
             None => {}
         }
-        checkup.capabilities.push(Capability {
+        report.capabilities.push(Capability {
             name,
             answered,
             entries,
         });
     }
-    noise(checkup, session);
+    noise(report, session);
 }
 
 /// Whatever stood on standard output and was no proper message.
-fn noise(checkup: &mut Checkup, session: &Session) {
+fn noise(report: &mut ServerReport, session: &Session) {
     let violations = session.client.violations();
     let total = session.client.violation_count();
     for violation in violations.iter().take(MOST_SHOWN) {
         let kind = serde_json::to_value(violation.kind).ok();
-        checkup.problems.push(Problem {
+        report.problems.push(ServerProblem {
             severity: Severity::Warning,
             kind: kind
                 .as_ref()
@@ -176,7 +178,7 @@ fn noise(checkup: &mut Checkup, session: &Session) {
         });
     }
     if total > MOST_SHOWN as u64 {
-        checkup.problems.push(Problem {
+        report.problems.push(ServerProblem {
             severity: Severity::Warning,
             kind: "more_violations".to_owned(),
             message: format!("{} breaches of the protocol in all", total),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcptest_agent::budget::{AccountId, Books, Caps, Metered};
+use mcptest_agent::budget::{AccountId, MeteredModel, SpendCaps, SpendLedger};
 use mcptest_agent::{Model, budget};
 use mcptest_catalog::prices::{Price, Prices, Usd};
 use mcptest_report::model::Spend;
@@ -17,9 +17,9 @@ use crate::plan::Case;
 /// What all suites of an invocation may cost together. What is given here comes before what a suite
 /// says.
 pub struct Limits {
-    caps: Caps,
+    caps: SpendCaps,
     duration: Option<Duration>,
-    books: Arc<Books>,
+    ledger: Arc<SpendLedger>,
     account: AccountId,
     began: Instant,
 }
@@ -28,13 +28,13 @@ impl Limits {
     /// Caps in dollars, tokens and time; the time runs from now on.
     #[must_use]
     pub fn new(usd: Option<Usd>, tokens: Option<u64>, duration: Option<Duration>) -> Self {
-        let books = Arc::new(Books::default());
-        let caps = Caps { usd, tokens };
+        let ledger = Arc::new(SpendLedger::default());
+        let caps = SpendCaps { usd, tokens };
         Self {
             caps,
             duration,
-            account: books.open("the budget of this invocation", caps),
-            books,
+            account: ledger.open("the budget of this invocation", caps),
+            ledger,
             began: Instant::now(),
         }
     }
@@ -49,7 +49,7 @@ pub(crate) struct Deadline {
 
 /// The accounts of one suite.
 pub(crate) struct SuiteLimits {
-    books: Arc<Books>,
+    ledger: Arc<SpendLedger>,
     invocation: AccountId,
     suite: AccountId,
     /// Whether the suite or the invocation has a cap in dollars.
@@ -61,7 +61,7 @@ pub(crate) struct SuiteLimits {
 /// What one case may cost. Its accounts are opened when it first asks a model: most direct calls
 /// never do.
 struct CaseLimits {
-    caps: Caps,
+    caps: SpendCaps,
     accounts: OnceLock<CaseAccounts>,
 }
 
@@ -74,19 +74,19 @@ struct CaseAccounts {
 
 impl SuiteLimits {
     pub fn open(limits: &Limits, suite: &Suite, cases: &[Case]) -> Self {
-        let caps = Caps {
+        let caps = SpendCaps {
             usd: suite.budget.usd.filter(|_| limits.caps.usd.is_none()),
             tokens: suite.budget.tokens.filter(|_| limits.caps.tokens.is_none()),
         };
-        let books = Arc::clone(&limits.books);
-        let account = books.open("the suite's budget", caps);
+        let ledger = Arc::clone(&limits.ledger);
+        let account = ledger.open("the suite's budget", caps);
         let case_limits = cases.iter().map(|case| CaseLimits {
             caps: match &suite.tests[case.test] {
-                Test::Agent(test) => Caps {
+                Test::Agent(test) => SpendCaps {
                     usd: test.budget.usd,
                     tokens: test.budget.tokens,
                 },
-                Test::Tool(_) | Test::ToolQuality(_) => Caps::default(),
+                Test::Tool(_) | Test::ToolQuality(_) => SpendCaps::default(),
             },
             accounts: OnceLock::new(),
         });
@@ -96,7 +96,7 @@ impl SuiteLimits {
             (None, None) => None,
         };
         Self {
-            books,
+            ledger,
             invocation: limits.account,
             suite: account,
             in_dollars: limits.caps.usd.is_some() || caps.usd.is_some(),
@@ -111,8 +111,8 @@ impl SuiteLimits {
     fn accounts(&self, case: usize) -> &CaseAccounts {
         let case = &self.cases[case];
         case.accounts.get_or_init(|| CaseAccounts {
-            own: self.books.open("the test's budget", case.caps),
-            replayed: self.books.open("a replay", Caps::default()),
+            own: self.ledger.open("the test's budget", case.caps),
+            replayed: self.ledger.open("a replay", SpendCaps::default()),
         })
     }
 
@@ -126,11 +126,11 @@ impl SuiteLimits {
         model: Box<dyn Model>,
     ) -> Box<dyn Model> {
         let price = price_of(prices, id);
-        Box::new(Metered::new(
+        Box::new(MeteredModel::new(
             model,
             id,
             price,
-            &self.books,
+            &self.ledger,
             vec![self.accounts(case).replayed],
         ))
     }
@@ -153,11 +153,11 @@ impl SuiteLimits {
             });
         }
         let accounts = vec![self.invocation, self.suite, self.accounts(case).own];
-        Ok(Box::new(Metered::new(
+        Ok(Box::new(MeteredModel::new(
             model,
             id,
             price,
-            &self.books,
+            &self.ledger,
             accounts,
         )))
     }
@@ -169,7 +169,7 @@ impl SuiteLimits {
             .into_iter()
             .chain(own)
             .collect();
-        let why = self.books.stopped(&accounts)?;
+        let why = self.ledger.stopped(&accounts)?;
         Some(RunError {
             kind: ErrorKind::Budget,
             message: format!("never started: {why}"),
@@ -178,14 +178,15 @@ impl SuiteLimits {
 
     /// The time is over: nothing is sent any more.
     pub fn time_is_over(&self, deadline: &Deadline) {
-        self.books.stop(self.suite, deadline.words.clone());
+        self.ledger.stop(self.suite, deadline.words.clone());
     }
 
     /// What a case cost. Nothing if only built-in models without a price were asked: they cost
     /// nothing, and nobody wonders.
     pub fn spend(&self, case: usize) -> Option<Spend> {
         let accounts = self.cases[case].accounts.get()?;
-        spend(self.books.spend(accounts.own)).or_else(|| spend(self.books.spend(accounts.replayed)))
+        spend(self.ledger.totals(accounts.own))
+            .or_else(|| spend(self.ledger.totals(accounts.replayed)))
     }
 }
 
@@ -195,13 +196,16 @@ fn price_of(prices: &Prices, id: &str) -> Option<Price> {
     prices.find(id).copied().or(free)
 }
 
-fn spend(spend: budget::Spend) -> Option<Spend> {
+fn spend(spend: budget::SpendTotals) -> Option<Spend> {
     (spend.requests > spend.free).then(|| Spend {
         requests: spend.requests,
-        input_tokens: (spend.untold == 0).then_some(spend.usage.input),
-        output_tokens: (spend.untold == 0).then_some(spend.usage.output),
-        cached_input_tokens: spend.usage.cached_input.filter(|_| spend.untold == 0),
-        usd: (spend.untold == 0 && spend.unpriced == 0).then(|| spend.usd.to_f64()),
+        input_tokens: (spend.without_usage == 0).then_some(spend.usage.input),
+        output_tokens: (spend.without_usage == 0).then_some(spend.usage.output),
+        cached_input_tokens: spend
+            .usage
+            .cached_input
+            .filter(|_| spend.without_usage == 0),
+        usd: (spend.without_usage == 0 && spend.without_price == 0).then(|| spend.usd.to_f64()),
     })
 }
 
@@ -240,25 +244,29 @@ mod tests {
             output: 120,
             ..mcptest_agent::Usage::default()
         };
-        let told = budget::Spend {
+        let told = budget::SpendTotals {
             requests: 2,
             usage,
             usd: Usd::from_f64(0.0045).unwrap_or_default(),
-            ..budget::Spend::default()
+            ..budget::SpendTotals::default()
         };
         let known = spend(told).expect("something was spent");
         assert_eq!((known.usd, known.input_tokens), (Some(0.0045), Some(900)));
-        let unpriced = spend(budget::Spend {
-            unpriced: 1,
+        let unpriced = spend(budget::SpendTotals {
+            without_price: 1,
             ..told
         })
         .expect("something was spent");
         assert_eq!((unpriced.usd, unpriced.output_tokens), (None, Some(120)));
-        let untold = spend(budget::Spend { untold: 1, ..told }).expect("something was spent");
+        let untold = spend(budget::SpendTotals {
+            without_usage: 1,
+            ..told
+        })
+        .expect("something was spent");
         assert_eq!(
             (untold.usd, untold.input_tokens, untold.output_tokens),
             (None, None, None)
         );
-        assert_eq!(spend(budget::Spend { free: 2, ..told }), None);
+        assert_eq!(spend(budget::SpendTotals { free: 2, ..told }), None);
     }
 }

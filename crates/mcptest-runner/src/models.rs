@@ -35,7 +35,7 @@ impl Models {
         seed: u64,
     ) -> Result<Box<dyn Model>, RunError> {
         match id {
-            SCRIPTED => Ok(Box::new(Scripted::of_run(&played(script), run))),
+            SCRIPTED => Ok(Box::new(Scripted::for_run(&played(script), run))),
             LEXICAL => Ok(Box::new(Lexical)),
             _ => {
                 let (provider, model) = self.providers.of(suite, id)?;

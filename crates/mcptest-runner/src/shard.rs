@@ -119,7 +119,7 @@ impl Times {
             return;
         }
         let place = cassette_place(&cassette_folder(suite, folder), test, model);
-        let Some(durations) = mcptest_cassette::durations(&place) else {
+        let Some(durations) = mcptest_cassette::recorded_durations(&place) else {
             return;
         };
         // A test that stops when it is decided will stop where it did.

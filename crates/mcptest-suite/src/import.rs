@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mcptest_redact::redact::is_secret;
-use mcptest_yaml::{Diagnostic, Document, Limits, Severity, Span};
+use mcptest_yaml::{Diagnostic, Document, DocumentLimits, Severity, Span};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ impl Reader<'_> {
         }
         let name = path.display().to_string();
         self.gathered.order.push(name.clone());
-        let document = match Document::parse(&name, &bytes, &Limits::default()) {
+        let document = match Document::parse(&name, &bytes, &DocumentLimits::default()) {
             Ok(document) => document,
             Err(problems) => {
                 self.gathered.problems.extend(problems.0);
@@ -115,7 +115,7 @@ impl Reader<'_> {
         for (name, value) in put_in.from_env {
             self.secret(&name, value);
         }
-        let mut wrong = crate::schema::check(&document);
+        let mut wrong = crate::schema::problems(&document);
         // That nothing is there has been said.
         wrong.retain(|problem| !unset.contains(&problem.span()));
         if !wrong.is_empty() || !unset.is_empty() {

@@ -1,12 +1,10 @@
 //! The JSON Schema of suite files, for editors and for our own checks.
 
-use std::sync::LazyLock;
-
 use mcptest_yaml::{Diagnostic, Document};
 use serde_json::{Value, json};
 
 use crate::file::SuiteFile;
-use crate::shape_table::SHAPES;
+use crate::schema_table::SUITE_SCHEMA;
 
 /// The schema, generated from the types that suites are decoded into.
 #[must_use]
@@ -19,19 +17,18 @@ pub fn suite_schema() -> Value {
     schema
 }
 
-const PUBLISHED: &str = include_str!("../../../schema/suite.schema.json");
-
 /// Every difference between a document and the schema.
-pub(crate) fn check(document: &Document) -> Vec<Diagnostic> {
-    // Reading the published one, which a test holds to be the same, costs a tenth of generating it.
-    static SCHEMA: LazyLock<Value> =
-        LazyLock::new(|| serde_json::from_str(PUBLISHED).unwrap_or_else(|_| suite_schema()));
-    mcptest_yaml::check_with(document, &SHAPES, || &SCHEMA)
+///
+/// The compiled schema is a table in the program. Compiling the published schema at first use costs
+/// 1.0 ms per invocation (3.8 instead of 2.9 ms of CPU time for `mcptest validate` of 200 tests,
+/// 6.9 instead of 6.1 ms for `mcptest run` of them).
+pub(crate) fn problems(document: &Document) -> Vec<Diagnostic> {
+    SUITE_SCHEMA.problems(document)
 }
 
 #[cfg(test)]
 mod tests {
-    use mcptest_yaml::fits::Shapes;
+    use mcptest_yaml::CompiledSchema;
 
     use super::*;
 
@@ -51,15 +48,16 @@ mod tests {
 
     #[test]
     fn the_published_schema_is_up_to_date() {
-        let published: Value = serde_json::from_str(PUBLISHED).unwrap();
+        let published = include_str!("../../../schema/suite.schema.json");
+        let published: Value = serde_json::from_str(published).unwrap();
         assert_eq!(published, suite_schema(), "run `cargo xtask generate`");
     }
 
     #[test]
     fn the_table_is_up_to_date() {
         assert_eq!(
-            SHAPES,
-            Shapes::of(&suite_schema()).merged(),
+            SUITE_SCHEMA,
+            CompiledSchema::compile(&suite_schema()).deduplicated(),
             "run `cargo xtask generate`"
         );
     }

@@ -6,8 +6,8 @@ mod live;
 
 use std::path::{Path, PathBuf};
 
+use mcptest_catalog::doctor::ServerReport;
 use mcptest_json::type_name;
-use mcptest_report::doctor::Checkup;
 use mcptest_suite::Purpose;
 use mcptest_suite::suite::{HttpAddress, Server};
 use mcptest_trace::catalog::Tool;
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::cli::{CatalogArgs, HttpHeader};
 use crate::failure::Failure;
+use crate::log;
 use crate::output::Output;
 use crate::suites;
 
@@ -100,6 +101,7 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
     if !args.command.is_empty() {
         found.sources.push(Source::command(&args.command));
     }
+    log::hide(found.secrets.iter().cloned());
     Ok(found)
 }
 
@@ -109,13 +111,16 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
 /// # Errors
 /// What cannot be read, or that nothing is named. A server that does not start is no error but a
 /// result.
-pub fn gather(args: &CatalogArgs, output: &Output) -> Result<(Vec<Checkup>, Vec<String>), Failure> {
+pub fn gather(
+    args: &CatalogArgs,
+    output: &Output,
+) -> Result<(Vec<ServerReport>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
     std::thread::spawn(mcptest_catalog::tokens::prepare);
     let Sources { sources, secrets } = named(args, output)?;
     if sources.is_empty() {
         let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
-        return Err(Failure::Words(words.to_owned()));
+        return Err(Failure::Message(words.to_owned()));
     }
     let checkups = live::check_up(&sources, args.patience.timeout, output)?;
     Ok((checkups, secrets))
@@ -191,7 +196,7 @@ pub fn side(
     }
     match (written.strip_prefix("server:"), suite) {
         (Some(name), Some(suite)) => suite.find(name),
-        (Some(name), None) => Err(Failure::Words(format!(
+        (Some(name), None) => Err(Failure::Message(format!(
             "`server:{name}` is a server of a suite, and no suite is named: give `--suite FILE`"
         ))),
         (None, _) => Ok(Source::File(PathBuf::from(written))),
@@ -228,7 +233,7 @@ impl SuiteServers {
             Some(server) => Ok(Source::server(name, server.clone())),
             None => {
                 let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
-                Err(Failure::Words(format!(
+                Err(Failure::Message(format!(
                     "the suite has no server `{name}`; its servers are {}",
                     known.join(", ")
                 )))

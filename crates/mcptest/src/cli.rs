@@ -18,7 +18,7 @@ mod shared;
 mod tool_bench;
 mod validate;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use cassette::{
     CassetteArgs, CassetteCommand, CassetteDiffArgs, CassetteMergeArgs, PruneArgs, RecordingArgs,
@@ -53,13 +53,23 @@ Exit codes:
   4    stopped by a spend or time cap
   130  interrupted; what was finished is reported";
 
+/// The heading of flags that all commands have.
+const GLOBAL: &str = "Global options";
+
 /// Test MCP servers and the agents that use them, from evidence.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub struct Cli {
     /// When to use colour.
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = GLOBAL)]
     pub color: Colour,
+    /// Log messages to and from servers and providers, timings and retries on standard error;
+    /// `-vv` shows everything in full. MCPTEST_LOG selects parts: `mcptest::wire=trace`.
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
+    pub verbose: u8,
+    /// Print only errors and the requested results.
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -1,24 +1,24 @@
-//! Why a command could not do what was asked, and how that is told.
+//! Reasons why a command could not do what was asked.
 
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::Diagnostics;
 
 use crate::output::Output;
 
-/// Why a command could not do what was asked.
+/// The reason why a command could not do what was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// In words.
-    Words(String),
-    /// What is wrong in files, with the places.
+    /// An error message.
+    Message(String),
+    /// Problems in files, with their positions.
     Problems(Diagnostics),
-    /// Somebody stopped it.
+    /// A signal asked the process to end.
     Interrupted,
 }
 
 impl From<String> for Failure {
-    fn from(words: String) -> Self {
-        Self::Words(words)
+    fn from(message: String) -> Self {
+        Self::Message(message)
     }
 }
 
@@ -29,18 +29,18 @@ impl From<Diagnostics> for Failure {
 }
 
 impl Failure {
-    /// Without secrets. Problems of files are told as they are written there.
+    /// Removes secrets from the message. Problems of files are shown as they are written there.
     pub fn redacted(self, redactor: &Redactor) -> Self {
         match self {
-            Self::Words(words) => Self::Words(redactor.text(&words)),
+            Self::Message(message) => Self::Message(redactor.text(&message)),
             other => other,
         }
     }
 
-    /// Tells it, and says how the process ends.
-    pub fn tell(&self, output: &Output) -> ExitCode {
+    /// Prints the failure and returns the exit code of the process.
+    pub fn report(&self, output: &Output) -> ExitCode {
         match self {
-            Self::Words(words) => output.error(words),
+            Self::Message(message) => output.error(message),
             Self::Problems(problems) => output.problems(problems),
             Self::Interrupted => {
                 output.error("interrupted");

@@ -8,6 +8,7 @@ mod cli;
 mod command;
 mod failure;
 mod files;
+mod log;
 mod output;
 mod panics;
 mod recording;

@@ -1,22 +1,28 @@
-//! Where text goes: results to standard output, talk to standard error.
+//! The two output streams: results go to standard output, status lines to standard error.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use mcptest_files::AtomicFile;
 use mcptest_report::model::Report;
-use mcptest_report::{REPORTERS, Redactor, Style};
-use mcptest_yaml::Diagnostics;
+use mcptest_report::{REPORTERS, Redactor, RenderError, Style};
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
 
-/// The two streams of the process and what may be written to them.
+/// The two streams of the process, and the style of each.
+#[derive(Clone, Copy)]
 pub struct Output {
     out: Style,
     err: Style,
+    /// True if only errors and results are printed.
+    quiet: bool,
+    /// True if there is a diagnostic log. A moving progress bar would be torn by its lines.
+    pub logs: bool,
 }
 
 impl Output {
-    pub fn new(wish: Colour) -> Self {
+    pub fn new(wish: Colour, quiet: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let style = |terminal: bool, width: Option<u16>| Style {
             width: width.filter(|_| terminal),
@@ -31,10 +37,12 @@ impl Output {
         Self {
             out: style(std::io::stdout().is_terminal(), terminal_width()),
             err: style(std::io::stderr().is_terminal(), None),
+            quiet,
+            logs: false,
         }
     }
 
-    /// A result. A reader that went away is no error of ours.
+    /// Prints a result. A reader that has closed the pipe is not an error of ours.
     pub fn result(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let _ = stdout
@@ -42,39 +50,46 @@ impl Output {
             .and_then(|()| stdout.flush());
     }
 
-    /// A line of talk.
-    pub fn talk(&self, text: &str) {
-        talk(text);
+    /// Prints a status line, unless `--quiet` is given.
+    pub fn status(&self, text: &str) {
+        if !self.quiet {
+            status(text);
+        }
     }
 
-    /// A complaint, in the form of all complaints.
+    /// Prints an error message.
     pub fn error(&self, text: &str) {
         let bold_red = anstyle::AnsiColor::Red.on_default().bold();
         if self.err.colour {
-            self.talk(&format!("{bold_red}error{bold_red:#}: {text}"));
+            status(&format!("{bold_red}error{bold_red:#}: {text}"));
         } else {
-            self.talk(&format!("error: {text}"));
+            status(&format!("error: {text}"));
         }
     }
 
-    /// What is wrong in files, or doubtful, if anything is.
+    /// Prints errors and warnings about files, if there are any. With `--quiet`, only the errors.
     pub fn problems(&self, problems: &Diagnostics) {
-        if !problems.0.is_empty() {
-            self.talk(problems.render(self.err.colour).trim_end());
+        let is_shown = |problem: &&Diagnostic| !self.quiet || problem.severity == Severity::Error;
+        let shown: Vec<Diagnostic> = problems.0.iter().filter(is_shown).cloned().collect();
+        if !shown.is_empty() {
+            status(Diagnostics(shown).render(self.err.colour).trim_end());
         }
     }
 
-    /// Whether results may have colour.
+    /// The style of results on standard output.
     pub fn result_style(&self) -> Style {
         self.out
     }
 
-    /// Whether a moving display makes sense: a person is watching.
+    /// Returns true if a progress bar makes sense: a person is watching.
     pub fn is_watched(&self) -> bool {
-        std::io::stderr().is_terminal() && std::env::var_os("CI").is_none()
+        !self.quiet
+            && !self.logs
+            && std::io::stderr().is_terminal()
+            && std::env::var_os("CI").is_none()
     }
 
-    /// Writes a report with every reporter that was asked for.
+    /// Writes a report with every requested reporter.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -86,14 +101,14 @@ impl Output {
     ) -> Result<(), String> {
         for reporter in reporters {
             let style = self.style_for(reporter);
-            let text =
-                mcptest_report::render(reporter.name, report, redactor, style).unwrap_or_default();
-            self.deliver(reporter, &text)?;
+            self.deliver(reporter, |out| {
+                mcptest_report::render(reporter.name, report, redactor, style, out)
+            })?;
         }
         Ok(())
     }
 
-    /// How a reporter may write: a file has no colours and no width.
+    /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
         if reporter.file.is_some() {
             Style::default()
@@ -102,18 +117,27 @@ impl Output {
         }
     }
 
-    /// Puts what a reporter wrote where it belongs.
+    /// Writes the output of a reporter to its file, or to standard output.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn deliver(&self, reporter: &Reporter, text: &str) -> Result<(), String> {
-        match &reporter.file {
-            None => {
-                self.result(text);
-                Ok(())
-            }
-            Some(file) => write_file(file, text),
-        }
+    /// A file that cannot be written. A closed standard output is not an error.
+    pub fn deliver(
+        &self,
+        reporter: &Reporter,
+        render: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+    ) -> Result<(), String> {
+        let Some(file) = &reporter.file else {
+            let mut stdout = BufWriter::new(std::io::stdout().lock());
+            return match render(&mut stdout) {
+                Ok(()) => {
+                    let _ = stdout.flush();
+                    Ok(())
+                }
+                Err(RenderError::Write(_)) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            };
+        };
+        write_file_with(file, render)
     }
 }
 
@@ -121,8 +145,8 @@ fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// A line of talk, where no [`Output`] is at hand.
-pub fn talk(text: &str) {
+/// Prints a line on standard error, whatever the flags are.
+pub fn status(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
@@ -135,6 +159,20 @@ pub fn write_file(path: &str, text: &str) -> Result<(), String> {
         .map_err(|error| format!("cannot write `{path}`: {error}"))
 }
 
+/// Replaces a file as a whole with the output of a function.
+///
+/// # Errors
+/// A message with the file's name.
+pub fn write_file_with(
+    path: &str,
+    write: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
+) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("cannot write `{path}`: {error}");
+    let mut file = AtomicFile::create(Path::new(path)).map_err(|error| fail(&error))?;
+    write(&mut file).map_err(|error| fail(&error))?;
+    file.commit().map_err(|error| fail(&error))
+}
+
 /// A reporter and where it writes.
 #[derive(Debug)]
 pub struct Reporter {
@@ -145,7 +183,7 @@ pub struct Reporter {
 /// Reads `--reporter` values.
 ///
 /// # Errors
-/// The first that is not known, or two that would share standard output.
+/// An unknown reporter, or two that would share standard output or a file.
 pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
     let mut reporters = Vec::new();
     for written in &args.reporter {
@@ -161,7 +199,7 @@ pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
             ));
         };
         if file.as_deref() == Some("") {
-            return Err(format!("`--reporter {written}` names no file"));
+            return Err(format!("`--reporter {written}` does not name a file"));
         }
         reporters.push(Reporter { name, file });
     }

@@ -19,7 +19,7 @@ pub fn guarded(work: impl FnOnce() -> ExitCode) -> ExitCode {
         mcptest_runner::kill_all();
         HAPPENED.store(true, Ordering::Relaxed);
         report(info);
-        output::talk(
+        output::status(
             "error: mcptest itself fell over: this is a bug. Please report it with the message above",
         );
     }));

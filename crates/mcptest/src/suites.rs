@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
 use mcptest_yaml::Diagnostics;
 
+use crate::log;
+
 /// Looked for where nothing is named.
 const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
 
@@ -79,7 +81,7 @@ pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
 /// # Errors
 /// All problems of the suite.
 pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loaded, Diagnostics> {
-    load(
+    let loaded = load(
         path,
         &LoadOptions {
             purpose,
@@ -88,5 +90,7 @@ pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loa
             providers: &mcptest_runner::built_in_providers(),
             models,
         },
-    )
+    )?;
+    log::hide(loaded.suite.secrets.iter().cloned());
+    Ok(loaded)
 }

@@ -55,7 +55,8 @@ fn models(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     // That it went through the proxy at all: it does not take another password.
     let refused = run("wrong-w0rd")?;
     refused.expect_code(2)?;
-    let words = "refused with 407 Proxy Authentication Required; it does not take the name and the password";
+    let words =
+        "refused with 407 Proxy Authentication Required; it rejects the name and the password";
     ensure!(refused.stdout.contains(words), "{}", refused.stdout);
     ensure!(!refused.stdout.contains("wrong-w0rd") && !refused.stderr.contains("wrong-w0rd"));
     Ok(())

@@ -1,10 +1,17 @@
-use mcptest_catalog::prices::Prices;
+use std::sync::Arc;
+
+use mcptest_catalog::prices::{Price, Prices, Usd};
+use mcptest_catalog::tokens;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::ledger::Amount;
+use super::metered::input_tokens;
 use super::*;
+use crate::model::{AssistantTurn, Future, Message, Model, Request, Usage};
 
-/// Answers after some turns of the scheduler, with this usage.
+/// A model that yields to the scheduler some times, then answers with this usage or fails.
 struct Slow {
     usage: Option<Usage>,
     yields: u32,
@@ -39,7 +46,7 @@ fn usage(input: u64, output: u64) -> Option<Usage> {
     })
 }
 
-/// A dollar for a million tokens, whichever way they go.
+/// A price of one dollar per million tokens, input and output alike.
 fn dollar() -> Price {
     let written = json!({"m": {"input_per_mtok": 1, "output_per_mtok": 1}});
     let prices = Prices::default()
@@ -61,12 +68,12 @@ fn ask(max_tokens: u32) -> Request<'static> {
     }
 }
 
-fn metered(books: &Arc<Books>, accounts: &[AccountId], model: Slow) -> Metered {
-    Metered::new(
+fn metered(ledger: &Arc<SpendLedger>, accounts: &[AccountId], model: Slow) -> MeteredModel {
+    MeteredModel::new(
         Box::new(model),
         "m",
         Some(dollar()),
-        books,
+        ledger,
         accounts.to_vec(),
     )
 }
@@ -78,15 +85,15 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_cap_stops_before_the_next_request_and_not_before() {
-    let books = Arc::new(Books::default());
-    let caps = Caps {
+async fn a_cap_stops_the_first_request_after_it_is_reached() {
+    let ledger = Arc::new(SpendLedger::default());
+    let caps = SpendCaps {
         usd: Some(usd("0.00002")),
         tokens: None,
     };
-    let suite = books.open("the suite's budget", caps);
+    let suite = ledger.open("the suite's budget", caps);
     let model = metered(
-        &books,
+        &ledger,
         &[suite],
         Slow {
             usage: usage(5, 4),
@@ -104,33 +111,33 @@ async fn a_cap_stops_before_the_next_request_and_not_before() {
         error.message,
         "the suite's budget is spent ($0.000027 of $0.00002); a request to `m` was not sent"
     );
-    let spend = books.spend(suite);
+    let totals = ledger.totals(suite);
     assert_eq!(
-        (spend.requests, spend.usage.input, spend.usage.output),
+        (totals.requests, totals.usage.input, totals.usage.output),
         (3, 15, 12)
     );
-    assert_eq!(spend.usd.to_string(), "$0.000027");
-    let why = books.stopped(&[suite]).unwrap();
+    assert_eq!(totals.usd.to_string(), "$0.000027");
+    let why = ledger.stopped(&[suite]).unwrap();
     assert_eq!(why, "the suite's budget is spent ($0.000027 of $0.00002)");
-    // What others are told is the same.
+    // Every later request gets the same message.
     assert_eq!(model.next(ask(4)).await.unwrap_err(), error);
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn one_test_that_is_out_of_money_leaves_the_others_alone() {
-    let books = Arc::new(Books::default());
-    let suite = books.open("the suite's budget", Caps::default());
-    let poor = Caps {
+async fn a_spent_test_budget_does_not_stop_other_tests() {
+    let ledger = Arc::new(SpendLedger::default());
+    let suite = ledger.open("the suite's budget", SpendCaps::default());
+    let poor = SpendCaps {
         usd: None,
         tokens: Some(5),
     };
     let tests = [
-        books.open("the test's budget", poor),
-        books.open("the test's budget", Caps::default()),
+        ledger.open("the test's budget", poor),
+        ledger.open("the test's budget", SpendCaps::default()),
     ];
     let model = |test: usize| {
         metered(
-            &books,
+            &ledger,
             &[suite, tests[test]],
             Slow {
                 usage: usage(3, 3),
@@ -142,18 +149,18 @@ async fn one_test_that_is_out_of_money_leaves_the_others_alone() {
     model(0).next(ask(1)).await.unwrap();
     assert!(model(0).next(ask(1)).await.is_err());
     model(1).next(ask(1)).await.unwrap();
-    assert_eq!(books.spend(suite).requests, 2);
-    assert_eq!(books.stopped(&[suite, tests[1]]), None);
+    assert_eq!(ledger.totals(suite).requests, 2);
+    assert_eq!(ledger.stopped(&[suite, tests[1]]), None);
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn what_is_not_told_is_charged_as_it_was_held_and_what_failed_is_not() {
-    let books = Arc::new(Books::default());
-    let caps = Caps {
+async fn requests_without_usage_are_charged_in_full_and_failed_ones_not_at_all() {
+    let ledger = Arc::new(SpendLedger::default());
+    let caps = SpendCaps {
         usd: None,
         tokens: Some(10),
     };
-    let suite = books.open("the suite's budget", caps);
+    let suite = ledger.open("the suite's budget", caps);
     let failing = Slow {
         usage: None,
         yields: 1,
@@ -165,36 +172,36 @@ async fn what_is_not_told_is_charged_as_it_was_held_and_what_failed_is_not() {
         fails: false,
     };
     assert!(
-        metered(&books, &[suite], failing)
+        metered(&ledger, &[suite], failing)
             .next(ask(100))
             .await
             .is_err()
     );
-    assert_eq!(books.spend(suite), Spend::default());
-    let silent = metered(&books, &[suite], silent);
+    assert_eq!(ledger.totals(suite), SpendTotals::default());
+    let silent = metered(&ledger, &[suite], silent);
     silent.next(ask(9)).await.unwrap();
     silent.next(ask(9)).await.unwrap();
     assert_eq!(
         silent.next(ask(9)).await.unwrap_err().kind,
         ErrorKind::Budget
     );
-    let spend = books.spend(suite);
+    let totals = ledger.totals(suite);
     assert_eq!(
-        (spend.requests, spend.untold, spend.usage),
+        (totals.requests, totals.without_usage, totals.usage),
         (2, 2, Usage::default())
     );
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_request_that_nobody_waits_for_gives_back_what_it_held() {
-    let books = Arc::new(Books::default());
-    let caps = Caps {
+async fn a_dropped_request_releases_its_reservation() {
+    let ledger = Arc::new(SpendLedger::default());
+    let caps = SpendCaps {
         usd: None,
         tokens: Some(10),
     };
-    let suite = books.open("the suite's budget", caps);
+    let suite = ledger.open("the suite's budget", caps);
     let endless = metered(
-        &books,
+        &ledger,
         &[suite],
         Slow {
             usage: usage(1, 1),
@@ -210,7 +217,7 @@ async fn a_request_that_nobody_waits_for_gives_back_what_it_held() {
         assert!(polled.is_pending());
     }
     let quick = metered(
-        &books,
+        &ledger,
         &[suite],
         Slow {
             usage: usage(1, 1),
@@ -222,13 +229,13 @@ async fn a_request_that_nobody_waits_for_gives_back_what_it_held() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn stopped_by_the_clock() {
-    let books = Arc::new(Books::default());
-    let suite = books.open("the suite's budget", Caps::default());
-    books.stop(suite, "the time is over");
-    books.stop(suite, "a second reason");
+async fn a_stopped_account_keeps_the_first_reason() {
+    let ledger = Arc::new(SpendLedger::default());
+    let suite = ledger.open("the suite's budget", SpendCaps::default());
+    ledger.stop(suite, "the time is over");
+    ledger.stop(suite, "a second reason");
     let model = metered(
-        &books,
+        &ledger,
         &[suite],
         Slow {
             usage: None,
@@ -243,7 +250,7 @@ async fn stopped_by_the_clock() {
 }
 
 #[test]
-fn everything_that_is_sent_is_counted() {
+fn input_tokens_include_messages_calls_results_and_tools() {
     let tool: mcptest_trace::catalog::Tool = serde_json::from_value(
         json!({"name": "search", "description": "Finds things.", "inputSchema": {}}),
     )
@@ -272,28 +279,28 @@ fn everything_that_is_sent_is_counted() {
     };
     let args = tokens::count("{\"q\":\"x\"}");
     let tool = tokens::of_tool(&offer.tools()[0].tool);
-    assert_eq!(tokens_sent(&request), 1 + 2 + 1 + 1 + args + 2 + tool);
+    assert_eq!(input_tokens(&request), 1 + 2 + 1 + 1 + args + 2 + tool);
 }
 
 proptest! {
-    /// Many runs at once, each with several requests that cost at most what was held for them.
+    /// Concurrent runs, each with several requests that cost at most what is reserved for them.
     #[test]
-    fn a_cap_is_overshot_by_one_request_at_most_and_sums_do_not_depend_on_order(
+    fn a_cap_is_exceeded_by_one_request_at_most_in_any_order(
         runs in prop::collection::vec(prop::collection::vec((0_u64..20, 0_u32..5, any::<bool>()), 1..5), 1..8),
         cap in 0_u64..150,
     ) {
-        let caps = Caps { usd: Usd::from_number(&(cap as f64 / 1e6).to_string().parse().unwrap()), tokens: Some(cap) };
-        let books = Arc::new(Books::default());
-        let suite = books.open("the suite's budget", caps);
-        let free = books.open("another account", Caps::default());
+        let caps = SpendCaps { usd: Usd::from_number(&(cap as f64 / 1e6).to_string().parse().unwrap()), tokens: Some(cap) };
+        let ledger = Arc::new(SpendLedger::default());
+        let suite = ledger.open("the suite's budget", caps);
+        let free = ledger.open("another account", SpendCaps::default());
         let answered = runtime().block_on(async {
             let mut tasks = tokio::task::JoinSet::new();
             for run in runs.clone() {
-                let books = Arc::clone(&books);
+                let ledger = Arc::clone(&ledger);
                 tasks.spawn(async move {
                     let mut sum = 0;
                     for (output, yields, fails) in run {
-                        let model = metered(&books, &[suite, free], Slow { usage: usage(0, output), yields, fails });
+                        let model = metered(&ledger, &[suite, free], Slow { usage: usage(0, output), yields, fails });
                         match model.next(ask(20)).await {
                             Ok(_) => sum += output,
                             Err(error) if error.kind == ErrorKind::Budget => break,
@@ -305,15 +312,15 @@ proptest! {
             }
             tasks.join_all().await.iter().sum::<u64>()
         });
-        let spend = books.spend(suite);
-        prop_assert_eq!(spend.usage.output, answered);
-        prop_assert_eq!(spend, books.spend(free));
-        prop_assert_eq!(spend.usd, dollar().most(0, answered));
+        let totals = ledger.totals(suite);
+        prop_assert_eq!(totals.usage.output, answered);
+        prop_assert_eq!(totals, ledger.totals(free));
+        prop_assert_eq!(totals.usd, dollar().most(0, answered));
         prop_assert!(answered < cap.max(1) + 20, "{answered} spent under a cap of {cap}");
-        // Nothing stays held, and nothing is refused that the cap allows.
+        // No reservation is left, and no request is refused that the cap allows.
         let wanted: u64 = runs.iter().flatten().filter(|(.., fails)| !fails).map(|(output, ..)| output).sum();
         prop_assert!(answered >= cap.min(wanted), "{answered} of {wanted} under a cap of {cap}");
-        let books = books.accounts();
-        prop_assert_eq!((books[0].held, books[0].under_way), (Amount::default(), 0));
+        let accounts = ledger.accounts();
+        prop_assert_eq!((accounts[0].reserved, accounts[0].in_flight), (Amount::default(), 0));
     }
 }

@@ -1,29 +1,29 @@
-//! Arguments from a prompt and a schema, as well as that can be done without understanding either.
+//! Arguments for a schema, taken from a prompt by simple rules.
 //!
-//! Only required properties are filled. For each, in this order: a `const`, the first `enum` value
-//! that the prompt names (else the first), a `default`, the first of `examples`; then by type.
-//! Numbers are taken from the prompt in the order in which they stand there. Texts are, in this
-//! order: an e-mail address, URL or date where the schema's `format` asks for one; a quoted part of
-//! the prompt; a name in capitals (after the first word); else the whole prompt. Each piece of the
-//! prompt is used once, as long as there are others.
+//! Only required properties are filled. For each, the first of these that exists: a `const`, the
+//! first `enum` value that the prompt contains (else the first), a `default`, the first of
+//! `examples`; otherwise a value by type. Numbers are taken from the prompt in their order. A string
+//! is the first of these: an e-mail address, URL or date if the schema's `format` requires one; a
+//! quoted part of the prompt; a capitalised name (after the first word); the whole prompt. Each part
+//! of the prompt is used once, as long as there are others.
 
 use serde_json::{Map, Value, json};
 
-/// Deep schemas end here; arguments beyond that are not made up.
-const DEEPEST: usize = 8;
+/// The deepest level of a schema that is filled.
+const MAX_DEPTH: usize = 8;
 
-/// Fills the required properties of a schema.
+/// Returns an object with the required properties of a schema.
 #[must_use]
 pub fn fill(schema: Option<&Value>, prompt: &str) -> Value {
-    let mut pieces = Pieces::of(prompt);
+    let mut parts = PromptParts::of(prompt);
     match schema {
-        Some(schema) => object(schema, &mut pieces, 0),
+        Some(schema) => object(schema, &mut parts, 0),
         None => json!({}),
     }
 }
 
-/// What a prompt offers, each kind in the order of the text.
-struct Pieces {
+/// The usable parts of a prompt, each kind in the order of the prompt.
+struct PromptParts {
     prompt: String,
     numbers: Vec<Value>,
     quoted: Vec<String>,
@@ -31,7 +31,7 @@ struct Pieces {
     words: Vec<String>,
 }
 
-impl Pieces {
+impl PromptParts {
     fn of(prompt: &str) -> Self {
         let words: Vec<String> = prompt.split_whitespace().map(str::to_owned).collect();
         Self {
@@ -44,7 +44,7 @@ impl Pieces {
     }
 }
 
-fn object(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
+fn object(schema: &Value, parts: &mut PromptParts, depth: usize) -> Value {
     let required = schema.get("required").and_then(Value::as_array);
     let mut filled = Map::new();
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
@@ -53,17 +53,17 @@ fn object(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
             .and_then(|properties| properties.get(name));
         filled.insert(
             name.to_owned(),
-            value(property.unwrap_or(&Value::Null), pieces, depth + 1),
+            value(property.unwrap_or(&Value::Null), parts, depth + 1),
         );
     }
     Value::Object(filled)
 }
 
-fn value(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
-    if depth > DEEPEST {
+fn value(schema: &Value, parts: &mut PromptParts, depth: usize) -> Value {
+    if depth > MAX_DEPTH {
         return Value::Null;
     }
-    if let Some(fixed) = fixed(schema, pieces) {
+    if let Some(fixed) = fixed(schema, parts) {
         return fixed;
     }
     let kind = match schema.get("type") {
@@ -77,7 +77,7 @@ fn value(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
         _ => "string",
     };
     match kind {
-        "integer" | "number" => take_first(&mut pieces.numbers)
+        "integer" | "number" => take_first(&mut parts.numbers)
             .unwrap_or_else(|| schema.get("minimum").cloned().unwrap_or_else(|| json!(0))),
         "boolean" => json!(false),
         "null" => Value::Null,
@@ -88,22 +88,20 @@ fn value(schema: &Value, pieces: &mut Pieces, depth: usize) -> Value {
                 .unwrap_or(1)
                 .clamp(1, 8);
             let items = schema.get("items").unwrap_or(&Value::Null);
-            (0..least)
-                .map(|_| value(items, pieces, depth + 1))
-                .collect()
+            (0..least).map(|_| value(items, parts, depth + 1)).collect()
         }
-        "object" => object(schema, pieces, depth),
-        _ => text(schema, pieces).into(),
+        "object" => object(schema, parts, depth),
+        _ => text(schema, parts).into(),
     }
 }
 
-/// What the schema itself decides.
-fn fixed(schema: &Value, pieces: &Pieces) -> Option<Value> {
+/// Returns the value that the schema itself determines.
+fn fixed(schema: &Value, parts: &PromptParts) -> Option<Value> {
     if let Some(only) = schema.get("const") {
         return Some(only.clone());
     }
     if let Some(allowed) = schema.get("enum").and_then(Value::as_array) {
-        let prompt = pieces.prompt.to_lowercase();
+        let prompt = parts.prompt.to_lowercase();
         let named = allowed.iter().find(|value| {
             value
                 .as_str()
@@ -115,9 +113,9 @@ fn fixed(schema: &Value, pieces: &Pieces) -> Option<Value> {
     schema.get("default").or_else(example).cloned()
 }
 
-fn text(schema: &Value, pieces: &mut Pieces) -> String {
+fn text(schema: &Value, parts: &mut PromptParts) -> String {
     let shaped = |fits: fn(&str) -> bool| {
-        pieces
+        parts
             .words
             .iter()
             .map(|word| trim(word))
@@ -135,25 +133,17 @@ fn text(schema: &Value, pieces: &mut Pieces) -> String {
         _ => None,
     };
     by_format
-        .or_else(|| take_text(&mut pieces.quoted))
-        .or_else(|| take_text(&mut pieces.names))
-        .unwrap_or_else(|| pieces.prompt.clone())
+        .or_else(|| take_first(&mut parts.quoted))
+        .or_else(|| take_first(&mut parts.names))
+        .unwrap_or_else(|| parts.prompt.clone())
 }
 
-/// The first piece; it is used up unless it is the last of its kind.
-fn take_text(pieces: &mut Vec<String>) -> Option<String> {
-    if pieces.len() > 1 {
-        Some(pieces.remove(0))
+/// Returns the first part, and removes it unless it is the only one.
+fn take_first<T: Clone>(parts: &mut Vec<T>) -> Option<T> {
+    if parts.len() > 1 {
+        Some(parts.remove(0))
     } else {
-        pieces.first().cloned()
-    }
-}
-
-fn take_first(numbers: &mut Vec<Value>) -> Option<Value> {
-    if numbers.len() > 1 {
-        Some(numbers.remove(0))
-    } else {
-        numbers.first().cloned()
+        parts.first().cloned()
     }
 }
 
@@ -167,7 +157,7 @@ fn number(word: &str) -> Option<Value> {
     })
 }
 
-/// The parts between matching quotes.
+/// Returns the parts between matching quotes.
 fn quoted(prompt: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (open, close) in [('"', '"'), ('`', '`'), ('“', '”'), ('«', '»')] {
@@ -185,7 +175,7 @@ fn quoted(prompt: &str) -> Vec<String> {
     found
 }
 
-/// Runs of capitalised words that do not start a sentence.
+/// Returns the sequences of capitalised words that do not start a sentence.
 fn names(words: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = false;
@@ -237,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_the_prompt_go_where_they_fit() {
+    fn properties_are_filled_from_the_prompt() {
         let cases = [
             (
                 json!({"city": {"type": "string"}}),
@@ -310,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_schemas_do_no_harm() {
+    fn invalid_and_deep_schemas_are_tolerated() {
         assert_eq!(fill(None, "x"), json!({}));
         assert_eq!(fill(Some(&json!("nonsense")), "x"), json!({}));
         assert_eq!(

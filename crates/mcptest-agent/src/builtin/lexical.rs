@@ -1,9 +1,8 @@
-//! `builtin/lexical`: a deterministic agent by shared words.
+//! `builtin/lexical`: a deterministic model that picks a tool by shared words.
 //!
-//! It calls one tool, the one whose name and description share most content words with the prompt,
-//! fills what the schema requires as well as the prompt allows, and answers with what came back. It
-//! is a reproducible baseline to compare catalogs and models with, not a language model, and claims
-//! nothing about one.
+//! It calls the tool whose name and description share most content words with the prompt, fills the
+//! required arguments from the prompt, and answers with the text of the result. It is a reproducible
+//! baseline for comparing catalogs and models, not a language model.
 
 use mcptest_catalog::lexical;
 use mcptest_trace::verdict::RunError;

@@ -1,5 +1,5 @@
-//! `builtin/scripted`: plays what the suite says, so that every gate can be exercised exactly,
-//! passing and failing.
+//! `builtin/scripted`: plays the turns that the suite scripts, so that every gate can be tested
+//! with exact passing and failing runs.
 
 use mcptest_trace::verdict::RunError;
 use serde_json::Value;
@@ -7,25 +7,25 @@ use serde_json::Value;
 use crate::model::{AssistantTurn, Future, Message, Model, ModelCall, Request, Usage};
 use crate::offer::OfferedTool;
 
-/// One written turn.
+/// One scripted turn.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedTurn {
-    /// Its text.
+    /// The text.
     pub say: Option<String>,
-    /// Its calls.
+    /// The calls.
     pub calls: Vec<ScriptedCall>,
-    /// Its usage; without it the run's usage is unknown.
+    /// The usage; without it the run's usage is unknown.
     pub usage: Option<Usage>,
 }
 
-/// One written call.
+/// One scripted call.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedCall {
     /// `server.tool`, a wire name or a bare name. It need not exist.
     pub tool: String,
-    /// The arguments; a text stands for broken JSON.
+    /// The arguments; a string simulates arguments that are not valid JSON.
     pub args: Option<Value>,
-    /// The tag of a call made from generated code.
+    /// The provider's tag for a call made from generated code.
     pub caller: Option<Value>,
 }
 
@@ -36,9 +36,9 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// The script of run `number` (from 1); the last written run serves all further ones.
+    /// Returns the script of run `number` (from 1). The last scripted run serves all further runs.
     #[must_use]
-    pub fn of_run(runs: &[Vec<ScriptedTurn>], number: u32) -> Self {
+    pub fn for_run(runs: &[Vec<ScriptedTurn>], number: u32) -> Self {
         let index = (number.max(1) as usize - 1).min(runs.len().saturating_sub(1));
         Self {
             turns: runs.get(index).cloned().unwrap_or_default(),
@@ -59,12 +59,12 @@ impl Model for Scripted {
                 calls: turn
                     .calls
                     .iter()
-                    .map(|call| written_call(call, request.tools))
+                    .map(|call| to_model_call(call, request.tools))
                     .collect(),
                 usage: turn.usage,
                 ..AssistantTurn::default()
             },
-            // The script is over: the model ends without a word and without cost.
+            // After the last scripted turn, the model ends with an empty turn at no cost.
             None => AssistantTurn {
                 usage: Some(Usage::default()),
                 ..AssistantTurn::default()
@@ -74,8 +74,8 @@ impl Model for Scripted {
     }
 }
 
-/// Authors write `server.tool`; models write wire names.
-fn written_call(call: &ScriptedCall, tools: &[OfferedTool]) -> ModelCall {
+/// Translates the author's `server.tool` into the wire name that a model would use.
+fn to_model_call(call: &ScriptedCall, tools: &[OfferedTool]) -> ModelCall {
     let by_id = tools
         .iter()
         .find(|tool| format!("{}.{}", tool.server, tool.tool.name()) == call.tool);
@@ -112,10 +112,10 @@ mod tests {
         let runs = [run("a"), run("b")];
         for (number, text) in [(1, "a"), (2, "b"), (3, "b"), (99, "b")] {
             assert_eq!(
-                Scripted::of_run(&runs, number).turns[0].say.as_deref(),
+                Scripted::for_run(&runs, number).turns[0].say.as_deref(),
                 Some(text)
             );
         }
-        assert!(Scripted::of_run(&[], 1).turns.is_empty());
+        assert!(Scripted::for_run(&[], 1).turns.is_empty());
     }
 }

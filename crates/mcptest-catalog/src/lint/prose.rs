@@ -1,64 +1,78 @@
-//! Allowed values that stand in a sentence instead of in an `enum`.
+//! Allowed values that a description lists in a sentence instead of an `enum`.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// Words that announce a closed set. "Valid values include" announces an open one.
-static CLOSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)\b(?:one of(?: the following(?: values)?)?|(?:allowed|valid|possible|accepted|supported|permitted) (?:values|options)(?: are)?)\s*:?\s*",
-    )
-    .ok()
-});
-/// Words that announce one only if the values are quoted: "must be positive or zero" names no
-/// values.
-static LOOSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*").ok()
-});
-/// What in front of them says that they announce none: examples, or a choice of several.
-static OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:at least|examples?|sample|common|typical|usual|popular|frequent|some|other|default)\s+$").ok()
-});
-/// One value: quoted, or a bare word.
-static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"^(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|`([^`\n]{1,60})`|“([^”\n]{1,60})”)"#).ok()
-});
-static BARE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9_][A-Za-z0-9_+-]{0,59}").ok());
-/// What stands between two values, after an explanation in parentheses.
-static BETWEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"^(?: ?\([^)\n]{0,80}\))?(?:\s*[,|/]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+)").ok()
-});
-/// What may stand behind the last.
-static END: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^(?: ?\([^)\n]{0,80}\))?\s*(?:$|[.;)\]\n])").ok());
-/// `open|closed|all`, by itself: `/(file|design)/` is part of something else.
-static PIPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[\s:])[(\[]?([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)[)\]]?(?:$|[\s).,;])").ok()
-});
+/// A pattern of this module, compiled at first use.
+struct Pattern {
+    source: &'static str,
+    compiled: OnceLock<Regex>,
+}
 
-/// The allowed values that a description spells out, in its order. Nothing if it names none, or
-/// only examples.
+impl Pattern {
+    const fn new(source: &'static str) -> Self {
+        Self {
+            source,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| {
+            #[expect(
+                clippy::unwrap_used,
+                reason = "a constant; the test `every_pattern_compiles` compiles all of them"
+            )]
+            Regex::new(self.source).unwrap()
+        })
+    }
+}
+
+/// Declares the patterns, and for the tests a list of all of them.
+macro_rules! patterns {
+    ($($(#[$doc:meta])* $name:ident = $source:literal;)*) => {
+        $($(#[$doc])* static $name: Pattern = Pattern::new($source);)*
+        #[cfg(test)]
+        const ALL: &[&Pattern] = &[$(&$name),*];
+    };
+}
+
+patterns! {
+    /// Introduces a closed set. "Valid values include" introduces an open one.
+    CLOSED = r"(?i)\b(?:one of(?: the following(?: values)?)?|(?:allowed|valid|possible|accepted|supported|permitted) (?:values|options)(?: are)?)\s*:?\s*";
+    /// Introduces a closed set only if the values are quoted: "must be positive or zero" lists none.
+    LOOSE = r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*";
+    /// Before an introduction: the list is open after all (examples, or a choice of several).
+    OPEN = r"(?i)\b(?:at least|examples?|sample|common|typical|usual|popular|frequent|some|other|default)\s+$";
+    /// A quoted value.
+    QUOTED = r#"^(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|`([^`\n]{1,60})`|“([^”\n]{1,60})”)"#;
+    /// A value without quotes.
+    BARE = r"^[A-Za-z0-9_][A-Za-z0-9_+-]{0,59}";
+    /// The separator of two values, after an optional explanation in parentheses.
+    BETWEEN = r"^(?: ?\([^)\n]{0,80}\))?(?:\s*[,|/]\s*(?:(?:or|and)\s+)?|\s+(?:or|and)\s+)";
+    /// The end of a list.
+    END = r"^(?: ?\([^)\n]{0,80}\))?\s*(?:$|[.;)\]\n])";
+    /// `open|closed|all` by itself: `/(file|design)/` is part of something else.
+    PIPES = r"(?:^|[\s:])[(\[]?([A-Za-z0-9_-]+(?:\|[A-Za-z0-9_-]+)+)[)\]]?(?:$|[\s).,;])";
+}
+
+/// The allowed values that a description lists, in its order; none if it lists only examples.
 pub(super) fn allowed_values(description: &str) -> Option<Vec<String>> {
-    announced(&CLOSED, description, true)
-        .or_else(|| announced(&LOOSE, description, false))
+    introduced_by(&CLOSED, description, true)
+        .or_else(|| introduced_by(&LOOSE, description, false))
         .or_else(|| {
-            let pipes = PIPES.as_ref()?.captures(description)?.get(1)?.as_str();
-            settle(pipes.split('|').map(str::to_owned).collect())
+            let pipes = PIPES.regex().captures(description)?.get(1)?.as_str();
+            closed_set(pipes.split('|').map(str::to_owned).collect())
         })
 }
 
-fn announced(
-    words: &LazyLock<Option<Regex>>,
-    description: &str,
-    bare: bool,
-) -> Option<Vec<String>> {
-    let (words, open) = (words.as_ref()?, OPEN.as_ref()?);
-    words
+fn introduced_by(pattern: &Pattern, description: &str, bare: bool) -> Option<Vec<String>> {
+    pattern
+        .regex()
         .find_iter(description)
-        .filter(|announcement| !open.is_match(&description[..announcement.start()]))
-        .find_map(|announcement| list(&description[announcement.end()..], bare))
+        .filter(|found| !OPEN.regex().is_match(&description[..found.start()]))
+        .find_map(|found| list(&description[found.end()..], bare))
 }
 
 fn list(mut text: &str, bare: bool) -> Option<Vec<String>> {
@@ -66,26 +80,26 @@ fn list(mut text: &str, bare: bool) -> Option<Vec<String>> {
     loop {
         let (value, rest) = value(text, bare)?;
         values.push(value);
-        match BETWEEN.as_ref()?.find(rest) {
+        match BETWEEN.regex().find(rest) {
             Some(between) => text = &rest[between.end()..],
-            None if END.as_ref()?.is_match(rest) => return settle(values),
+            None if END.regex().is_match(rest) => return closed_set(values),
             None => return None,
         }
     }
 }
 
 fn value(text: &str, bare: bool) -> Option<(String, &str)> {
-    if let Some(found) = QUOTED.as_ref()?.captures(text) {
+    if let Some(found) = QUOTED.regex().captures(text) {
         let whole = found.get(0)?;
         let inner = found.iter().skip(1).flatten().next()?;
         return Some((inner.as_str().to_owned(), &text[whole.end()..]));
     }
-    let found = BARE.as_ref()?.find(text).filter(|_| bare)?;
+    let found = BARE.regex().find(text).filter(|_| bare)?;
     Some((found.as_str().to_owned(), &text[found.end()..]))
 }
 
-/// Two different values at least, and none of the words that leave a list open.
-fn settle(values: Vec<String>) -> Option<Vec<String>> {
+/// At least two different values, and none of the words that leave a list open.
+fn closed_set(values: Vec<String>) -> Option<Vec<String>> {
     let open = |value: &String| {
         ["etc", "other", "others", "more", "a", "an", "the"]
             .contains(&value.to_lowercase().as_str())
@@ -102,6 +116,14 @@ fn settle(values: Vec<String>) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        assert!(!ALL.is_empty());
+        for pattern in ALL {
+            assert!(Regex::new(pattern.source).is_ok(), "{}", pattern.source);
+        }
+    }
 
     #[test]
     fn closed_sets_are_found() {
@@ -153,7 +175,7 @@ mod tests {
             "Either a path or a URL",
             "One of many",
             "The options object",
-            // What real servers say.
+            // From real servers.
             "The transition to perform. Example values: '11', '21', '31'",
             "The operation to check. Common values: 'read', 'update'.",
             "Valid values include: companies, contacts, deals. For custom objects, list the schemas first.",

@@ -285,7 +285,7 @@ mod tests {
 
     fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         let call = ToolCall {
-            args: Some(args),
+            args: Some(args.into()),
             ..ToolCall::new(None, tool)
         };
         let nouns = if noun.is_empty() {

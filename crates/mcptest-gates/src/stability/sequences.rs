@@ -26,7 +26,7 @@ impl CalledTool {
     fn of(call: &ToolCall) -> Self {
         Self {
             server: call.server.clone().map(Into::into),
-            name: canonical(&call.raw_name),
+            name: canonical(&call.raw_name.to_value()),
             id: call.full_id(),
         }
     }

@@ -206,7 +206,7 @@ mod tests {
                 wire_name: "t".into(),
                 server: "s".into(),
                 tool,
-                refuses: None,
+                refusal: None,
             })
         };
         let empty = json!({"type": "object", "properties": {}});

@@ -166,7 +166,7 @@ mod tests {
             wire_name: name.clone(),
             server: "s".into(),
             tool: Tool::from_listing(Some("s"), &json!({"name": name})).unwrap(),
-            refuses: None,
+            refusal: None,
         };
         names.iter().map(tool).collect()
     }

@@ -55,7 +55,7 @@ pub(super) fn offered(listed: Value) -> OfferedTool {
         wire_name: tool.name().to_owned(),
         server: "s".into(),
         tool,
-        refuses: None,
+        refusal: None,
     }
 }
 

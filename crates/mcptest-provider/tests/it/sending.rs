@@ -257,7 +257,7 @@ async fn answers_that_are_none() {
             "a redirect to `http://elsewhere.example/v1?…`, which is not followed",
         ),
         (deep, "recursion limit"),
-        (packed, "packed as br"),
+        (packed, "compressed with br"),
     ] {
         let stand_in = StandIn::start(move |_, _| Answer::Raw(raw.clone().into()));
         let error = once(&stand_in, 8).await.unwrap_err();

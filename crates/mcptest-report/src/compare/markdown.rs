@@ -1,11 +1,13 @@
 //! A comparison for a comment on a pull request.
 
+use std::io::{self, Write};
+
 use super::pretty::{figure, flip_word, totals, verdicts, word};
 use super::{CaseChange, Comparison};
 use crate::markdown::{Bounded, cell};
 use crate::reporter::Style;
 
-pub(super) fn render(comparison: &Comparison, _: Style) -> String {
+pub(super) fn render(comparison: &Comparison, _: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Bounded::new();
     page.line("## mcptest: compared with the baseline");
     page.line("");
@@ -15,7 +17,7 @@ pub(super) fn render(comparison: &Comparison, _: Style) -> String {
         page.table(&["test", "change", "verdict", "what"]);
         page.rows(comparison.cases.iter().map(row), "tests");
     }
-    page.finish()
+    out.write_all(page.finish().as_bytes())
 }
 
 fn row(case: &CaseChange) -> Vec<String> {

@@ -1,7 +1,6 @@
-//! What changed from one report to another, test by test.
+//! The differences between two reports, test by test.
 //!
-//! Pure: two reports in, a [`Comparison`] out. Only what differs is in it, so a report compared
-//! with itself leaves nothing.
+//! A [`Comparison`] holds differences only: a report compared with itself gives an empty one.
 //!
 //! A *flip* is a verdict, a gate or a single bound that changed sides:
 //!
@@ -12,8 +11,8 @@
 //! | `lost` | pass | no evidence, error, or not run |
 //! | `regained` | no evidence or error | pass |
 //!
-//! Whether a higher figure is better is the bounds' business; a figure that moved within its bounds
-//! is told, and is no flip.
+//! The bounds of a suite decide if a higher figure is better. A figure that moved within its bounds
+//! is listed, and is not a flip.
 
 mod markdown;
 mod pretty;
@@ -21,6 +20,7 @@ mod pretty;
 pub(crate) use pretty::verdict_word;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
 
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
@@ -31,33 +31,33 @@ use serde_json::{Map, Number, Value};
 
 use crate::exit_code::ExitCode;
 use crate::model::{CaseId, Report, SCHEMA_VERSION, TestReport};
-use crate::reporter::Style;
+use crate::reporter::{RenderError, Style};
 
-/// What differs between two reports.
+/// The differences between two reports.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The version of the format.
     pub schema_version: u32,
-    /// What the process exits with: 1 if anything regressed, else 3 if anything was lost, else 0.
+    /// The exit code: 1 if anything regressed, else 3 if anything was lost, else 0.
     pub exit_code: ExitCode,
-    /// How many tests changed how.
+    /// The number of tests per kind of change.
     pub counts: Counts,
     /// The tests that differ: in the order of the current report, then those that it does not have.
     pub cases: Vec<CaseChange>,
 }
 
-/// How many tests changed how, each counted once.
+/// The number of tests per kind of change, each test counted once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
-    /// Something passed before and fails now.
+    /// Tests of which something passed before and fails now.
     pub regressed: usize,
-    /// Something passed before and can no longer be judged.
+    /// Tests of which something passed before and can no longer be judged.
     pub lost: usize,
-    /// Something failed before and passes now.
+    /// Tests of which something failed before and passes now.
     pub fixed: usize,
-    /// Something could not be judged before and passes now.
+    /// Tests of which something could not be judged before and passes now.
     pub regained: usize,
-    /// Other figures.
+    /// Tests with other figures.
     pub changed: usize,
     /// Not in the baseline.
     pub added: usize,
@@ -67,7 +67,7 @@ pub struct Counts {
     pub unchanged: usize,
 }
 
-/// A side that was changed.
+/// A change of sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flip {
@@ -81,12 +81,12 @@ pub enum Flip {
     Regained,
 }
 
-/// What became of a test.
+/// The kind of change of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// At least one flip of this kind; the gravest is told, in the order regressed, lost, fixed,
-    /// regained.
+    /// At least one flip of this kind. If there are several kinds, the first of regressed, lost,
+    /// fixed, regained wins.
     Regressed,
     /// See `regressed`.
     Lost,
@@ -102,22 +102,22 @@ pub enum Change {
     Removed,
 }
 
-/// Before and now.
+/// A value before and now.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair<T> {
-    /// In the baseline; `null` if it was not there.
+    /// In the baseline; `null` if absent.
     pub old: Option<T>,
-    /// In the current report; `null` if it is not there.
+    /// In the current report; `null` if absent.
     pub new: Option<T>,
 }
 
 /// A test that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CaseChange {
-    /// Which test, with which model.
+    /// The test and its model.
     #[serde(flatten)]
     pub id: CaseId,
-    /// What became of it.
+    /// The kind of change.
     pub change: Change,
     /// Its verdict.
     pub verdict: Pair<Verdict>,
@@ -156,11 +156,11 @@ pub struct GateChange {
 pub struct Delta {
     /// Its full name.
     pub name: String,
-    /// In the baseline; `null` if it was undefined or not there.
+    /// In the baseline; `null` if undefined or absent.
     pub old: Value,
-    /// In the current report; `null` if it is undefined or not there.
+    /// In the current report; `null` if undefined or absent.
     pub new: Value,
-    /// `new` less `old`, where both are numbers.
+    /// `new` minus `old`, if both are numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<Number>,
 }
@@ -168,16 +168,16 @@ pub struct Delta {
 /// A bound that changed sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BoundFlip {
-    /// The figure it is about.
+    /// The figure.
     pub target: String,
-    /// What it must look like.
+    /// The bound on it.
     pub matcher: Value,
-    /// Which way.
+    /// The direction.
     pub flip: Flip,
 }
 
 impl Comparison {
-    /// Whether nothing differs.
+    /// Returns true if nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cases.is_empty()
@@ -190,9 +190,8 @@ pub fn compare(baseline: &Report, current: &Report) -> Comparison {
     let mut counts = Counts::default();
     let mut cases = Vec::new();
     for (old, new) in pairs(baseline, current) {
-        let meant_to_run =
-            old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
-        match change_of(old, new, meant_to_run) {
+        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
+        match change_of(old, new, skipped) {
             Some(change) => cases.push(change),
             None => counts.unchanged += 1,
         }
@@ -229,8 +228,8 @@ impl Counts {
 
 type Sides<'a> = (Option<&'a TestReport>, Option<&'a TestReport>);
 
-/// Each test with its counterpart: of the same suite, name and model; else of the same name and
-/// model, for a suite that was renamed. Of several with one name, the first meets the first.
+/// Pairs each test with its counterpart of the same suite, name and model, else of the same name
+/// and model (for a renamed suite). Several tests with one name are paired in their order.
 fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
     let mut partner: Vec<Option<&TestReport>> = vec![None; current.tests.len()];
     let mut left: Vec<&TestReport> = baseline.tests.iter().collect();
@@ -268,23 +267,23 @@ fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
         .collect()
 }
 
-/// Nothing if nothing differs. `meant_to_run`: the current report says that it was to be run and
-/// was not.
+/// The change of a test; `None` if nothing differs. `skipped`: the current report lists the test as
+/// not run.
 fn change_of(
     old: Option<&TestReport>,
     new: Option<&TestReport>,
-    meant_to_run: bool,
+    skipped: bool,
 ) -> Option<CaseChange> {
     let id = new.or(old)?.id();
     let verdict = Pair {
         old: old.map(|test| test.verdict),
         new: new.map(|test| test.verdict),
     };
-    let flip = match (verdict.old, meant_to_run) {
+    let flip = match (verdict.old, skipped) {
         (Some(Verdict::Pass), true) => Some(Flip::Lost),
         _ => flip(&verdict),
     };
-    // A test that is only on one side is told by its verdict.
+    // A test in only one of the reports is shown by its verdict.
     let figures = match (old, new) {
         (Some(old), Some(new)) => deltas(&figures(old), &figures(new)),
         _ => Vec::new(),
@@ -318,7 +317,7 @@ fn change_of(
     })
 }
 
-/// What was not there on one side did not change sides.
+/// The flip of a verdict; `None` if it is absent on one side.
 fn flip(verdict: &Pair<Verdict>) -> Option<Flip> {
     match (verdict.old?, verdict.new?) {
         (Verdict::Pass, Verdict::Fail) => Some(Flip::Regressed),
@@ -329,7 +328,7 @@ fn flip(verdict: &Pair<Verdict>) -> Option<Flip> {
     }
 }
 
-/// What can be said about any test from its runs alone.
+/// The figures of a test that follow from its runs alone.
 fn figures(test: &TestReport) -> Map<String, Value> {
     let mut figures = Map::new();
     if test.runs.is_empty() {
@@ -350,7 +349,7 @@ fn figures(test: &TestReport) -> Map<String, Value> {
     tokens.sort_unstable();
     if let Some(most) = tokens.last() {
         let (low, high) = (tokens[(tokens.len() - 1) / 2], tokens[tokens.len() / 2]);
-        // The mean of the middle two, down, without their sum.
+        // The mean of the middle two, rounded down, without a sum that could overflow.
         figures.insert("tokens.median".to_owned(), (low + (high - low) / 2).into());
         figures.insert("tokens.max".to_owned(), (*most).into());
     }
@@ -379,7 +378,7 @@ fn deltas(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Delta> {
         .collect()
 }
 
-/// `new` less `old`. Whole numbers exactly, fractions to the sixth place: 0.8 less 0.5 is 0.3.
+/// `new` minus `old`. Whole numbers are exact, fractions are rounded to six decimals.
 fn difference(old: &Value, new: &Value) -> Option<Number> {
     let whole = |value: &Value| {
         value
@@ -393,7 +392,7 @@ fn difference(old: &Value, new: &Value) -> Option<Number> {
     const PLACES: f64 = 1e6;
     let exact = new.as_f64()? - old.as_f64()?;
     let rounded = (exact * PLACES).round() / PLACES;
-    // Too large to have such places.
+    // Very large numbers overflow when they are scaled.
     Number::from_f64(if rounded.is_finite() { rounded } else { exact })
 }
 
@@ -442,7 +441,7 @@ fn gate_change(old: Option<&GateOutcome>, new: Option<&GateOutcome>) -> Option<G
     (!same).then_some(change)
 }
 
-/// Bounds that both sides have, word for word. A bound that was moved is another bound.
+/// The flips of bounds that both sides have. A bound with another limit is another bound.
 fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
     let mut left: Vec<&Assertion> = old.iter().collect();
     let mut flips = Vec::new();
@@ -465,32 +464,35 @@ fn bound_flips(old: &[Assertion], new: &[Assertion]) -> Vec<BoundFlip> {
     flips
 }
 
-type Render = fn(&Comparison, Style) -> String;
+type Render = fn(&Comparison, Style, &mut dyn Write) -> io::Result<()>;
 
 /// The reporters that can show a comparison.
 const RENDERERS: [(&str, Render); 3] = [
     ("pretty", pretty::render),
-    ("json", |comparison, _| {
-        crate::reporter::json::pretty_json(comparison)
+    ("json", |comparison, _, out| {
+        crate::reporter::json::write_pretty(comparison, out)
     }),
     ("markdown", markdown::render),
 ];
 
-/// Renders with the reporter of this name.
+/// Writes a comparison with the reporter of this name.
 ///
 /// # Errors
-/// A reporter that has no form for comparisons, with those that have.
-pub fn render(name: &str, comparison: &Comparison, style: Style) -> Result<String, String> {
+/// A reporter without a form for comparisons, or an output that cannot be written.
+pub fn render(
+    name: &str,
+    comparison: &Comparison,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
     let found = RENDERERS.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, render)| render(comparison, style))
-        .ok_or_else(|| {
-            let known: Vec<&str> = RENDERERS.iter().map(|(known, _)| *known).collect();
-            format!(
-                "the reporter `{name}` cannot show a comparison; these can: {}",
-                known.join(", ")
-            )
-        })
+    let Some((_, render)) = found else {
+        return Err(RenderError::NoComparison {
+            name: name.to_owned(),
+            known: RENDERERS.iter().map(|(known, _)| *known).collect(),
+        });
+    };
+    Ok(render(comparison, style, out)?)
 }
 
 #[cfg(test)]

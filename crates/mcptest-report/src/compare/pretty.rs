@@ -1,5 +1,7 @@
 //! A comparison for people.
 
+use std::io::{self, Write};
+
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::verdict::Verdict;
@@ -9,85 +11,69 @@ use super::{CaseChange, Change, Comparison, Delta, Flip, Pair};
 use crate::reporter::Style;
 use crate::reporter::pretty::{line, paint};
 
-/// Longest value shown in full.
-const WIDEST: usize = 120;
+/// The longest value shown in full, in characters.
+const MAX_VALUE: usize = 120;
 
-pub(super) fn render(comparison: &Comparison, style: Style) -> String {
-    let mut out = String::new();
+pub(super) fn render(comparison: &Comparison, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut suite = None;
     for case in &comparison.cases {
         if suite != Some(&case.id.suite) {
             if suite.is_some() {
-                out.push('\n');
+                writeln!(out)?;
             }
-            line(
-                &mut out,
-                &paint(style, Paint::new().bold(), &one_line(&case.id.suite)),
-            );
+            let name = paint(style, Paint::new().bold(), &one_line(&case.id.suite));
+            line(out, &name)?;
             suite = Some(&case.id.suite);
         }
-        write_case(&mut out, case, style);
+        write_case(out, case, style)?;
     }
     if !comparison.is_empty() {
-        out.push('\n');
+        writeln!(out)?;
     }
-    line(&mut out, &totals(comparison));
-    out
+    line(out, &totals(comparison))
 }
 
-fn write_case(out: &mut String, case: &CaseChange, style: Style) {
+fn write_case(out: &mut dyn Write, case: &CaseChange, style: Style) -> io::Result<()> {
     let name = match &case.id.model {
         Some(model) => format!("{} [{model}]", case.id.name),
         None => case.id.name.clone(),
     };
     let word = format!("{:<9}", word(case.change).to_uppercase());
+    let word = paint(style, colour(case.change).bold(), &word);
+    let verdicts_of_case = verdicts(&case.verdict);
     line(
         out,
-        &format!(
-            "  {}  {}  {}",
-            paint(style, colour(case.change).bold(), &word),
-            one_line(&name),
-            verdicts(&case.verdict)
-        ),
-    );
+        &format!("  {word}  {}  {verdicts_of_case}", one_line(&name)),
+    )?;
     for delta in &case.figures {
-        line(out, &format!("             {}", figure(delta)));
+        line(out, &format!("             {}", figure(delta)))?;
     }
     for gate in &case.gates {
         let flip = gate
             .flip
             .map(|flip| format!("  {}", flag(flip, style)))
             .unwrap_or_default();
-        line(
-            out,
-            &format!(
-                "             {}: {}{flip}",
-                one_line(&gate.block),
-                verdicts(&gate.verdict)
-            ),
-        );
+        let block = one_line(&gate.block);
+        let text = format!("             {block}: {}{flip}", verdicts(&gate.verdict));
+        line(out, &text)?;
         for delta in &gate.values {
-            line(out, &format!("               {}", figure(delta)));
+            line(out, &format!("               {}", figure(delta)))?;
         }
         for bound in &gate.bounds {
-            let bound_text = shorten(&one_line(&bound.matcher.to_string()), WIDEST);
-            line(
-                out,
-                &format!(
-                    "               {} {bound_text}  {}",
-                    one_line(&bound.target),
-                    flag(bound.flip, style)
-                ),
-            );
+            let matcher = shorten(&one_line(&bound.matcher.to_string()), MAX_VALUE);
+            let target = one_line(&bound.target);
+            let flag = flag(bound.flip, style);
+            line(out, &format!("               {target} {matcher}  {flag}"))?;
         }
     }
+    Ok(())
 }
 
 /// `90 -> 70 (-20)`.
 pub(super) fn figure(delta: &Delta) -> String {
     let value = |value: &Value| match value {
         Value::Null => "none".to_owned(),
-        other => shorten(&one_line(&other.to_string()), WIDEST),
+        other => shorten(&one_line(&other.to_string()), MAX_VALUE),
     };
     let signed = delta.delta.as_ref().map(signed).unwrap_or_default();
     format!(
@@ -116,7 +102,7 @@ pub(super) fn verdicts(pair: &Pair<Verdict>) -> String {
     }
 }
 
-/// The word of the JSON report.
+/// The name of a verdict in the JSON report.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "pass",
@@ -186,14 +172,14 @@ pub(super) fn totals(comparison: &Comparison) -> String {
     ];
     let total: usize = parts.iter().map(|(count, _)| count).sum();
     let plural = if total == 1 { "test" } else { "tests" };
-    let told: Vec<String> = parts
+    let shown: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    if told.is_empty() {
+    if shown.is_empty() {
         "0 tests".to_owned()
     } else {
-        format!("{total} {plural}: {}", told.join(", "))
+        format!("{total} {plural}: {}", shown.join(", "))
     }
 }

@@ -16,7 +16,7 @@ fn with_floor(name: &str, verdict: Verdict, rate: u64) -> TestReport {
 }
 
 #[test]
-fn a_floor_that_broke_is_a_regression_with_its_figures() {
+fn a_failed_floor_is_a_regression_with_its_figures() {
     let comparison = compare(
         &report(vec![
             with_floor("a", Verdict::Pass, 90),
@@ -56,7 +56,7 @@ fn a_floor_that_broke_is_a_regression_with_its_figures() {
 }
 
 #[test]
-fn a_broken_bound_is_told_even_where_the_gate_failed_before() {
+fn a_failed_bound_is_listed_even_if_the_gate_failed_before() {
     let gate = |first, second| {
         let mut gate = floor(Verdict::Fail, 50);
         gate.assertions = vec![
@@ -76,7 +76,7 @@ fn a_broken_bound_is_told_even_where_the_gate_failed_before() {
             .fixed,
         1
     );
-    // One the one way, one the other: the gravest is told.
+    // One in each direction: the regression wins.
     assert_eq!(
         compare(&gate(true, false), &gate(false, true))
             .counts
@@ -86,7 +86,7 @@ fn a_broken_bound_is_told_even_where_the_gate_failed_before() {
 }
 
 #[test]
-fn what_broke_is_lost_and_no_regression() {
+fn an_error_is_a_loss_and_not_a_regression() {
     let verdict = |verdict| report(vec![test("a", None, verdict)]);
     for (old, new, change, code) in [
         (Verdict::Pass, Verdict::Error, Change::Lost, 3),
@@ -103,7 +103,7 @@ fn what_broke_is_lost_and_no_regression() {
 }
 
 #[test]
-fn added_removed_and_not_run_are_kept_apart() {
+fn added_removed_and_not_run_are_distinguished() {
     let baseline = report(vec![
         test("stays", None, Verdict::Pass),
         test("goes", None, Verdict::Pass),
@@ -134,7 +134,7 @@ fn added_removed_and_not_run_are_kept_apart() {
 }
 
 #[test]
-fn tests_of_the_same_name_meet_in_their_order() {
+fn tests_of_the_same_name_are_paired_in_order() {
     let both = report(vec![
         test("a", None, Verdict::Pass),
         test("a", None, Verdict::Fail),
@@ -145,7 +145,7 @@ fn tests_of_the_same_name_meet_in_their_order() {
 }
 
 #[test]
-fn a_renamed_suite_is_still_the_suite() {
+fn a_renamed_suite_is_compared_by_its_tests() {
     let baseline = report(vec![
         test("a", None, Verdict::Pass),
         test("b", None, Verdict::Pass),
@@ -162,7 +162,7 @@ fn a_renamed_suite_is_still_the_suite() {
         (comparison.counts.regressed, comparison.counts.unchanged),
         (1, 1)
     );
-    // Where the suite has such a test itself, that one is meant.
+    // A test of the same suite is preferred.
     current.tests.push(test("a", None, Verdict::Pass));
     let comparison = compare(&baseline, &current);
     assert_eq!(
@@ -184,14 +184,14 @@ fn differences_are_exact() {
     assert_eq!(
         of(json!(1e308), json!(-1e308)),
         None,
-        "there is no such number"
+        "the difference overflows"
     );
     assert_eq!(of(json!(null), json!(1)), None);
     assert_eq!(of(json!([1]), json!([2])), None);
 }
 
 #[test]
-fn tokens_are_those_that_are_known() {
+fn token_figures_ignore_runs_without_tokens() {
     let mut several = test("a", None, Verdict::Pass);
     several.runs = vec![
         run(1, "a #1", Verdict::Pass, Some(u64::MAX)),
@@ -208,7 +208,7 @@ fn tokens_are_those_that_are_known() {
 }
 
 #[test]
-fn what_was_spent_is_a_figure() {
+fn spend_is_a_figure() {
     let spent = |usd: f64| {
         let mut test = test("a", Some("m"), Verdict::Pass);
         test.spend = Some(Spend {
@@ -229,17 +229,17 @@ fn what_was_spent_is_a_figure() {
 #[test]
 fn only_some_reporters_compare() {
     let nothing = compare(&report(Vec::new()), &report(Vec::new()));
+    let rendered = |name: &str| {
+        let mut out = Vec::new();
+        render(name, &nothing, Style::default(), &mut out).map(|()| out)
+    };
     assert_eq!(
-        render("junit", &nothing, Style::default()).unwrap_err(),
+        rendered("junit").unwrap_err().to_string(),
         "the reporter `junit` cannot show a comparison; these can: pretty, json, markdown"
     );
     for (name, _) in RENDERERS {
         assert!(crate::reporter::find(name).is_some(), "{name}");
-        assert!(
-            render(name, &nothing, Style::default())
-                .unwrap()
-                .ends_with('\n')
-        );
+        assert!(rendered(name).unwrap().ends_with(b"\n"));
     }
 }
 
@@ -264,7 +264,7 @@ fn tests() -> impl Strategy<Value = TestReport> {
             .collect();
         let mut blocks = vec!["trajectory", "tool_selection"];
         for (at, verdict, rate, held) in gates {
-            // A block is there once.
+            // Each block occurs once.
             if at < blocks.len() {
                 let mut gate = floor(verdict, rate);
                 gate.block = blocks.remove(at).to_owned();
@@ -280,7 +280,7 @@ fn reports() -> impl Strategy<Value = Report> {
     proptest::collection::vec(tests(), 0..5).prop_map(report)
 }
 
-/// The same change seen from the other side, without what only shows the order of things.
+/// The same change with the two reports swapped, without fields that depend on the order.
 fn turned(case: &CaseChange) -> Value {
     fn turn(flip: Flip) -> Flip {
         match flip {
@@ -315,12 +315,12 @@ fn turned(case: &CaseChange) -> Value {
 
 fn comparable(case: &CaseChange) -> Value {
     let mut case = case.clone();
-    // Of two suites the name of the current one is told.
+    // The suite is named after the current report.
     case.id.suite.clear();
     case.figures.sort_by(|a, b| a.name.cmp(&b.name));
     case.gates.sort_by(|a, b| a.block.cmp(&b.block));
     let mut value = serde_json::to_value(&case).unwrap();
-    // Follows from the flips, and the gravest of them is not the gravest of their opposites.
+    // Follows from the flips; the gravest of them is not the gravest of their opposites.
     value["change"] = Value::Null;
     value
 }
@@ -335,7 +335,7 @@ proptest! {
     }
 
     #[test]
-    fn swapping_the_reports_turns_every_change_around(old in reports(), new in reports()) {
+    fn swapping_the_reports_inverts_every_change(old in reports(), new in reports()) {
         let mut there: Vec<Value> = compare(&old, &new).cases.iter().map(turned).collect();
         let mut back: Vec<Value> = compare(&new, &old).cases.iter().map(comparable).collect();
         there.sort_by_key(Value::to_string);

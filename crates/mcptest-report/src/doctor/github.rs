@@ -1,15 +1,13 @@
 //! `github`: findings as workflow commands, which GitHub Actions shows beside the lines of a pull
 //! request.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
+use mcptest_catalog::doctor::DoctorReport;
 use mcptest_catalog::lint::Severity;
 use mcptest_json::text::one_line;
 
-use super::DoctorReport;
-
-pub(super) fn render(report: &DoctorReport) -> String {
-    let mut out = String::new();
+pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
     for finding in report
         .lint
         .iter()
@@ -32,22 +30,21 @@ pub(super) fn render(report: &DoctorReport) -> String {
             .as_ref()
             .map_or_else(String::new, |hint| format!(" ({hint})"));
         let message = data(&format!("{}: {}{hint}", finding.tool, finding.message));
-        // Writing to a String cannot fail.
-        let _ = writeln!(
+        writeln!(
             out,
             "::{level} file={},line={line},title={title}::{message}",
             property(file)
-        );
+        )?;
     }
-    out
+    Ok(())
 }
 
-/// A message. Commands end at the line's end, and a second `::` would begin nothing but confuses
-/// readers.
+/// Escapes a message: a command ends with its line, and a second `::` confuses readers.
 fn data(text: &str) -> String {
     one_line(text).replace('%', "%25").replace("::", ":%3A")
 }
 
+/// Escapes a property of a command.
 fn property(text: &str) -> String {
     one_line(text)
         .replace('%', "%25")

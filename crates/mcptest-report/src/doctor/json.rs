@@ -1,9 +1,9 @@
 //! `json`: everything, for programs.
 
-use super::DoctorReport;
+use std::io::{self, Write};
 
-pub(super) fn render(report: &DoctorReport) -> String {
-    let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
-    text.push('\n');
-    text
+use mcptest_catalog::doctor::DoctorReport;
+
+pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
+    crate::reporter::json::write_pretty(report, out)
 }

@@ -1,24 +1,29 @@
 //! `pretty`: for people.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
+use mcptest_catalog::doctor::{DoctorReport, LintReport, ServerReport};
 use mcptest_catalog::lint::{Finding, Severity};
 use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
-use serde_json::Value;
 
-use super::{Checkup, DoctorReport, LintReport, percent};
 use crate::reporter::Style;
+use crate::reporter::pretty::paint;
 
-/// Longest name of a tool that is shown in full.
-const WIDEST: usize = 48;
+/// The longest tool name that is shown in full.
+const MAX_NAME: usize = 48;
+
+pub(super) fn render(report: &DoctorReport, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(page(report, style).as_bytes())
+}
 
 // Writing to a String cannot fail.
-pub(super) fn render(report: &DoctorReport, style: Style) -> String {
+fn page(report: &DoctorReport, style: Style) -> String {
     let mut out = String::new();
     for server in &report.servers {
-        write_server(&mut out, server, report.context_window, style);
+        write_server(&mut out, server, report, style);
         out.push('\n');
     }
     if report.servers.len() > 1 {
@@ -26,11 +31,11 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
             out,
             "all together: {} tokens, {} of a context window of {}",
             report.tokens,
-            percent(report.tokens, report.context_window),
+            report.share(report.tokens),
             report.context_window
         );
     }
-    for group in &report.look_alikes {
+    for group in &report.similar_names {
         let what = match group.kind {
             Similarity::DuplicateOnOneServer => "the same name twice on one server",
             Similarity::DuplicateAcrossServers => "the same name on several servers",
@@ -46,7 +51,7 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
     // Nothing was linted where no server started.
     let started = report.servers.iter().any(|server| server.error.is_none());
     if let Some(lint) = report.lint.as_ref().filter(|_| started) {
-        if !report.look_alikes.is_empty() || report.servers.len() > 1 {
+        if !report.similar_names.is_empty() || report.servers.len() > 1 {
             out.push('\n');
         }
         write_lint(&mut out, lint, style);
@@ -57,18 +62,16 @@ pub(super) fn render(report: &DoctorReport, style: Style) -> String {
     out
 }
 
-fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
+fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, style: Style) {
     let name = paint(style, Paint::new().bold(), &one_line(&server.name));
-    let said = server.server_info.as_ref().and_then(Value::as_object);
-    let word = |key: &str| {
-        said.and_then(|said| said.get(key))
-            .and_then(Value::as_str)
-            .unwrap_or("")
+    let info = |key: &str| {
+        let info = server.server_info.as_ref();
+        info.and_then(|info| info.get(key)?.as_str()).unwrap_or("")
     };
-    let says = one_line(format!("{} {}", word("name"), word("version")).trim());
-    let _ = match (&server.file, says.is_empty()) {
+    let program = one_line(format!("{} {}", info("name"), info("version")).trim());
+    let _ = match (&server.file, program.is_empty()) {
         (Some(file), _) => writeln!(out, "{name}  (from {})", one_line(file)),
-        (None, false) => writeln!(out, "{name}  ({says})"),
+        (None, false) => writeln!(out, "{name}  ({program})"),
         (None, true) => writeln!(out, "{name}"),
     };
     if let Some(error) = &server.error {
@@ -116,10 +119,11 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
     };
     let _ = writeln!(
         out,
-        "  {} {plural}, {} tokens, {} of a context window of {window}",
+        "  {} {plural}, {} tokens, {} of a context window of {}",
         server.tools.len(),
         server.tokens,
-        percent(server.tokens, window)
+        report.share(server.tokens),
+        report.context_window
     );
     if server.tools.is_empty() {
         return;
@@ -127,7 +131,7 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
     let shown: Vec<String> = server
         .tools
         .iter()
-        .map(|tool| shorten(&one_line(&tool.name), WIDEST))
+        .map(|tool| shorten(&one_line(&tool.name), MAX_NAME))
         .collect();
     let width = shown
         .iter()
@@ -149,7 +153,7 @@ fn write_server(out: &mut String, server: &Checkup, window: u64, style: Style) {
             price.description,
             price.schema,
             tool.sum,
-            percent(tool.sum, window)
+            report.share(tool.sum)
         );
     }
 }
@@ -158,7 +162,7 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
     let mut tool = None;
     let mut rest = lint.findings.as_slice();
     while let Some(first) = rest.first() {
-        // What one rule has to say about one tool stands together.
+        // The findings of one rule on one tool share a line.
         let same = |other: &&Finding| {
             (other.index, &other.server, &other.rule, &other.waived)
                 == (first.index, &first.server, &first.rule, &first.waived)
@@ -188,22 +192,11 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
         },
         lint.waived,
         lint.clean,
-        tools(lint)
+        lint.tools()
     );
 }
 
-fn tools(lint: &LintReport) -> usize {
-    let mut tools: Vec<_> = lint
-        .findings
-        .iter()
-        .map(|finding| (&finding.server, finding.index))
-        .collect();
-    tools.sort();
-    tools.dedup();
-    tools.len()
-}
-
-/// Findings of one rule on one tool: the first is told, the others are counted.
+/// Writes the findings of one rule on one tool: the first in full, the others as a count.
 fn write_group(out: &mut String, group: &[Finding], style: Style) {
     let Some(first) = group.first() else { return };
     let rule = first.rule.as_deref().unwrap_or("");
@@ -245,15 +238,7 @@ fn severity(severity: Severity, style: Style) -> String {
     )
 }
 
-fn paint(style: Style, paint: Paint, text: &str) -> String {
-    if style.colour {
-        format!("{paint}{text}{paint:#}")
-    } else {
-        text.to_owned()
-    }
-}
-
-/// Later lines stand under the first.
+/// Indents all lines but the first.
 fn indent(text: &str) -> String {
     text.trim_end().replace('\n', "\n            ")
 }

@@ -1,12 +1,13 @@
 //! `sarif`: findings in SARIF 2.1.0, for code scanning.
 
+use std::io::{self, Write};
+
+use mcptest_catalog::doctor::DoctorReport;
 use mcptest_catalog::lint::{RULES, Severity};
 use mcptest_json::text::one_line;
 use serde_json::{Value, json};
 
-use super::DoctorReport;
-
-pub(super) fn render(report: &DoctorReport) -> String {
+pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
     let rules: Vec<Value> = RULES
         .into_iter()
         .map(|rule| {
@@ -64,7 +65,7 @@ pub(super) fn render(report: &DoctorReport) -> String {
             "results": results
         }]
     });
-    format!("{sarif:#}\n")
+    writeln!(out, "{sarif:#}")
 }
 
 fn level(severity: Severity) -> &'static str {

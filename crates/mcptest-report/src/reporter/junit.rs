@@ -1,20 +1,20 @@
 //! `junit`: XML for CI systems, in the form that Surefire and Jenkins publish.
 //!
-//! A test with one model is one `testcase`, and every run of it an attempt, because the verdict is
-//! the test's: a CI that counts tests counts what the suite declares, and one that knows about
+//! A test with one model is one `testcase`, and each of its runs is an attempt, because the verdict
+//! belongs to the test: a CI that counts tests counts what the suite declares, and one that knows
 //! retries shows them.
 //!
 //! | test | in the `testcase` |
 //! |---|---|
 //! | passed, all runs too | nothing |
-//! | passed, though some runs failed or broke | `flakyFailure`, `flakyError` for each of those |
-//! | failed | `failure`, and `rerunFailure`, `rerunError` for each run that failed or broke |
-//! | broke | `error`, and the same |
+//! | passed, but some runs failed or ended with an error | `flakyFailure`, `flakyError` for each |
+//! | failed | `failure`, and `rerunFailure`, `rerunError` for each run that did not pass |
+//! | error | `error`, and the same |
 //! | no evidence, not run | `skipped` |
 //!
-//! What all runs and gates said is the text of `failure` and `error`, else of `system-out`.
+//! The output of all runs and gates is the text of `failure` and `error`, else of `system-out`.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_trace::verdict::Verdict;
@@ -23,195 +23,230 @@ use super::{Style, pretty};
 use crate::compare::verdict_word;
 use crate::model::{CaseId, Report, RunReport, RunTiming, TestReport};
 
-/// Longest text of one element; the JSON report has everything.
-const LONGEST: usize = 20_000;
-/// Longest `message` attribute.
-const LONGEST_MESSAGE: usize = 300;
+/// The longest text of one element, in characters; the JSON report has everything.
+const MAX_TEXT: usize = 20_000;
+/// The longest `message` attribute, in characters.
+const MAX_MESSAGE: usize = 300;
 
-pub(crate) fn render(report: &Report, _: Style) -> String {
+/// A test of the report, with the duration of its runs, or one that was not run.
+enum TestCase<'a> {
+    Run(&'a TestReport, u64),
+    NotRun(&'a CaseId),
+}
+
+/// The counts in the attributes of `testsuites` and `testsuite`.
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+    duration_ms: u64,
+}
+
+pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Result<()> {
+    let suites = suites(report);
+    let all = Counts::of(suites.iter().flat_map(|(_, cases)| cases));
+    let duration_ms = report
+        .timing
+        .as_ref()
+        .map_or(0, |timing| timing.duration_ms);
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(
+        out,
+        "<testsuites name=\"mcptest\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\">",
+        all.tests,
+        all.failures,
+        all.errors,
+        seconds(duration_ms)
+    )?;
+    for (suite, cases) in &suites {
+        write_suite(out, suite, cases)?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+/// The test cases by suite, in the order of the report.
+fn suites(report: &Report) -> Vec<(&str, Vec<TestCase<'_>>)> {
     let times = report.timing_by_test();
-    let mut suites: Vec<(&str, Vec<TestCase>)> = Vec::new();
-    let mut put = |suite, case| match suites.iter_mut().find(|(known, _)| *known == suite) {
+    let mut suites: Vec<(&str, Vec<TestCase<'_>>)> = Vec::new();
+    let mut add = |suite, case| match suites.iter_mut().find(|(known, _)| *known == suite) {
         Some((_, cases)) => cases.push(case),
         None => suites.push((suite, vec![case])),
     };
     for (at, test) in report.tests.iter().enumerate() {
-        let times = times
+        let times: &[RunTiming] = times
             .as_ref()
             .and_then(|times| times.get(at).copied())
             .unwrap_or_default();
-        put(&test.suite, TestCase::of(test, times));
+        let duration_ms = times.iter().map(|time| time.duration_ms).sum();
+        add(&test.suite, TestCase::Run(test, duration_ms));
     }
     for id in &report.not_run {
-        put(&id.suite, TestCase::not_run(id));
+        add(&id.suite, TestCase::NotRun(id));
     }
-    let sum = |of: fn(&TestCase) -> usize| {
-        suites
-            .iter()
-            .flat_map(|(_, cases)| cases)
-            .map(of)
-            .sum::<usize>()
-    };
-    let whole = report
-        .timing
-        .as_ref()
-        .map_or(0, |timing| timing.duration_ms);
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
-        "<testsuites name=\"mcptest\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\">",
-        sum(|_| 1),
-        sum(|case| usize::from(case.outcome == Outcome::Failure)),
-        sum(|case| usize::from(case.outcome == Outcome::Error)),
-        seconds(whole)
-    );
-    for (suite, cases) in &suites {
-        write_suite(&mut out, suite, cases);
-    }
-    out.push_str("</testsuites>\n");
-    out
+    suites
 }
 
-fn write_suite(out: &mut String, suite: &str, cases: &[TestCase]) {
-    let count = |outcome: Outcome| cases.iter().filter(|case| case.outcome == outcome).count();
-    let _ = writeln!(
+impl Counts {
+    fn of<'a>(cases: impl IntoIterator<Item = &'a TestCase<'a>>) -> Self {
+        let mut counts = Self::default();
+        for case in cases {
+            counts.tests += 1;
+            counts.duration_ms += case.duration_ms();
+            match case.verdict() {
+                Verdict::Pass => {}
+                Verdict::Fail => counts.failures += 1,
+                Verdict::Error => counts.errors += 1,
+                Verdict::NoEvidence => counts.skipped += 1,
+            }
+        }
+        counts
+    }
+}
+
+fn write_suite(out: &mut dyn Write, suite: &str, cases: &[TestCase<'_>]) -> io::Result<()> {
+    let counts = Counts::of(cases);
+    writeln!(
         out,
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">",
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
+         time=\"{}\">",
         attribute(suite),
-        cases.len(),
-        count(Outcome::Failure),
-        count(Outcome::Error),
-        count(Outcome::Skipped),
-        seconds(cases.iter().map(|case| case.duration_ms).sum())
-    );
+        counts.tests,
+        counts.failures,
+        counts.errors,
+        counts.skipped,
+        seconds(counts.duration_ms)
+    )?;
     for case in cases {
-        let _ = writeln!(
+        writeln!(
             out,
             "    <testcase name=\"{}\" classname=\"{}\" time=\"{}\">",
-            attribute(&case.name),
+            attribute(&case.name()),
             attribute(suite),
-            seconds(case.duration_ms)
-        );
-        for element in &case.elements {
-            let _ = writeln!(out, "      {element}");
-        }
-        out.push_str("    </testcase>\n");
+            seconds(case.duration_ms())
+        )?;
+        case.write_elements(out)?;
+        writeln!(out, "    </testcase>")?;
     }
-    out.push_str("  </testsuite>\n");
+    writeln!(out, "  </testsuite>")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Passed,
-    Failure,
-    Error,
-    Skipped,
-}
-
-struct TestCase {
-    name: String,
-    duration_ms: u64,
-    outcome: Outcome,
-    /// In the order that Surefire's schema asks for.
-    elements: Vec<String>,
-}
-
-impl TestCase {
-    fn of(test: &TestReport, times: &[RunTiming]) -> Self {
-        let outcome = match test.verdict {
-            Verdict::Pass => Outcome::Passed,
-            Verdict::Fail => Outcome::Failure,
-            Verdict::Error => Outcome::Error,
-            Verdict::NoEvidence => Outcome::Skipped,
-        };
-        // With one run the attempt is the test, and is not told twice.
-        let attempts: &[RunReport] = if test.runs.len() > 1 { &test.runs } else { &[] };
-        let prefix = if outcome == Outcome::Passed {
-            "flaky"
-        } else {
-            "rerun"
-        };
-        let of_kind = |verdict: Verdict, kind: &str| -> Vec<String> {
-            let broken = attempts.iter().filter(|run| run.verdict == verdict);
-            broken
-                .map(|run| attempt(&format!("{prefix}{kind}"), run))
-                .collect()
-        };
-        let mut elements = Vec::new();
-        if outcome == Outcome::Failure {
-            elements.push(element("failure", &reason(test), "fail", &details(test)));
-        }
-        // Whoever tells nothing has no attempts to be rerun.
-        if outcome != Outcome::Skipped {
-            elements.extend(of_kind(Verdict::Fail, "Failure"));
-        }
-        if outcome == Outcome::Skipped {
-            elements.push(format!(
-                "<skipped message=\"{}\"/>",
-                attribute(&reason(test))
-            ));
-        }
-        if outcome == Outcome::Error {
-            let kind = test.runs.iter().find_map(|run| run.error.as_ref());
-            let kind = kind.map_or("error", |error| error.kind.as_str());
-            elements.push(element("error", &reason(test), kind, &details(test)));
-        }
-        if outcome != Outcome::Skipped {
-            elements.extend(of_kind(Verdict::Error, "Error"));
-        }
-        // Whoever failed has said it all above.
-        if matches!(outcome, Outcome::Passed | Outcome::Skipped) {
-            elements.push(format!(
-                "<system-out>{}</system-out>",
-                content(&details(test))
-            ));
-        }
-        Self {
-            name: test.label.clone(),
-            duration_ms: times.iter().map(|time| time.duration_ms).sum(),
-            outcome,
-            elements,
+impl TestCase<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Run(test, _) => test.label.clone(),
+            Self::NotRun(id) => match &id.model {
+                Some(model) => format!("{} [{model}]", id.name),
+                None => id.name.clone(),
+            },
         }
     }
 
-    fn not_run(id: &CaseId) -> Self {
-        let name = match &id.model {
-            Some(model) => format!("{} [{model}]", id.name),
-            None => id.name.clone(),
+    fn duration_ms(&self) -> u64 {
+        match self {
+            Self::Run(_, duration_ms) => *duration_ms,
+            Self::NotRun(_) => 0,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self {
+            Self::Run(test, _) => test.verdict,
+            Self::NotRun(_) => Verdict::NoEvidence,
+        }
+    }
+
+    /// Writes the elements in the order that Surefire's schema requires.
+    fn write_elements(&self, out: &mut dyn Write) -> io::Result<()> {
+        let test = match self {
+            Self::Run(test, _) => *test,
+            Self::NotRun(_) => return writeln!(out, "      <skipped message=\"not run\"/>"),
         };
-        Self {
-            name,
-            duration_ms: 0,
-            outcome: Outcome::Skipped,
-            elements: vec!["<skipped message=\"not run\"/>".to_owned()],
+        match test.verdict {
+            Verdict::Pass => {
+                write_attempts(out, test, Verdict::Fail, "flakyFailure")?;
+                write_attempts(out, test, Verdict::Error, "flakyError")?;
+                write_output(out, test)
+            }
+            Verdict::Fail => {
+                write_element(out, "failure", "fail", test)?;
+                write_attempts(out, test, Verdict::Fail, "rerunFailure")?;
+                write_attempts(out, test, Verdict::Error, "rerunError")
+            }
+            Verdict::Error => {
+                write_attempts(out, test, Verdict::Fail, "rerunFailure")?;
+                let error = test.runs.iter().find_map(|run| run.error.as_ref());
+                let kind = error.map_or("error", |error| error.kind.as_str());
+                write_element(out, "error", kind, test)?;
+                write_attempts(out, test, Verdict::Error, "rerunError")
+            }
+            Verdict::NoEvidence => {
+                let message = attribute(&reason(test));
+                writeln!(out, "      <skipped message=\"{message}\"/>")?;
+                write_output(out, test)
+            }
         }
     }
 }
 
-/// Why a test did not pass, in a line.
+fn write_element(out: &mut dyn Write, name: &str, kind: &str, test: &TestReport) -> io::Result<()> {
+    writeln!(
+        out,
+        "      <{name} message=\"{}\" type=\"{kind}\">{}</{name}>",
+        attribute(&reason(test)),
+        details(test)?
+    )
+}
+
+fn write_output(out: &mut dyn Write, test: &TestReport) -> io::Result<()> {
+    writeln!(out, "      <system-out>{}</system-out>", details(test)?)
+}
+
+/// Writes the runs with this verdict. A single run is the test, and is not repeated.
+fn write_attempts(
+    out: &mut dyn Write,
+    test: &TestReport,
+    verdict: Verdict,
+    name: &str,
+) -> io::Result<()> {
+    if test.runs.len() < 2 {
+        return Ok(());
+    }
+    for run in test.runs.iter().filter(|run| run.verdict == verdict) {
+        let mut text = Head::default();
+        pretty::write_run_details(&mut text, run, Style::default())?;
+        let kind = run
+            .error
+            .as_ref()
+            .map_or("fail", |error| error.kind.as_str());
+        writeln!(
+            out,
+            "      <{name} message=\"{}\" type=\"{kind}\"><stackTrace>{}</stackTrace></{name}>",
+            attribute(&run.name),
+            text.content()
+        )?;
+    }
+    Ok(())
+}
+
+/// The reason why a test did not pass, in a line.
 fn reason(test: &TestReport) -> String {
     let of_run = |run: &RunReport| -> Option<String> {
-        match (
-            &run.error,
-            run.assertions.iter().find(|assertion| assertion.failed()),
-        ) {
-            (Some(error), _) => Some(format!("{}: {}", run.name, error.message)),
-            (None, Some(assertion)) => {
-                let judged = if assertion.judged { " (judged)" } else { "" };
-                Some(format!(
-                    "{}: {}{judged} did not hold",
-                    run.name, assertion.target
-                ))
-            }
-            (None, None) => None,
+        if let Some(error) = &run.error {
+            return Some(format!("{}: {}", run.name, error.message));
         }
+        let assertion = run.assertions.iter().find(|assertion| assertion.failed())?;
+        let judged = if assertion.judged { " (judged)" } else { "" };
+        Some(format!(
+            "{}: {}{judged} did not hold",
+            run.name, assertion.target
+        ))
     };
-    let wanted = |verdict: Verdict| verdict == test.verdict;
     let of_gates = test
         .gates
         .iter()
-        .filter(|gate| wanted(gate.verdict))
+        .filter(|gate| gate.verdict == test.verdict)
         .map(|gate| {
             let why = gate.no_evidence.as_ref().unwrap_or(&gate.summary);
             format!("{}: {why}", gate.block)
@@ -219,49 +254,58 @@ fn reason(test: &TestReport) -> String {
     let of_runs = test
         .runs
         .iter()
-        .filter(|run| wanted(run.verdict))
+        .filter(|run| run.verdict == test.verdict)
         .filter_map(of_run);
-    let reasons: Vec<String> = test
+    let mut reasons = test
         .no_evidence
         .iter()
         .cloned()
         .chain(of_gates)
-        .chain(of_runs)
-        .collect();
-    match reasons.as_slice() {
-        [] => verdict_word(test.verdict).to_owned(),
-        [only] => only.clone(),
-        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+        .chain(of_runs);
+    let first = reasons.next();
+    match (first, reasons.count()) {
+        (None, _) => verdict_word(test.verdict).to_owned(),
+        (Some(only), 0) => only,
+        (Some(first), more) => format!("{first} (and {more} more)"),
     }
 }
 
-/// As the pretty report tells it.
-fn details(test: &TestReport) -> String {
-    let mut text = String::new();
-    pretty::write_test(&mut text, test, Style::default());
-    text
+/// The output of the pretty reporter about a test.
+fn details(test: &TestReport) -> io::Result<String> {
+    let mut text = Head::default();
+    pretty::write_test(&mut text, test, Style::default())?;
+    Ok(text.content())
 }
 
-fn attempt(name: &str, run: &RunReport) -> String {
-    let mut text = String::new();
-    pretty::write_run_details(&mut text, run, Style::default());
-    let kind = run
-        .error
-        .as_ref()
-        .map_or("fail", |error| error.kind.as_str());
-    format!(
-        "<{name} message=\"{}\" type=\"{kind}\"><stackTrace>{}</stackTrace></{name}>",
-        attribute(&run.name),
-        content(&text)
-    )
+/// A writer that keeps as much of its input as an element can show.
+#[derive(Default)]
+struct Head(Vec<u8>);
+
+impl Head {
+    /// Enough bytes for one character more than an element has: so truncation is still visible.
+    const MAX_BYTES: usize = 4 * (MAX_TEXT + 1);
+
+    /// The text as the content of an element.
+    fn content(&self) -> String {
+        let kept = match std::str::from_utf8(&self.0) {
+            Ok(text) => text,
+            // The last character was cut; it is beyond what is shown.
+            Err(error) => std::str::from_utf8(&self.0[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        escape(&shorten(&lines(kept), MAX_TEXT))
+    }
 }
 
-fn element(name: &str, message: &str, kind: &str, text: &str) -> String {
-    format!(
-        "<{name} message=\"{}\" type=\"{kind}\">{}</{name}>",
-        attribute(message),
-        content(text)
-    )
+impl Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = Self::MAX_BYTES.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn seconds(milliseconds: u64) -> String {
@@ -269,14 +313,10 @@ fn seconds(milliseconds: u64) -> String {
 }
 
 fn attribute(text: &str) -> String {
-    escape(&shorten(&one_line(text), LONGEST_MESSAGE))
+    escape(&shorten(&one_line(text), MAX_MESSAGE))
 }
 
-fn content(text: &str) -> String {
-    escape(&shorten(&lines(text), LONGEST))
-}
-
-/// Controls are shown as escapes already. What is left that XML cannot have at all is taken out.
+/// Escapes XML. Controls are already escaped; the two other characters that XML forbids are removed.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -299,8 +339,14 @@ mod tests {
     use super::*;
     use crate::samples::{floor, run, test};
 
+    fn text_of(report: &Report) -> String {
+        let mut out = Vec::new();
+        render(report, Style::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     fn rendered(tests: Vec<TestReport>) -> String {
-        render(&Report::conclude(tests, false), Style::default())
+        text_of(&Report::conclude(tests, false))
     }
 
     fn several(verdict: Verdict, runs: &[Verdict]) -> TestReport {
@@ -316,9 +362,13 @@ mod tests {
     fn each_verdict_has_its_element() {
         use Verdict::{Error, Fail, NoEvidence, Pass};
         let elements = |test: TestReport| -> Vec<String> {
-            let case = TestCase::of(&test, &[]);
-            let name = |element: &String| element[1..].split([' ', '>']).next().unwrap().to_owned();
-            case.elements.iter().map(name).collect()
+            let mut out = Vec::new();
+            TestCase::Run(&test, 0).write_elements(&mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let elements = text.lines().filter_map(|line| line.strip_prefix("      <"));
+            elements
+                .map(|element| element.split([' ', '>']).next().unwrap().to_owned())
+                .collect()
         };
         assert_eq!(elements(several(Pass, &[Pass, Pass])), ["system-out"]);
         assert_eq!(
@@ -342,10 +392,10 @@ mod tests {
 
     #[test]
     fn the_whole_form() {
-        let mut broken = several(Verdict::Fail, &[Verdict::Pass, Verdict::Fail]);
-        broken.gates.push(floor(Verdict::Fail, 50));
+        let mut failed = several(Verdict::Fail, &[Verdict::Pass, Verdict::Fail]);
+        failed.gates.push(floor(Verdict::Fail, 50));
         let mut report = Report::conclude(
-            vec![broken, several(Verdict::Error, &[Verdict::Error])],
+            vec![failed, several(Verdict::Error, &[Verdict::Error])],
             true,
         );
         report.not_run = vec![CaseId {
@@ -363,7 +413,7 @@ mod tests {
                 .to_vec(),
         });
         assert_eq!(
-            render(&report, Style::default()),
+            text_of(&report),
             r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="mcptest" tests="3" failures="1" errors="1" time="61.002">
   <testsuite name="sample" tests="3" failures="1" errors="1" skipped="1" time="2.100">
@@ -398,16 +448,26 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_report_is_a_document_too() {
+    fn an_empty_report_is_a_document() {
         assert_eq!(
             rendered(Vec::new()),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mcptest\" tests=\"0\" failures=\"0\" errors=\"0\" time=\"0.000\">\n</testsuites>\n"
         );
     }
 
+    #[test]
+    fn long_output_is_truncated_at_a_character() {
+        for text in ["x", "ä", "天", "𝒳"] {
+            let long = text.repeat(MAX_TEXT + 5);
+            let mut head = Head::default();
+            head.write_all(long.as_bytes()).unwrap();
+            assert_eq!(head.content(), shorten(&long, MAX_TEXT));
+        }
+    }
+
     proptest! {
         #[test]
-        fn nothing_that_xml_forbids_comes_through(text in any::<String>()) {
+        fn forbidden_xml_characters_are_removed(text in any::<String>()) {
             let mut hostile = several(Verdict::Pass, &[Verdict::Error, Verdict::Fail]);
             hostile.label.clone_from(&text);
             hostile.suite.clone_from(&text);

@@ -1,5 +1,7 @@
-//! `markdown`: for a job's summary or a comment on a pull request. Short: what did not pass, and
-//! the figures; the JSON report has the rest.
+//! `markdown`: for a job's summary or a comment on a pull request. Short: failures and figures; the
+//! JSON report has everything.
+
+use std::io::{self, Write};
 
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::verdict::Verdict;
@@ -11,17 +13,17 @@ use crate::markdown::{Bounded, cell, code};
 use crate::matrix::{Matrix, matrices};
 use crate::model::{FloorReport, Report, TestReport};
 
-/// Lines about one test that did not pass.
-const MOST_REASONS: usize = 10;
+/// The number of lines about one test that did not pass.
+const MAX_REASONS: usize = 10;
 
-pub(crate) fn render(report: &Report, _: Style) -> String {
+pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Bounded::new();
     page.line(&format!("## mcptest: {}", words(report.verdict)));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
     if let Some(spend) = &report.spend {
         page.line("");
-        // A dollar sign could begin mathematics.
+        // As code: a dollar sign could begin a formula.
         page.line(&format!("{}.", code(&spent(spend))));
     }
     let open: Vec<&TestReport> = report
@@ -71,7 +73,7 @@ pub(crate) fn render(report: &Report, _: Style) -> String {
             "tests that were not run",
         );
     }
-    page.finish()
+    out.write_all(page.finish().as_bytes())
 }
 
 fn words(verdict: Verdict) -> &'static str {
@@ -83,7 +85,7 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A test that did not pass, and why.
+/// A test that did not pass, with its reasons.
 fn reasons(test: &TestReport) -> String {
     let mut reasons: Vec<String> = Vec::new();
     reasons.extend(test.no_evidence.as_deref().map(code));
@@ -110,11 +112,11 @@ fn reasons(test: &TestReport) -> String {
             let message = format!("{}: {}", error.kind.as_str(), error.message);
             reasons.push(format!("{} {}", code(&run.name), code(&message)));
         }
-        let broken = run.assertions.iter().filter(|one| one.failed());
-        reasons.extend(broken.map(|one| format!("{} {}", code(&run.name), assertion(one))));
+        let failed = run.assertions.iter().filter(|one| one.failed());
+        reasons.extend(failed.map(|one| format!("{} {}", code(&run.name), assertion(one))));
     }
-    let more = reasons.len().saturating_sub(MOST_REASONS);
-    reasons.truncate(MOST_REASONS);
+    let more = reasons.len().saturating_sub(MAX_REASONS);
+    reasons.truncate(MAX_REASONS);
     if more > 0 {
         reasons.push(format!("and {more} more"));
     }
@@ -216,6 +218,12 @@ mod tests {
     use crate::model::CaseId;
     use crate::samples;
 
+    fn rendered(report: &Report) -> String {
+        let mut out = Vec::new();
+        render(report, Style::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn the_whole_page() {
         let mut first = samples::test("a|b", Some("m1"), Verdict::Fail);
@@ -234,7 +242,7 @@ mod tests {
             model: None,
         }];
         assert_eq!(
-            render(&report, Style::default()),
+            rendered(&report),
             r#"## mcptest: error
 
 3 tests: 0 passed, 1 failed, 1 without evidence, 1 with errors, 1 not run (interrupted).
@@ -278,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_report_is_a_page_that_can_be_posted() {
+    fn the_page_of_a_huge_report_is_bounded() {
         let tests = (0..5_000)
             .map(|at| {
                 samples::test(
@@ -288,8 +296,8 @@ mod tests {
                 )
             })
             .collect();
-        let page = render(&Report::conclude(tests, false), Style::default());
+        let page = rendered(&Report::conclude(tests, false));
         assert!(page.chars().count() < 65_536, "{}", page.len());
-        assert!(page.contains("Left out for want of room: "), "{page}");
+        assert!(page.contains("Truncated: "), "{page}");
     }
 }

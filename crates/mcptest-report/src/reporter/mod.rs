@@ -1,4 +1,6 @@
-//! The reporters, one file each.
+//! Reporters, one file each.
+
+use std::io::{self, Write};
 
 pub(crate) mod json;
 mod junit;
@@ -9,18 +11,18 @@ mod table;
 use crate::model::Report;
 use mcptest_redact::redact::Redactor;
 
-/// How a reporter may write.
+/// Settings of the display that a reporter writes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Colour codes are welcome.
+    /// Set if colour codes are allowed.
     pub colour: bool,
-    /// How many columns the display has, where there is one.
+    /// The number of columns, if there is a display.
     pub width: Option<u16>,
 }
 
-type Render = fn(&Report, Style) -> String;
+type Render = fn(&Report, Style, &mut dyn Write) -> io::Result<()>;
 
-/// Name, what it is for, and how it renders.
+/// Every reporter: its name, its purpose and its function.
 pub const REPORTERS: [(&str, &str, Render); 4] = [
     ("pretty", "for people", pretty::render),
     (
@@ -40,7 +42,7 @@ pub const REPORTERS: [(&str, &str, Render); 4] = [
     ),
 ];
 
-/// Whether there is such a reporter.
+/// The reporter of this name, if there is one.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static str> {
     REPORTERS
@@ -49,29 +51,57 @@ pub fn find(name: &str) -> Option<&'static str> {
         .find(|known| *known == name)
 }
 
-/// Renders with the reporter of this name; nothing if there is none.
-#[must_use]
-pub fn render(name: &str, report: &Report, redactor: &Redactor, style: Style) -> Option<String> {
-    REPORTERS
-        .iter()
-        .find(|(known, ..)| *known == name)
-        .map(|(_, _, render)| {
-            // Most reports have nothing to hide, and looking is cheaper than building them anew.
-            if redactor.is_clean_in(report) {
-                render(report, style)
-            } else {
-                render(&redacted(report, redactor), style)
-            }
-        })
+/// A failed attempt to render a report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// There is no reporter of this name.
+    #[error("unknown reporter `{0}`")]
+    UnknownReporter(String),
+    /// The reporter has no form for comparisons.
+    #[error("the reporter `{name}` cannot show a comparison; these can: {}", known.join(", "))]
+    NoComparison {
+        /// The reporter.
+        name: String,
+        /// The reporters that can.
+        known: Vec<&'static str>,
+    },
+    /// The output cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
 }
 
-/// Cleaned before anything is escaped or cut: a secret that was changed on the way out would no
-/// longer be recognised.
+/// Writes the report with the reporter of this name.
+///
+/// # Errors
+/// An unknown reporter, or an output that cannot be written.
+pub fn render(
+    name: &str,
+    report: &Report,
+    redactor: &Redactor,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
+    let known = REPORTERS.iter().find(|(known, ..)| *known == name);
+    let Some((_, _, render)) = known else {
+        return Err(RenderError::UnknownReporter(name.to_owned()));
+    };
+    // Most reports contain no secret, and checking is cheaper than rebuilding them.
+    if redactor.is_clean_in(report) {
+        render(report, style, out)?;
+    } else {
+        render(&redacted(report, redactor), style, out)?;
+    }
+    Ok(())
+}
+
+/// A copy without secrets. Redaction comes before escaping and truncating: afterwards a secret
+/// would no longer be recognised.
 fn redacted(report: &Report, redactor: &Redactor) -> Report {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     redactor.value(&mut value);
-    // Only texts were changed, so the shape still fits; were it not so, an empty report beats a
-    // leak.
+    // Only strings have changed, so the shape still fits. If it did not, an empty report is better
+    // than a leak.
     serde_json::from_value(value)
         .unwrap_or_else(|_| Report::conclude(Vec::new(), report.interrupted))
 }

@@ -1,6 +1,6 @@
-//! `pretty`: for people. Readable without colour; a failure says what, where, expected and actual.
+//! `pretty`: for people. Readable without colour; a failure shows target, expected and actual.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_json::text::{lines, one_line, shorten};
@@ -14,51 +14,48 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
 
 use super::{Style, table};
-use crate::doctor::unified_diff;
+use crate::line_diff;
 use crate::matrix::matrices;
 use crate::model::{Kind, Report, RunReport, Spend, TestReport};
 
-/// Longest value shown in full.
-const WIDEST: usize = 240;
-/// Most lines of two texts that are held against each other line by line.
-const MOST_LINES: usize = 400;
-/// Findings of one gate that are shown; the JSON report has all of them.
-const MOST_FINDINGS: usize = 20;
-/// Tests that were not run and are named; the JSON report names all.
-const MOST_NOT_RUN: usize = 20;
+/// The longest value shown in full, in characters.
+const MAX_VALUE: usize = 240;
+/// The largest number of lines of two strings that are compared line by line.
+const MAX_DIFF_LINES: usize = 400;
+/// The number of findings shown per gate; the JSON report has all of them.
+const MAX_FINDINGS: usize = 20;
+/// The number of tests listed as not run; the JSON report lists all.
+const MAX_NOT_RUN: usize = 20;
 
-pub(crate) fn render(report: &Report, style: Style) -> String {
-    let mut out = String::new();
+pub(crate) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut suite = None;
     for test in &report.tests {
         if suite != Some(&test.suite) {
             if suite.is_some() {
-                out.push('\n');
+                writeln!(out)?;
             }
-            line(
-                &mut out,
-                &paint(style, Paint::new().bold(), &one_line(&test.suite)),
-            );
+            let name = paint(style, Paint::new().bold(), &one_line(&test.suite));
+            line(out, &name)?;
             suite = Some(&test.suite);
         }
-        write_test(&mut out, test, style);
+        write_test(out, test, style)?;
     }
     for matrix in matrices(report) {
-        out.push('\n');
+        writeln!(out)?;
         let head = format!("{} by model", one_line(matrix.suite));
-        line(&mut out, &paint(style, Paint::new().bold(), &head));
-        table::write(&mut out, &matrix, style);
+        line(out, &paint(style, Paint::new().bold(), &head))?;
+        table::write(out, &matrix, style)?;
     }
-    write_not_run(&mut out, report, style);
-    out.push('\n');
-    line(&mut out, &totals(report, style));
+    write_not_run(out, report, style)?;
+    writeln!(out)?;
+    line(out, &totals(report, style))?;
     if let Some(spend) = &report.spend {
-        line(&mut out, &spent(spend));
+        line(out, &spent(spend))?;
     }
-    out
+    Ok(())
 }
 
-/// What the models cost, in a line.
+/// The cost of the models, in a line.
 pub(super) fn spent(spend: &Spend) -> String {
     let known =
         |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
@@ -75,34 +72,33 @@ pub(super) fn spent(spend: &Spend) -> String {
     )
 }
 
-/// A run's row, as it is also shown while the work goes on.
+/// The row of a run, in the form that progress output also uses.
 #[must_use]
 pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
     format!("  {}  {}", badge(verdict, style), one_line(name))
 }
 
-fn write_not_run(out: &mut String, report: &Report, style: Style) {
+fn write_not_run(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     if report.not_run.is_empty() {
-        return;
+        return Ok(());
     }
-    out.push('\n');
-    line(out, &paint(style, Paint::new().bold(), "not run"));
-    for id in report.not_run.iter().take(MOST_NOT_RUN) {
-        line(out, &format!("  {}", one_line(&id.to_string())));
+    writeln!(out)?;
+    line(out, &paint(style, Paint::new().bold(), "not run"))?;
+    for id in report.not_run.iter().take(MAX_NOT_RUN) {
+        line(out, &format!("  {}", one_line(&id.to_string())))?;
     }
-    if report.not_run.len() > MOST_NOT_RUN {
-        line(
-            out,
-            &format!("  and {} more", report.not_run.len() - MOST_NOT_RUN),
-        );
+    if report.not_run.len() > MAX_NOT_RUN {
+        let more = report.not_run.len() - MAX_NOT_RUN;
+        line(out, &format!("  and {more} more"))?;
     }
+    Ok(())
 }
 
-/// The rows of a test and what they have to say.
-pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
+/// Writes the rows of a test and their details.
+pub(super) fn write_test(out: &mut dyn Write, test: &TestReport, style: Style) -> io::Result<()> {
     for runs in rows(&test.runs) {
         let [run, ..] = runs else { continue };
-        // A run of a test that expects nothing has kept nothing.
+        // A passing run of a test without expectations proves nothing.
         let verdict = match run.verdict {
             Verdict::Pass if test.no_evidence.is_some() => test.verdict,
             verdict => verdict,
@@ -111,16 +107,16 @@ pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
             [_, .., last] => format!("{} to #{}", run.name, last.index),
             _ => run.name.clone(),
         };
-        let facts = if is_never_started(run) {
+        let facts = if was_never_started(run) {
             String::new()
         } else {
             facts(test.kind, run, style)
         };
-        line(out, &format!("{}{facts}", row(verdict, &name, style)));
-        write_run_details(out, run, style);
+        line(out, &format!("{}{facts}", row(verdict, &name, style)))?;
+        write_run_details(out, run, style)?;
     }
     for skipped in skipped(&test.runs) {
-        block(out, &skipped);
+        block(out, &skipped)?;
     }
     if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
         let made = test.runs.len() as u64;
@@ -128,52 +124,56 @@ pub(super) fn write_test(out: &mut String, test: &TestReport, style: Style) {
             "decided after {made} of {} runs: {saved} saved",
             made + saved
         );
-        block(out, &paint(style, Paint::new().dimmed(), &text));
+        block(out, &paint(style, Paint::new().dimmed(), &text))?;
     }
-    // A quality bar is one row: its gate's.
+    // The only row of a quality bar is that of its gate.
     if test.runs.is_empty() && test.kind != Kind::ToolQuality {
-        line(out, &row(test.verdict, &test.label, style));
+        line(out, &row(test.verdict, &test.label, style))?;
     }
     for gate in &test.gates {
-        // Where no run was carried through, the errors above say why there is nothing to judge.
+        // If no run was completed, the errors above show why there is nothing to judge.
         if test.verdict == Verdict::Error && gate.verdict == Verdict::NoEvidence {
             continue;
         }
-        write_gate(out, test, gate, style);
+        write_gate(out, test, gate, style)?;
     }
     if let Some(why) = &test.no_evidence {
-        block(out, &format!("no evidence: {}", one_line(why)));
+        block(out, &format!("no evidence: {}", one_line(why)))?;
     }
+    Ok(())
 }
 
-/// What stands below a run's row.
-pub(super) fn write_run_details(out: &mut String, run: &RunReport, style: Style) {
+/// Writes the error and the failed assertions of a run.
+pub(super) fn write_run_details(
+    out: &mut dyn Write,
+    run: &RunReport,
+    style: Style,
+) -> io::Result<()> {
     if let Some(error) = &run.error {
-        block(
-            out,
-            &format!("{}: {}", error.kind.as_str(), lines(&error.message)),
-        );
+        let text = format!("{}: {}", error.kind.as_str(), lines(&error.message));
+        block(out, &text)?;
     }
     for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
-        write_assertion(out, assertion, style);
+        write_assertion(out, assertion, style)?;
     }
+    Ok(())
 }
 
-/// Runs that a cap kept from being started share a row; every other run has its own.
+/// Groups runs into rows: consecutive runs that a cap kept from starting share one row.
 fn rows(runs: &[RunReport]) -> impl Iterator<Item = &[RunReport]> {
-    runs.chunk_by(|one, next| is_never_started(one) && one.error == next.error)
+    runs.chunk_by(|one, next| was_never_started(one) && one.error == next.error)
 }
 
-fn is_never_started(run: &RunReport) -> bool {
+fn was_never_started(run: &RunReport) -> bool {
     run.error.as_ref().is_some_and(|error| {
         error.kind == ErrorKind::Budget && error.message.starts_with("never started: ")
     })
 }
 
-/// Assertions that were not applied, each told once, with how many runs it concerns. Where a judge
-/// broke, the run's error says so.
+/// Lines about assertions that were not applied, each once, with the number of runs. If a judge
+/// failed, the error of the run already shows it.
 fn skipped(runs: &[RunReport]) -> Vec<String> {
-    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut counts: Vec<(String, usize)> = Vec::new();
     for run in runs.iter().filter(|run| run.error.is_none()) {
         for assertion in &run.assertions {
             let Some(why) = &assertion.skipped else {
@@ -185,13 +185,14 @@ fn skipped(runs: &[RunReport]) -> Vec<String> {
                 one_line(&assertion.target),
                 one_line(why)
             );
-            match told.iter_mut().find(|(known, _)| *known == text) {
+            match counts.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, count)) => *count += 1,
-                None => told.push((text, 1)),
+                None => counts.push((text, 1)),
             }
         }
     }
-    told.into_iter()
+    counts
+        .into_iter()
         .map(|(text, count)| {
             if count == 1 {
                 text
@@ -202,7 +203,7 @@ fn skipped(runs: &[RunReport]) -> Vec<String> {
         .collect()
 }
 
-/// What a row tells besides its name.
+/// The figures after a run's name.
 fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
     let text = match kind {
         Kind::Tool | Kind::ToolQuality => return String::new(),
@@ -225,10 +226,10 @@ fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
     )
 }
 
-/// Why a run ended without an answer, where the agent did not end it by itself. An error is told
-/// below its row.
+/// The reason why a run ended without an answer, if the agent did not end it. Errors are shown
+/// below the row.
 fn early_end(trace: &Trace) -> Option<&'static str> {
-    match trace.extra.get("stop_reason")?.as_str()? {
+    match trace.extra("stop_reason")?.as_str()? {
         "max_turns" => Some("out of turns"),
         "max_tokens" => Some("cut off: out of tokens"),
         "withheld" => Some("the answer was withheld"),
@@ -237,103 +238,92 @@ fn early_end(trace: &Trace) -> Option<&'static str> {
     }
 }
 
-fn write_gate(out: &mut String, test: &TestReport, gate: &GateOutcome, style: Style) {
+fn write_gate(
+    out: &mut dyn Write,
+    test: &TestReport,
+    gate: &GateOutcome,
+    style: Style,
+) -> io::Result<()> {
     let name = match test.kind {
         Kind::ToolQuality => test.label.clone(),
         Kind::Agent | Kind::Tool => format!("{}: {}", test.label, gate.block),
     };
     let row = row(gate.verdict, &name, style);
-    line(out, &format!("{row}  {}", one_line(&gate.summary)));
+    line(out, &format!("{row}  {}", one_line(&gate.summary)))?;
     if let Some(why) = &gate.no_evidence {
-        block(out, &format!("no evidence: {}", one_line(why)));
+        block(out, &format!("no evidence: {}", one_line(why)))?;
     }
     if gate.verdict == Verdict::Fail {
-        for finding in gate.findings.iter().take(MOST_FINDINGS) {
-            block(out, &shorten(&one_line(finding), 2 * WIDEST));
+        for finding in gate.findings.iter().take(MAX_FINDINGS) {
+            block(out, &shorten(&one_line(finding), 2 * MAX_VALUE))?;
         }
-        if gate.findings.len() > MOST_FINDINGS {
-            block(
-                out,
-                &format!("and {} more", gate.findings.len() - MOST_FINDINGS),
-            );
+        if gate.findings.len() > MAX_FINDINGS {
+            let more = gate.findings.len() - MAX_FINDINGS;
+            block(out, &format!("and {more} more"))?;
         }
-        for assertion in gate
-            .assertions
-            .iter()
-            .filter(|assertion| assertion.failed())
-        {
-            write_assertion(out, assertion, style);
+        let failed = gate.assertions.iter().filter(|one| one.failed());
+        for assertion in failed {
+            write_assertion(out, assertion, style)?;
         }
     }
+    Ok(())
 }
 
-fn write_assertion(out: &mut String, assertion: &Assertion, style: Style) {
+fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> io::Result<()> {
     let default = if assertion.default {
         "  (the default)"
     } else {
         ""
     };
     let judged = if assertion.judged { "  (judged)" } else { "" };
-    block(
-        out,
-        &format!(
-            "{}{default}{judged}",
-            paint(style, Paint::new().bold(), &one_line(&assertion.target))
-        ),
-    );
-    block(out, &format!("  expected  {}", matcher(&assertion.matcher)));
-    block(out, &format!("  actual    {}", value(&assertion.actual)));
-    // Expected and actual say it already.
-    if let Some(reason) = assertion
-        .reason
-        .as_ref()
-        .filter(|reason| *reason != "the values differ")
-    {
-        block(out, &format!("  because   {}", one_line(reason)));
+    let target = paint(style, Paint::new().bold(), &one_line(&assertion.target));
+    block(out, &format!("{target}{default}{judged}"))?;
+    block(out, &format!("  expected  {}", matcher(&assertion.matcher)))?;
+    block(out, &format!("  actual    {}", value(&assertion.actual)))?;
+    // Expected and actual already show that values differ.
+    let reason = assertion.reason.as_ref();
+    if let Some(reason) = reason.filter(|reason| *reason != "the values differ") {
+        block(out, &format!("  because   {}", one_line(reason)))?;
     }
     for difference in &assertion.diff {
         if let Some(lines) = line_diff(difference) {
-            block(out, &format!("  at {}", one_line(&difference.pointer)));
+            block(out, &format!("  at {}", one_line(&difference.pointer)))?;
             for line in lines {
-                block(out, &format!("    {line}"));
+                block(out, &format!("    {line}"))?;
             }
             continue;
         }
         let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), value);
-        block(
-            out,
-            &format!(
-                "  at {}  expected {}, actual {}",
-                one_line(&difference.pointer),
-                side(&difference.expected),
-                side(&difference.actual)
-            ),
+        let text = format!(
+            "  at {}  expected {}, actual {}",
+            one_line(&difference.pointer),
+            side(&difference.expected),
+            side(&difference.actual)
         );
+        block(out, &text)?;
     }
+    Ok(())
 }
 
-/// Two texts of several lines, held against each other line by line. Very long ones are not: their
-/// beginnings have to do.
+/// The line diff of two strings with several lines. Very long strings are shown by their beginnings
+/// instead.
 fn line_diff(difference: &Difference) -> Option<Vec<String>> {
     let (Some(Value::String(expected)), Some(Value::String(actual))) =
         (&difference.expected, &difference.actual)
     else {
         return None;
     };
-    let lines = |text: &str| text.lines().count();
-    let several = lines(expected) > 1 || lines(actual) > 1;
-    if !several || lines(expected) + lines(actual) > MOST_LINES {
+    let count = |text: &str| text.lines().count();
+    let several = count(expected) > 1 || count(actual) > 1;
+    if !several || count(expected) + count(actual) > MAX_DIFF_LINES {
         return None;
     }
-    let diff = unified_diff("", "", expected, actual);
-    // The first two lines would name files.
-    Some(
-        diff.lines()
-            .skip(2)
-            .map(|line| shorten(&one_line(line), WIDEST))
-            .collect(),
-    )
-    .filter(|lines: &Vec<String>| !lines.is_empty())
+    let hunks = line_diff::hunks(expected, actual);
+    let lines = hunks.lines();
+    let lines: Vec<String> = lines
+        .map(|line| shorten(&one_line(line), MAX_VALUE))
+        .collect();
+    (!lines.is_empty()).then_some(lines)
 }
 
 fn matcher(written: &Value) -> String {
@@ -356,7 +346,7 @@ fn matcher(written: &Value) -> String {
     }
 }
 
-/// A judged matcher without what its built-in judges answer: a person wants the rubric and the bar.
+/// A judged matcher without the scripted answers of its built-in judges.
 fn without_scripts(rule: &Value) -> Value {
     let mut rule = rule.clone();
     let short = |judge: &mut Value| {
@@ -372,7 +362,7 @@ fn without_scripts(rule: &Value) -> Value {
 }
 
 fn value(value: &Value) -> String {
-    shorten(&one_line(&value.to_string()), WIDEST)
+    shorten(&one_line(&value.to_string()), MAX_VALUE)
 }
 
 fn totals(report: &Report, style: Style) -> String {
@@ -398,12 +388,12 @@ pub(super) fn count_words(report: &Report) -> String {
     }
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
-    let broken_off = if report.interrupted {
+    let interrupted = if report.interrupted {
         " (interrupted)"
     } else {
         ""
     };
-    format!("{total} {plural}: {}{broken_off}", parts.join(", "))
+    format!("{total} {plural}: {}{interrupted}", parts.join(", "))
 }
 
 fn badge(verdict: Verdict, style: Style) -> String {
@@ -437,14 +427,14 @@ pub(crate) fn paint(style: Style, paint: Paint, text: &str) -> String {
     }
 }
 
-/// Details stand under their row.
-fn block(out: &mut String, text: &str) {
+/// Writes the details below a row.
+fn block(out: &mut dyn Write, text: &str) -> io::Result<()> {
     for part in text.lines() {
-        line(out, &format!("         {part}"));
+        line(out, &format!("         {part}"))?;
     }
+    Ok(())
 }
 
-pub(crate) fn line(out: &mut String, text: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}", text.trim_end());
+pub(crate) fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(out, "{}", text.trim_end())
 }

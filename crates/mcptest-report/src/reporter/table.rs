@@ -1,5 +1,7 @@
 //! The matrix of tests and models on a terminal.
 
+use std::io::{self, Write};
+
 use anstyle::Style as Paint;
 use mcptest_json::text::one_line;
 use mcptest_trace::verdict::Verdict;
@@ -9,14 +11,14 @@ use super::Style;
 use super::pretty::{badge_word, colour, line, paint};
 use crate::matrix::{Cell, Matrix};
 
-/// The width where nobody says how wide the display is.
-const USUAL_WIDTH: usize = 120;
-/// A name is not cut below this.
-const NARROWEST: usize = 12;
+/// The width if that of the display is unknown.
+const DEFAULT_WIDTH: usize = 120;
+/// The narrowest column of names.
+const MIN_NAME_WIDTH: usize = 12;
 
-/// Writes the matrix as a table; where that is too wide, as a list.
-pub(super) fn write(out: &mut String, matrix: &Matrix<'_>, style: Style) {
-    let width = style.width.map_or(USUAL_WIDTH, usize::from);
+/// Writes the matrix as a table, or as a list if the table is too wide.
+pub(super) fn write(out: &mut dyn Write, matrix: &Matrix<'_>, style: Style) -> io::Result<()> {
+    let width = style.width.map_or(DEFAULT_WIDTH, usize::from);
     let names: Vec<String> = matrix.rows.iter().map(|(name, _)| one_line(name)).collect();
     let models: Vec<String> = matrix.models.iter().map(|model| one_line(model)).collect();
     let columns: Vec<usize> = models
@@ -32,9 +34,9 @@ pub(super) fn write(out: &mut String, matrix: &Matrix<'_>, style: Style) {
         .collect();
     let first = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let rest: usize = columns.iter().map(|column| column + 2).sum();
-    // Two blanks before everything, as rows have.
+    // Rows start with two spaces.
     let room = width.saturating_sub(2 + rest);
-    if room < first.min(NARROWEST) {
+    if room < first.min(MIN_NAME_WIDTH) {
         return write_list(out, matrix, (&names, &models), style, width);
     }
     let first = first.min(room);
@@ -43,7 +45,7 @@ pub(super) fn write(out: &mut String, matrix: &Matrix<'_>, style: Style) {
         head.push_str("  ");
         head.push_str(&padded(model, *column));
     }
-    line(out, &paint(style, Paint::new().bold(), head.trim_end()));
+    line(out, &paint(style, Paint::new().bold(), head.trim_end()))?;
     for ((_, cells), name) in matrix.rows.iter().zip(&names) {
         let mut row = format!("  {}", padded(&cut(name, first), first));
         for (cell, column) in cells.iter().zip(&columns) {
@@ -56,42 +58,36 @@ pub(super) fn write(out: &mut String, matrix: &Matrix<'_>, style: Style) {
                 None => row.push_str(&padded("-", *column)),
             }
         }
-        line(out, &row);
+        line(out, &row)?;
     }
+    Ok(())
 }
 
 fn write_list(
-    out: &mut String,
+    out: &mut dyn Write,
     matrix: &Matrix<'_>,
     (names, models): (&[String], &[String]),
     style: Style,
     width: usize,
-) {
+) -> io::Result<()> {
     let widest = models.iter().map(|model| model.width()).max().unwrap_or(0);
     let figures = matrix
         .rows
         .iter()
         .flat_map(|(_, cells)| cells.iter().flatten());
     let figure = figures.map(cell_width).max().unwrap_or(0);
-    let room = widest.min(width.saturating_sub(4 + 2 + figure).max(NARROWEST));
+    let room = widest.min(width.saturating_sub(4 + 2 + figure).max(MIN_NAME_WIDTH));
     for ((_, cells), name) in matrix.rows.iter().zip(names) {
-        line(
-            out,
-            &format!("  {}", cut(name, width.saturating_sub(2).max(NARROWEST))),
-        );
+        let name = cut(name, width.saturating_sub(2).max(MIN_NAME_WIDTH));
+        line(out, &format!("  {name}"))?;
         for (cell, model) in cells.iter().zip(models) {
             if let Some(cell) = cell {
-                line(
-                    out,
-                    &format!(
-                        "    {}  {}",
-                        padded(&cut(model, room), room),
-                        shown(cell, style)
-                    ),
-                );
+                let model = padded(&cut(model, room), room);
+                line(out, &format!("    {model}  {}", shown(cell, style)))?;
             }
         }
     }
+    Ok(())
 }
 
 fn shown(cell: &Cell, style: Style) -> String {
@@ -107,12 +103,12 @@ fn word(verdict: Verdict) -> &'static str {
     badge_word(verdict).trim_end()
 }
 
-/// Filled up to this many columns of the display.
+/// Pads a string to this number of display columns.
 fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Cut to this many columns of the display, with a mark where something is missing.
+/// Truncates a string to this number of display columns, with a mark at the end.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -162,16 +158,13 @@ mod tests {
     }
 
     fn written(matrix: &Matrix<'_>, width: u16) -> String {
-        let mut out = String::new();
-        write(
-            &mut out,
-            matrix,
-            Style {
-                colour: false,
-                width: Some(width),
-            },
-        );
-        out
+        let style = Style {
+            colour: false,
+            width: Some(width),
+        };
+        let mut out = Vec::new();
+        write(&mut out, matrix, style).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcptest_report::doctor::Checkup;
+use mcptest_catalog::doctor::ServerReport;
 use mcptest_runner::CheckupSettings;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_yaml::Diagnostics;
@@ -20,7 +20,7 @@ pub fn check_up(
     sources: &[Source],
     timeout: Option<Duration>,
     output: &Output,
-) -> Result<Vec<Checkup>, Failure> {
+) -> Result<Vec<ServerReport>, Failure> {
     let files = files(sources)?;
     with_servers(timeout, async |settings| {
         let mut checkups = Vec::new();
@@ -60,7 +60,7 @@ pub fn listed(
                     let listed = mcptest_runner::list_tools(name, server, settings).await;
                     let listed = listed.map_err(|error| {
                         advise(&error, output);
-                        Failure::Words(error.message)
+                        Failure::Message(error.message)
                     })?;
                     (format!("server {name}"), listed)
                 }
@@ -93,23 +93,23 @@ fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
 /// A person who waits sees for what.
 fn tell(name: &str, output: &Output) {
     if output.is_watched() {
-        output.talk(&format!("asking {}", mcptest_json::text::one_line(name)));
+        output.status(&format!("asking {}", mcptest_json::text::one_line(name)));
     }
 }
 
 /// Some servers load for a minute before they say a word.
 fn advise(error: &RunError, output: &Output) {
     if error.kind == ErrorKind::Timeout {
-        output.talk("note: `--timeout 2m` gives a server that is only slow more time");
+        output.status("note: `--timeout 2m` gives a server that is only slow more time");
     }
 }
 
-fn checkup_of(path: &Path, file: CatalogFile) -> Checkup {
+fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
     let name = path.display().to_string();
     let stem = path
         .file_stem()
         .map_or_else(|| name.clone(), |stem| stem.to_string_lossy().into_owned());
-    let mut checkup = Checkup::new(&stem);
+    let mut checkup = ServerReport::new(&stem);
     checkup.file = Some(name);
     checkup.text = file.text;
     checkup.set_tools(file.listed);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcptest_cassette::{
-    Cassette, Finding, find, is_partial, load, parse, partial_place, show, verify, write,
+    Cassette, Finding, find, is_partial, load, parse, partial_path, show, verify, write,
 };
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
@@ -125,7 +125,7 @@ fn check(
     args: &VerifyArgs,
     redactor: &Redactor,
 ) -> Vec<Finding> {
-    let bad = |words: String| Finding { error: true, words };
+    let bad = |words: String| Finding::error(words);
     let cassette = match load(path) {
         Ok(cassette) => cassette,
         Err(error) => return vec![bad(error.to_string())],
@@ -181,7 +181,7 @@ fn missing(suite: &Suite, args: &VerifyArgs) -> Vec<Checked> {
             let path = cassette_place(&folder, test, model);
             if !path.exists() {
                 let words = format!("there is no cassette of test `{}` with {model}", test.name);
-                let findings = vec![Finding { error: true, words }];
+                let findings = vec![Finding::error(words)];
                 missing.push(Checked { path, findings });
             }
         }
@@ -199,7 +199,7 @@ fn told(all: &[Checked]) -> String {
             let mark = if finding.error { "" } else { "note: " };
             text.push_str(&format!(
                 "     {mark}{}\n",
-                mcptest_json::text::one_line(&finding.words)
+                mcptest_json::text::one_line(&finding.message)
             ));
         }
     }
@@ -226,7 +226,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     for test in suite.agent_tests() {
         for model in &test.models {
             let place = cassette_place(&folder, test, model);
-            used.extend([partial_place(&place), place]);
+            used.extend([partial_path(&place), place]);
         }
     }
     let found =

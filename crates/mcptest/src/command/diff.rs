@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::catalogs::{self, SuiteServers};
 use crate::cli::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
+use crate::log;
 use crate::output::Output;
 
 /// How much of a description is shown.
@@ -29,11 +30,12 @@ pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {
         None => catalogs::command(&args.command),
     };
     let secrets = suite.into_iter().flat_map(|suite| suite.secrets);
+    log::hide(catalogs::secrets_of(&args.header));
     let redactor = Redactor::new(secrets.chain(catalogs::secrets_of(&args.header)));
     let mut found = catalogs::read(&[old, new], args.patience.timeout, output)
         .map_err(|failure| failure.redacted(&redactor))?;
     let (Some(new), Some(old)) = (found.pop(), found.pop()) else {
-        return Err(Failure::Words("two catalogs are compared".to_owned()));
+        return Err(Failure::Message("two catalogs are compared".to_owned()));
     };
     output.problems(&old.warnings);
     output.problems(&new.warnings);

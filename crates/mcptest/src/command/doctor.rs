@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use mcptest_catalog::doctor::{DoctorReport, ServerReport};
 use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
 use mcptest_catalog::lint::{self, fix};
-use mcptest_report::doctor::{self, Checkup, DoctorReport, Format};
+use mcptest_report::doctor::{self, Format};
+use mcptest_report::line_diff::unified_diff;
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_yaml::{Diagnostics, suggest};
 
@@ -31,31 +33,33 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
     } else {
         Vec::new()
     };
-    let (checkups, found) = catalogs::gather(&args.catalog, output)?;
+    let (servers, found) = catalogs::gather(&args.catalog, output)?;
     let redactor = Redactor::new(found.into_iter().chain(secrets::of_environment()));
     if let Some(file) = &args.fix {
-        return Ok(write_fixes(&checkups, file, output, &redactor)?);
+        return Ok(write_fixes(&servers, file, output, &redactor)?);
     }
-    let mut report = DoctorReport::conclude(checkups, args.context_window, lint);
+    let mut report = DoctorReport::new(servers, args.context_window, lint);
     if let Some(lint) = &mut report.lint {
         for unused in waivers::apply(&waivers, &mut lint.findings) {
             let tool = unused.tool.as_deref().unwrap_or("every tool");
-            output.talk(&format!(
+            output.status(&format!(
                 "note: the waiver of {} for {tool} covers nothing",
                 unused.rule
             ));
         }
         lint.recount();
     }
-    let text = doctor::render(format, &report, output.result_style());
-    output.result(&redactor.text(&text));
+    let mut text = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = doctor::render(format, &report, output.result_style(), &mut text);
+    output.result(&redactor.text(&String::from_utf8_lossy(&text)));
     // In the formats that only have findings, a server that does not start would go unseen.
     for server in report.servers.iter().filter(|_| format.is_lint_only()) {
         if let Some(error) = &server.error {
             output.error(&redactor.text(&error.message));
         }
     }
-    Ok(report.exit_code(args.deny == Some(Deny::Warning)))
+    Ok(doctor::exit_code(&report, args.deny == Some(Deny::Warning)))
 }
 
 fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
@@ -101,35 +105,35 @@ fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {
 /// The patched catalog goes to the file, the difference to standard output. Both sides of the
 /// difference are indented alike, whatever the original's layout.
 fn write_fixes(
-    checkups: &[Checkup],
+    servers: &[ServerReport],
     file: &Path,
     output: &Output,
     redactor: &Redactor,
 ) -> Result<ExitCode, String> {
-    let [checkup] = checkups else {
+    let [server] = servers else {
         return Err(format!(
             "`--fix` takes one catalog, and {} are named",
-            checkups.len()
+            servers.len()
         ));
     };
-    if let Some(error) = &checkup.error {
+    if let Some(error) = &server.error {
         return Err(redactor.text(&error.message));
     }
-    let (fixed, changes) = fix::fix(&checkup.listed);
+    let (fixed, changes) = fix::fix(&server.listed);
     let (old, new) = (
-        doctor::catalog_json(&checkup.listed),
+        doctor::catalog_json(&server.listed),
         doctor::catalog_json(&fixed),
     );
     let target = file.display().to_string();
     output::write_file(&target, &new)?;
-    let name = checkup.file.as_deref().unwrap_or(&checkup.name);
+    let name = server.file.as_deref().unwrap_or(&server.name);
     let names = [name, &target].map(mcptest_json::text::one_line);
-    output.result(&redactor.text(&doctor::unified_diff(&names[0], &names[1], &old, &new)));
+    output.result(&redactor.text(&unified_diff(&names[0], &names[1], &old, &new)));
     let changed = match changes.len() {
         0 => "nothing to fix".to_owned(),
         1 => "1 fix".to_owned(),
         several => format!("{several} fixes"),
     };
-    output.talk(&format!("{changed}, written to {}", names[1]));
+    output.status(&format!("{changed}, written to {}", names[1]));
     Ok(ExitCode::Passed)
 }

@@ -26,7 +26,7 @@ pub fn explain(args: &ExplainArgs, output: &Output) -> Result<ExitCode, Failure>
             |near| format!("did you mean `{near}`?"),
         );
         let id = mcptest_json::text::one_line(id);
-        return Err(Failure::Words(format!("there is no rule `{id}`; {hint}")));
+        return Err(Failure::Message(format!("there is no rule `{id}`; {hint}")));
     };
     output.result(&match args.how.format {
         Format::Json => format!("{:#}\n", as_json(rule)),

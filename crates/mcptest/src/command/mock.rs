@@ -10,15 +10,15 @@ use mcptest_report::ExitCode;
 use crate::cli::MockArgs;
 use crate::failure::Failure;
 use crate::files;
-use crate::output::Output;
+use crate::output;
 
 /// Large enough that a burst of requests is read, and answered, at once.
 const BUFFER: usize = 64 * 1024;
 
-pub fn mock(args: &MockArgs, output: &Output) -> Result<ExitCode, Failure> {
+pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
     let server = server(args)?;
     if let Some(port) = args.http {
-        return http(server, port, output);
+        return http(server, port);
     }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
     mcptest_mock::serve_stdio(&server, input, std::io::stdout())
@@ -27,11 +27,11 @@ pub fn mock(args: &MockArgs, output: &Output) -> Result<ExitCode, Failure> {
 }
 
 /// Serves until the process is ended.
-fn http(server: MockServer, port: u16, output: &Output) -> Result<ExitCode, Failure> {
+fn http(server: MockServer, port: u16) -> Result<ExitCode, Failure> {
     let serve = async {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
-        output.talk(&format!(
+        output::status(&format!(
             "listening on http://{address}{}",
             mcptest_mock::HTTP_PATH
         ));
@@ -57,7 +57,7 @@ fn server(args: &MockArgs) -> Result<MockServer, Failure> {
         }
         (None, Some(preset)) => Preset::from(preset).manifest(),
         (None, None) => {
-            return Err(Failure::Words(
+            return Err(Failure::Message(
                 "nothing to serve: give --tools-from or --preset".to_owned(),
             ));
         }

@@ -19,11 +19,17 @@ mod validate;
 use mcptest_report::ExitCode;
 
 use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+use crate::log;
 use crate::output::Output;
 
 /// Carries out what was asked for.
 pub fn dispatch(cli: &Cli) -> ExitCode {
-    let output = Output::new(cli.color);
+    let mut output = Output::new(cli.color, cli.quiet);
+    match log::start(cli.verbose, cli.quiet) {
+        Ok(logs) => output.logs = logs,
+        Err(message) => return Failure::Message(message).report(&output),
+    }
     let outcome = match &cli.command {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
@@ -36,10 +42,10 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(args, &output),
         Command::Explain(args) => explain::explain(args, &output),
         Command::Schema(args) => Ok(schema::schema(args, &output)),
-        Command::Mock(args) => mock::mock(args, &output),
+        Command::Mock(args) => mock::mock(args),
         Command::Proxy(args) => proxy::proxy(args),
         Command::Cassette(args) => cassette::cassette(args, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };
-    outcome.unwrap_or_else(|failure| failure.tell(&output))
+    outcome.unwrap_or_else(|failure| failure.report(&output))
 }

@@ -13,6 +13,7 @@ use crate::catalogs;
 use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::files;
+use crate::log;
 use crate::secrets;
 use crate::signals::asked_to_end;
 
@@ -25,6 +26,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         Some(from) => Some(distraction(from, args)?),
         None => None,
     };
+    log::hide(catalogs::secrets_of(&args.header));
     let options = ProxyOptions {
         behind: behind(args),
         distraction,
@@ -51,7 +53,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         End::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
         End::Server(status) => {
             let how = status.map_or_else(String::new, |status| format!(" ({status})"));
-            Err(Failure::Words(format!(
+            Err(Failure::Message(format!(
                 "the server ended before its client{how}"
             )))
         }

@@ -10,7 +10,7 @@ use mcptest_report::{ExitCode, Redactor, Report};
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
 use crate::files;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Reporter};
 
 pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
@@ -34,8 +34,10 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     };
     let comparison = compare(&read(baseline)?, &report);
     for reporter in &reporters {
-        let text = compare::render(reporter.name, &comparison, output.style_for(reporter))?;
-        output.deliver(reporter, &text)?;
+        let style = output.style_for(reporter);
+        output.deliver(reporter, |out| {
+            compare::render(reporter.name, &comparison, style, out)
+        })?;
     }
     Ok(comparison.exit_code)
 }
@@ -47,12 +49,11 @@ fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
         .map(|path| Ok((path.display().to_string(), read(path)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let merged = merge(parts).map_err(|error| error.to_string())?;
-    let text = mcptest_report::render("json", &merged, &Redactor::default(), output.result_style());
-    let text = text.unwrap_or_default();
-    match &args.output {
-        Some(file) => output::write_file(&file.display().to_string(), &text)?,
-        None => output.result(&text),
-    }
+    let reporter = Reporter {
+        name: "json",
+        file: args.output.as_ref().map(|file| file.display().to_string()),
+    };
+    output.report(&[reporter], &merged, &Redactor::default())?;
     Ok(merged.exit_code)
 }
 

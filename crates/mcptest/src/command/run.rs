@@ -117,7 +117,7 @@ impl<'a> Job<'a> {
         let selected = select::select(planned, args, &redactor, output)?;
         let mut report = self.runtime.block_on(async {
             self.listen()?;
-            let progress = Progress::new(output);
+            let progress = Progress::new(*output);
             let settings = RunSettings {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
         if args.report.no_timing {
             report.timing = None;
         }
-        talk_of(&report, &redactor, output);
+        show_gate_lines(&report, &redactor, output);
         output.report(&self.reporters, &report, &redactor)?;
         if let Some(file) = &args.traces {
             write_traces(&file.display().to_string(), &report, &redactor)?;
@@ -279,14 +279,14 @@ fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
 }
 
 /// The lines that gates have for standard error, whatever the reporter.
-pub fn talk_of(report: &Report, redactor: &Redactor, output: &Output) {
+pub fn show_gate_lines(report: &Report, redactor: &Redactor, output: &Output) {
     for line in report
         .tests
         .iter()
         .flat_map(|test| &test.gates)
         .flat_map(|gate| &gate.status_lines)
     {
-        output.talk(&redactor.text(line));
+        output.status(&redactor.text(line));
     }
 }
 
@@ -307,25 +307,30 @@ fn warning(text: &str) -> String {
 }
 
 /// A bar for a person who watches; nothing otherwise.
-struct Progress(Option<ProgressBar>);
+struct Progress {
+    bar: Option<ProgressBar>,
+    output: Output,
+}
 
 impl Progress {
-    fn new(output: &Output) -> Self {
-        Self(output.is_watched().then(|| {
+    fn new(output: Output) -> Self {
+        let bar = output.is_watched().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(
                 ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}")
                     .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
             bar
-        }))
+        });
+        Self { bar, output }
     }
 
     fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
-        let Some(bar) = self.0.clone() else {
-            return Arc::new(|event| match event {
-                Event::Warning { text } => output::talk(&warning(&text)),
-                Event::Note { text } => output::talk(&mcptest_json::text::one_line(&text)),
+        let Some(bar) = self.bar.clone() else {
+            let output = self.output;
+            return Arc::new(move |event| match event {
+                Event::Warning { text } => output.status(&warning(&text)),
+                Event::Note { text } => output.status(&mcptest_json::text::one_line(&text)),
                 Event::Planned { .. }
                 | Event::Started { .. }
                 | Event::Finished { .. }
@@ -346,7 +351,7 @@ impl Progress {
     }
 
     fn clear(&self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }

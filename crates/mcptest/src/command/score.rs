@@ -7,7 +7,7 @@ use mcptest_runner::{Filter, ScoreSettings};
 use mcptest_suite::Purpose;
 use mcptest_trace::trace::Trace;
 
-use super::run::talk_of;
+use super::run::show_gate_lines;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -33,7 +33,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             .cloned()
             .chain(secrets::of_environment()),
     );
-    talk_of(&report, &redactor, output);
+    show_gate_lines(&report, &redactor, output);
     output.report(&reporters, &report, &redactor)?;
     Ok(report.exit_code)
 }

@@ -51,7 +51,7 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
             output.problems(&Diagnostics(problems));
             for (file, tests) in good {
                 let plural = if tests == 1 { "test" } else { "tests" };
-                output.talk(&format!("{file}: valid, {tests} {plural}"));
+                output.status(&format!("{file}: valid, {tests} {plural}"));
             }
         }
     }

@@ -3,6 +3,8 @@
 
 use std::io::Write as _;
 
+use mcptest_yaml::{CompiledSchema, Diagnostics, Document, DocumentLimits};
+
 use crate::support::{files, folder, mcptest, ran, root, run};
 
 #[test]
@@ -58,8 +60,7 @@ fn the_published_schema_refuses_what_we_refuse_for_its_shape() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for suite in files(&root().join("tests/bad/shape"), "yml") {
         let bytes = std::fs::read(&suite).unwrap();
-        let document =
-            mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default()).unwrap();
+        let document = Document::parse("x", &bytes, &DocumentLimits::default()).unwrap();
         assert!(
             !validator.is_valid(&document.root().to_json()),
             "{} is accepted",
@@ -153,14 +154,9 @@ fn random_bytes_never_panic() {
                 prop::collection::vec(any::<u8>(), 0..60)
             ],
             |bytes| {
-                if let Ok(document) =
-                    mcptest_yaml::Document::parse("x", &bytes, &mcptest_yaml::Limits::default())
-                {
-                    let _ = mcptest_yaml::Diagnostics(mcptest_yaml::check(
-                        &document,
-                        &mcptest_suite::suite_schema(),
-                    ))
-                    .to_string();
+                if let Ok(document) = Document::parse("x", &bytes, &DocumentLimits::default()) {
+                    let schema = CompiledSchema::compile(&mcptest_suite::suite_schema());
+                    let _ = Diagnostics(schema.problems(&document)).to_string();
                 }
                 Ok(())
             },

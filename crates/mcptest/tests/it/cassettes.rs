@@ -217,7 +217,7 @@ fn what_changed_is_told_and_nothing_runs_live_by_mistake() {
             assert!(ran.stdout.contains(word), "{word}:\n{}", ran.stdout);
         }
         assert!(
-            ran.stdout.contains("`--record` records anew"),
+            ran.stdout.contains("`--record` records again"),
             "{}",
             ran.stdout
         );

@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use mcptest_catalog::tool_bench::{BenchSpec, spec_schema};
 use mcptest_report::ExitCode;
 use mcptest_suite::{LoadOptions, Purpose};
-use mcptest_yaml::{Document, Limits};
+use mcptest_yaml::{Document, DocumentLimits};
 use serde_json::{Value, json};
 
 use crate::support::{files, mcptest, ran, root};
@@ -285,7 +285,7 @@ fn whole(block: Value, schema: &Value) -> Shown {
 /// All problems with a block.
 fn problems_of(text: &str) -> Vec<String> {
     let suite_schema = mcptest_suite::suite_schema();
-    let document = match Document::parse("block", text.as_bytes(), &Limits::default()) {
+    let document = match Document::parse("block", text.as_bytes(), &DocumentLimits::default()) {
         Ok(document) => document,
         Err(problems) => return vec![problems.to_string()],
     };
@@ -556,13 +556,8 @@ fn keys(schema: &Value, part: &Value, tell_required: bool) -> String {
             .map(|of| text(of).to_owned())
     };
     let mut rows = Vec::new();
-    let mut later = Vec::new();
     for (key, property) in properties {
         if alias_of(property).is_some() {
-            continue;
-        }
-        if property.get(mcptest_yaml::UNAVAILABLE).is_some() {
-            later.push(code(key));
             continue;
         }
         let aliases = properties
@@ -583,14 +578,7 @@ fn keys(schema: &Value, part: &Value, tell_required: bool) -> String {
             description.to_owned(),
         ]);
     }
-    let mut out = table(&["key", "value", "meaning"], &rows);
-    if !later.is_empty() {
-        out.push_str(&format!(
-            "\nKnown, but not available in this build: {}.\n",
-            later.join(", ")
-        ));
-    }
-    out
+    table(&["key", "value", "meaning"], &rows)
 }
 
 fn resolve<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {

@@ -68,9 +68,12 @@ fn the_published_schemas_accept_each() {
     let bench = jsonschema::validator_for(&mcptest_catalog::tool_bench::spec_schema()).unwrap();
     for path in files(&root().join("examples"), "yml") {
         let text = std::fs::read_to_string(&path).unwrap();
-        let document =
-            mcptest_yaml::Document::parse("x", text.as_bytes(), &mcptest_yaml::Limits::default())
-                .unwrap();
+        let document = mcptest_yaml::Document::parse(
+            "x",
+            text.as_bytes(),
+            &mcptest_yaml::DocumentLimits::default(),
+        )
+        .unwrap();
         let validator = match (is_suite(&text), is_bench(&text)) {
             (true, _) => &suite,
             (false, true) => &bench,

@@ -227,11 +227,17 @@ fn every_gate() -> Suite {
     load(&dir.path().join("s.yml")).unwrap()
 }
 
+fn rendered(name: &str, report: &Report) -> String {
+    let mut out = Vec::new();
+    let redactor = Redactor::default();
+    mcptest_report::render(name, report, &redactor, Style::default(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
 /// Shows a report in every way.
 fn show(report: &Report) {
     for (name, ..) in REPORTERS.iter().copied() {
-        let text =
-            mcptest_report::render(name, report, &Redactor::default(), Style::default()).unwrap();
+        let text = rendered(name, report);
         if name != "json" {
             assert_harmless(&text);
         }
@@ -246,8 +252,7 @@ fn judge(suite: &Suite, traces: Vec<trace::Trace>) {
     };
     let report = mcptest_runner::score(suite, traces.clone(), &settings).unwrap();
     show(&report);
-    let written =
-        mcptest_report::render("json", &report, &Redactor::default(), Style::default()).unwrap();
+    let written = rendered("json", &report);
     assert_eq!(
         mcptest_report::read(&written).unwrap().tests.len(),
         report.tests.len()
@@ -350,7 +355,9 @@ proptest! {
             for (first, second) in [(&whole, &report), (&report, &whole)] {
                 let comparison = compare::compare(first, second);
                 for name in ["pretty", "markdown"] {
-                    assert_harmless(&compare::render(name, &comparison, Style::default()).unwrap());
+                    let mut out = Vec::new();
+                    compare::render(name, &comparison, Style::default(), &mut out).unwrap();
+                    assert_harmless(&String::from_utf8(out).unwrap());
                 }
             }
             drop(merge::merge(vec![("a".to_owned(), whole.clone()), ("b".to_owned(), report)]));

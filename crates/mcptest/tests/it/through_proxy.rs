@@ -71,7 +71,7 @@ fn what_goes_without_a_proxy() {
     assert!(
         refused
             .stdout
-            .contains("`http_proxy` names a proxy that is not spoken to here"),
+            .contains("`http_proxy` names a proxy of an unsupported kind"),
         "{}",
         refused.stdout
     );
@@ -100,7 +100,7 @@ fn a_proxy_that_refuses_is_named_and_not_asked_again() {
         let ran = run(&suite(base_url), &[(variable, &host)], &[]);
         assert_eq!(ran.code, 2, "{}", ran.stdout);
         let words = format!(
-            "the proxy {host} ({variable}) refused with 407 Proxy Authentication Required; it wants a name and a password"
+            "the proxy {host} ({variable}) refused with 407 Proxy Authentication Required; it requires a name and a password"
         );
         assert!(ran.stdout.contains(&words), "{}", ran.stdout);
         let seen = proxy.seen();
@@ -121,8 +121,9 @@ fn a_server_at_an_address_is_reached_through_the_proxy_too() {
     let ran = run(&dir, &[("HTTPS_PROXY", &proxy.url(""))], &[]);
     assert_eq!(ran.code, 2);
     assert!(
-        ran.stdout
-            .contains("refused with 403 Forbidden; NO_PROXY names hosts that go without it"),
+        ran.stdout.contains(
+            "refused with 403 Forbidden; NO_PROXY lists hosts that are reached without it"
+        ),
         "{}",
         ran.stdout
     );

@@ -77,7 +77,7 @@ pub fn remember(report: &Report, redactor: &Redactor, asked: bool, output: &Outp
     if let Err(words) = try_remember(report, redactor)
         && asked
     {
-        output.talk(&format!("warning: {words}"));
+        output.status(&format!("warning: {words}"));
     }
 }
 

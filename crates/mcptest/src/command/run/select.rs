@@ -49,10 +49,10 @@ pub fn select(
         only_failed(&mut planned, &failed, redactor);
         let left = count(&planned);
         if left == 0 {
-            output.talk("nothing to run again: none of these tests failed the last time");
+            output.status("nothing to run again: none of these tests failed the last time");
         } else {
             let plural = if left == 1 { "" } else { "s" };
-            output.talk(&format!(
+            output.status(&format!(
                 "running again {left} test{plural} that did not pass the last time"
             ));
         }
@@ -66,7 +66,7 @@ pub fn select(
     let times = times(&planned, run)?;
     let part = take_shard(&mut planned, shard, &times);
     if part.positions.is_empty() {
-        output.talk(&format!(
+        output.status(&format!(
             "shard {}/{} has nothing to run",
             shard.number, shard.of
         ));

@@ -157,14 +157,14 @@ pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
         before = now;
         if changed.is_empty() {
             job.output
-                .talk(&format!("watching {} files; Ctrl-C ends", before.0.len()));
+                .status(&format!("watching {} files; Ctrl-C ends", before.0.len()));
             match job.runtime.block_on(wait(job, &before, &inputs, &own))? {
                 Some((seen, what)) => (before, changed) = (seen, what),
                 None => return Ok(code),
             }
         }
         job.output
-            .talk(&format!("\n{}: running again", told(&changed)));
+            .status(&format!("\n{}: running again", told(&changed)));
     }
 }
 

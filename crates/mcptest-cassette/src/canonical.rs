@@ -1,4 +1,4 @@
-//! What a model is told, in a form that stays the same from release to release.
+//! The canonical form of a request, which must stay the same from release to release.
 
 use mcptest_agent::{Message, OfferedTool, Request, ToolReply};
 use mcptest_json::canonical;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::digest::digest;
 
-/// The tools of an offer, as the model sees them.
+/// Returns the offered tools as the model sees them.
 pub(crate) fn tools(offered: &[OfferedTool]) -> Value {
     let one = |tool: &OfferedTool| {
         let mut entry: Map<String, Value> = tool.tool.raw().clone();
@@ -17,7 +17,7 @@ pub(crate) fn tools(offered: &[OfferedTool]) -> Value {
     offered.iter().map(one).collect()
 }
 
-/// The first message, if it is a task.
+/// Returns the first message, if it is a prompt.
 pub(crate) fn prompt<'a>(request: &Request<'a>) -> Option<&'a str> {
     match request.messages.first() {
         Some(Message::User(text)) => Some(text),
@@ -25,7 +25,7 @@ pub(crate) fn prompt<'a>(request: &Request<'a>) -> Option<&'a str> {
     }
 }
 
-/// What was said after the task.
+/// Returns the conversation after the prompt.
 pub(crate) fn conversation(messages: &[Message]) -> Value {
     let one = |message: &Message| match message {
         Message::User(text) => json!({"user": text}),
@@ -37,23 +37,29 @@ pub(crate) fn conversation(messages: &[Message]) -> Value {
             json!({"said": turn.text, "called": calls.collect::<Vec<_>>()})
         }
         Message::Results(results) => {
-            let replies = results.iter().map(|(_, told)| reply(told));
+            let replies = results.iter().map(|(_, result)| reply(result));
             json!({"came_back": replies.collect::<Vec<_>>()})
         }
     };
     messages.iter().skip(1).map(one).collect()
 }
 
-/// A reply without what the model does not see.
+/// Returns the part of a reply that the model sees.
 pub(crate) fn reply(reply: &ToolReply) -> Value {
-    json!({"is_error": reply.is_error, "content": reply.content, "structured": reply.structured, "error": reply.error})
+    json!({
+        "is_error": reply.is_error,
+        "content": reply.content,
+        "structured": reply.structured,
+        "error": reply.error,
+    })
 }
 
+/// Returns the digest of a value in canonical form.
 pub(crate) fn digest_of(value: &Value) -> String {
     digest(&canonical(value))
 }
 
-/// Everything together.
+/// Returns the digest of the whole request.
 pub(crate) fn request_digest(
     request: &Request<'_>,
     prompt: &str,

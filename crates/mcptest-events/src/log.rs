@@ -1,0 +1,302 @@
+//! The log of an invocation: one event per line, as JSON, without secrets.
+//!
+//! A line counts once it ends with a line feed. A process that was killed while it wrote leaves a
+//! torn last line, which readers ignore. Any other line that cannot be read is an error, because
+//! leaving it out could turn a failure into a pass. Events of later versions are skipped.
+
+use std::io::{self, BufRead};
+
+use mcptest_redact::redact::Redactor;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::event::Event;
+use crate::record::{RawRecord, parse_deep};
+use crate::{RunRecord, VERSION};
+
+/// The events that this version knows, by their name in the log.
+const NAMES: [&str; 13] = [
+    "begun",
+    "planned",
+    "resumed",
+    "run_started",
+    "model_answered",
+    "tool_called",
+    "run_finished",
+    "runs_saved",
+    "case_judged",
+    "spend",
+    "warning",
+    "note",
+    "ended",
+];
+
+/// The reason why a line is not an event.
+#[derive(Debug, thiserror::Error)]
+#[error("not an event of mcptest: {0}")]
+pub struct DecodeError(#[from] serde_json::Error);
+
+/// The reason why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A line in the middle is damaged.
+    #[error("line {number}: {problem}")]
+    Line {
+        /// The number of the line, from 1.
+        number: usize,
+        /// The problem with it.
+        problem: String,
+    },
+    /// The log was written by a version with another format.
+    #[error("the log has version {found}, and this mcptest reads version {VERSION}")]
+    OtherVersion {
+        /// The version of the log.
+        found: u32,
+    },
+    /// The first line is not the start of an invocation.
+    #[error("the log has no beginning")]
+    NoBeginning,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Encodes an event as one line, with its line feed, and masks secrets in it.
+#[must_use]
+pub fn encode(event: &Event, redactor: &Redactor) -> String {
+    // An event consists of strings, numbers, lists and maps with string keys: it always serialises.
+    let mut line = serde_json::to_string(event).unwrap_or_default();
+    if !is_clean(&line, redactor) {
+        line = redacted(&line, redactor);
+    }
+    // Recorded JSON is kept as it was sent, which may include line breaks between its parts.
+    if line.contains(['\n', '\r']) {
+        line = line.replace(['\n', '\r'], " ");
+    }
+    line.push('\n');
+    line
+}
+
+/// Returns true if no string of a JSON document contains a secret.
+fn is_clean(json: &str, redactor: &Redactor) -> bool {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    while let Some(quote) = bytes[at..].iter().position(|byte| *byte == b'"') {
+        let start = at + quote + 1;
+        let mut end = start;
+        let mut escaped = false;
+        // A document always closes its strings; the bound keeps a broken one from panicking.
+        while end < bytes.len() && bytes[end] != b'"' {
+            escaped |= bytes[end] == b'\\';
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let end = end.min(bytes.len());
+        let clean = if escaped {
+            let quoted = &json[start - 1..(end + 1).min(json.len())];
+            serde_json::from_str::<String>(quoted).is_ok_and(|text| redactor.is_clean(&text))
+        } else {
+            redactor.is_clean(&json[start..end])
+        };
+        if !clean {
+            return false;
+        }
+        at = (end + 1).min(bytes.len());
+    }
+    true
+}
+
+/// Masks the secrets of a line. An event that is not one any more, because a secret is a word of
+/// the format, is replaced by a warning: a gap in the report is better than a leak.
+fn redacted(line: &str, redactor: &Redactor) -> String {
+    let clean = parse_deep::<Value>(line).map(|mut value| {
+        redactor.value(&mut value);
+        value.to_string()
+    });
+    match clean {
+        Ok(line) if is_readable(&line) => line,
+        _ => {
+            let text = "an event was left out of the log: a secret is also a word of its format";
+            let warning = Event::<RunRecord>::Warning {
+                text: redactor.text(text),
+            };
+            serde_json::to_string(&warning).unwrap_or_default()
+        }
+    }
+}
+
+fn is_readable(line: &str) -> bool {
+    match decode(line) {
+        Ok(Some(Event::RunFinished(finished))) => {
+            finished.record.is_none_or(|record| record.parse().is_ok())
+        }
+        Ok(Some(_)) => true,
+        Ok(None) | Err(_) => false,
+    }
+}
+
+/// Decodes a line, with or without its line feed. `None` for an event of a later version.
+///
+/// # Errors
+/// A line that is not an event.
+pub fn decode(line: &str) -> Result<Option<Event<RawRecord<'_>>>, DecodeError> {
+    match parse_deep(line) {
+        Ok(event) => Ok(Some(event)),
+        Err(error) if is_of_later_version(line) => {
+            drop(error);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns true for an object with one key that is not the name of a known event.
+fn is_of_later_version(line: &str) -> bool {
+    let object = parse_deep::<std::collections::BTreeMap<String, IgnoredAny>>(line);
+    object.is_ok_and(|object| {
+        object.len() == 1 && object.keys().all(|name| !NAMES.contains(&name.as_str()))
+    })
+}
+
+/// Reads a whole log.
+///
+/// # Errors
+/// A damaged line that is not the last one, a log of another version, one without a beginning.
+pub fn read(text: &str) -> Result<Vec<Event<RawRecord<'_>>>, LogError> {
+    let mut events = Vec::new();
+    let mut state = State::default();
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    for line in complete.lines().filter(|_| !complete.is_empty()) {
+        events.extend(state.take(line)?);
+    }
+    state.finish()?;
+    Ok(events)
+}
+
+/// The place in a log.
+#[derive(Default)]
+struct State {
+    /// The number of lines so far.
+    lines: usize,
+}
+
+impl State {
+    fn take<'a>(&mut self, line: &'a str) -> Result<Option<Event<RawRecord<'a>>>, LogError> {
+        self.lines += 1;
+        let event = decode(line).map_err(|error| self.problem(error.to_string()))?;
+        if self.lines == 1 {
+            match &event {
+                Some(Event::Begun(begun)) if begun.version == VERSION => {}
+                Some(Event::Begun(begun)) => {
+                    return Err(LogError::OtherVersion {
+                        found: begun.version,
+                    });
+                }
+                _ => return Err(LogError::NoBeginning),
+            }
+        }
+        Ok(event)
+    }
+
+    fn problem(&self, problem: String) -> LogError {
+        LogError::Line {
+            number: self.lines,
+            problem,
+        }
+    }
+
+    fn finish(&self) -> Result<(), LogError> {
+        if self.lines == 0 {
+            return Err(LogError::NoBeginning);
+        }
+        Ok(())
+    }
+}
+
+/// One event of a log with its place.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// The number of the line, from 1.
+    pub number: usize,
+    /// The offset of the line in the file, in bytes.
+    pub offset: u64,
+    /// The line without its line feed.
+    pub text: &'a str,
+    /// The event.
+    pub event: Event<RawRecord<'a>>,
+}
+
+/// Reads a log of any size line by line.
+#[derive(Debug)]
+pub struct LogReader<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    lines: usize,
+    offset: u64,
+}
+
+impl<R: BufRead> LogReader<R> {
+    /// Starts at the beginning of a log.
+    pub fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: Vec::new(),
+            lines: 0,
+            offset: 0,
+        }
+    }
+
+    /// The next event that this version knows; `None` at the end of the log.
+    ///
+    /// # Errors
+    /// The same as [`read`], and a file that cannot be read.
+    pub fn next_event(&mut self) -> Result<Option<Line<'_>>, LogError> {
+        loop {
+            self.offset += self.buffer.len() as u64;
+            self.buffer.clear();
+            self.reader.read_until(b'\n', &mut self.buffer)?;
+            let mut state = State { lines: self.lines };
+            if self.buffer.last() != Some(&b'\n') {
+                self.buffer.clear();
+                state.finish()?;
+                return Ok(None);
+            }
+            self.lines += 1;
+            // The borrow of a line that is returned would last for the whole loop, so a line of a
+            // later version is recognised first.
+            if is_skipped(&self.buffer, self.lines) {
+                continue;
+            }
+            let text = match std::str::from_utf8(&self.buffer) {
+                Ok(text) => text.trim_end_matches('\n'),
+                Err(error) => {
+                    state.lines += 1;
+                    return Err(state.problem(error.to_string()));
+                }
+            };
+            return match state.take(text)? {
+                Some(event) => Ok(Some(Line {
+                    number: self.lines,
+                    offset: self.offset,
+                    text,
+                    event,
+                })),
+                // Only the first line gets here, and it is never skipped.
+                None => Err(LogError::NoBeginning),
+            };
+        }
+    }
+}
+
+/// Returns true for an event of a later version. Known names are at the beginning of the line, so
+/// hardly any line is parsed here.
+fn is_skipped(line: &[u8], number: usize) -> bool {
+    let name = line
+        .strip_prefix(b"{\"")
+        .and_then(|rest| rest.split(|byte| *byte == b'"').next());
+    let known = name.is_some_and(|name| NAMES.iter().any(|known| known.as_bytes() == name));
+    number > 1 && !known && std::str::from_utf8(line).is_ok_and(is_of_later_version)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The diagnostic log on standard error: `-v`, `-vv` and the environment variable `MCPTEST_LOG`.
+//!
+//! The library crates describe their work as `tracing` events; nothing is formatted unless somebody
+//! asks for it here, so that a run without a log pays for none. Everything a server or a provider
+//! wrote may be in an event. So each line has secrets removed and is made safe for terminals at the
+//! one place where lines leave the program.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::{OnceLock, RwLock};
+
+use mcptest_json::text::{one_line, shorten};
+use mcptest_redact::redact::Redactor;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::secrets;
+
+/// The variable that selects parts and levels: `debug`, or `mcptest::wire=trace,mcptest::http=debug`.
+const VARIABLE: &str = "MCPTEST_LOG";
+/// Longest line with a single `-v`, in characters. `-vv` and `MCPTEST_LOG` show everything.
+const MAX_LINE: usize = 2_000;
+
+static SECRETS: OnceLock<RwLock<Secrets>> = OnceLock::new();
+
+/// The secrets known so far, and the redactor made of them.
+#[derive(Default)]
+struct Secrets {
+    values: BTreeSet<String>,
+    redactor: Redactor,
+}
+
+/// Starts the log if the flags or the environment ask for it. Returns true if there is one.
+///
+/// # Errors
+/// A value of `MCPTEST_LOG` that is not a list of targets and levels.
+pub fn start(verbose: u8, quiet: bool) -> Result<bool, String> {
+    let setting = std::env::var(VARIABLE).unwrap_or_default();
+    let Some((targets, limit)) = selection(verbose, quiet, &setting)? else {
+        return Ok(false);
+    };
+    let _ = SECRETS.set(RwLock::default());
+    hide(secrets::of_environment());
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
+        .with_writer(Lines { limit });
+    let subscriber = tracing_subscriber::registry().with(targets).with(lines);
+    // Only `main` calls this, once.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(true)
+}
+
+/// The targets that are logged, and the longest line; nothing if there is no log. The first one set
+/// wins: `--quiet`, `--verbose`, the environment variable.
+fn selection(
+    verbose: u8,
+    quiet: bool,
+    setting: &str,
+) -> Result<Option<(Targets, Option<usize>)>, String> {
+    use tracing::level_filters::LevelFilter;
+    let ours = |level| Targets::new().with_target("mcptest", level);
+    Ok(match verbose {
+        _ if quiet => None,
+        0 if setting.is_empty() => None,
+        0 => {
+            let targets = setting.parse::<Targets>().map_err(|error| {
+                format!(
+                    "{VARIABLE} is `{}`, which is not valid: {error}; expected a level, such as \
+                     `debug`, or targets with levels, such as `mcptest::wire=trace`",
+                    one_line(setting)
+                )
+            })?;
+            Some((targets, None))
+        }
+        1 => Some((ours(LevelFilter::DEBUG), Some(MAX_LINE))),
+        _ => Some((ours(LevelFilter::TRACE), None)),
+    })
+}
+
+/// Removes these values, too, from every line that follows.
+pub fn hide(secrets: impl IntoIterator<Item = String>) {
+    let Some(known) = SECRETS.get() else { return };
+    let mut known = known
+        .write()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    known.values.extend(secrets);
+    known.redactor = Redactor::new(known.values.iter().cloned());
+}
+
+/// Makes a writer for each event.
+struct Lines {
+    limit: Option<usize>,
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line {
+            limit: self.limit,
+            text: Vec::new(),
+        }
+    }
+}
+
+/// One line of the log. It is written when it is complete, that is, when it is dropped.
+struct Line {
+    limit: Option<usize>,
+    text: Vec<u8>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Some(known) = SECRETS.get() {
+            let known = known
+                .read()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let text = String::from_utf8_lossy(&self.text);
+            let line = shown(&text, &known.redactor, self.limit);
+            // A reader that has closed the pipe is not an error of ours.
+            let _ = io::stderr().lock().write_all(line.as_bytes());
+        }
+    }
+}
+
+/// An event as it is printed: without secrets, on one line, safe for terminals.
+fn shown(text: &str, redactor: &Redactor, limit: Option<usize>) -> String {
+    let line = one_line(&redactor.text(text.trim_end_matches('\n')));
+    let mut line = match limit {
+        Some(limit) => shorten(&line, limit),
+        None => line,
+    };
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(verbose: u8, quiet: bool, setting: &str) -> Option<String> {
+        let found = selection(verbose, quiet, setting).unwrap();
+        found.map(|(targets, limit)| format!("{targets} {}", limit.is_some()))
+    }
+
+    #[test]
+    fn the_first_one_set_wins() {
+        assert_eq!(of(0, false, ""), None);
+        assert_eq!(of(0, true, "trace"), None);
+        assert_eq!(of(1, false, "warn").as_deref(), Some("mcptest=debug true"));
+        assert_eq!(of(2, false, "").as_deref(), Some("mcptest=trace false"));
+        assert_eq!(of(0, false, "debug").as_deref(), Some("debug false"));
+        let error = selection(0, false, "mcptest=loud").unwrap_err();
+        assert!(
+            error.starts_with("MCPTEST_LOG is `mcptest=loud`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_line_has_no_secrets_and_cannot_steer_a_terminal() {
+        let redactor = Redactor::new(["hunter2-hunter2".to_owned()]);
+        let line = shown("a \u{1b}[31m hunter2-hunter2\nb\n", &redactor, None);
+        assert_eq!(line, "a \\u{1b}[31m [redacted]\\nb\n");
+        // A secret at the cut does not lose its end, and with it its mask.
+        let line = shown("key hunter2-hunter2", &redactor, Some(8));
+        assert_eq!(line, "key [re…\n");
+    }
+}
