@@ -89,7 +89,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// More distractors than this are refused: no model takes such an offer, and a slip of the finger
 /// should not ask for it.
@@ -248,7 +248,7 @@ impl Choices {
 pub fn score_distractors(
     correct: &[String],
     distractors: &[String],
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> Choices {
     let mut choices = Choices::default();

@@ -52,7 +52,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Scores tool selection by capability classes: any member of a class is a right choice.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -81,7 +81,7 @@ pub struct Class {
 impl Class {
     /// Whether a call is one of its members.
     #[must_use]
-    pub fn has(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+    pub fn has(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         self.members.iter().any(|member| call.is(member, servers))
     }
 }
@@ -161,7 +161,11 @@ pub struct Selection {
 
 /// Applies the counting rule to the calls of one run.
 #[must_use]
-pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownServers) -> Selection {
+pub fn score_selection(
+    classes: &[Class],
+    calls: &[ToolCallView<'_>],
+    servers: &KnownServers,
+) -> Selection {
     let mut selection = Selection::default();
     for class in classes {
         if calls.iter().any(|call| class.has(call, servers)) {
@@ -427,7 +431,7 @@ mod tests {
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn class(name: &str, members: &[&str]) -> Class {

@@ -55,7 +55,7 @@ use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Scores the recorded calls for waste against an ideal sequence.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -156,7 +156,7 @@ fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<us
 
 /// Searches the calls of one run for waste.
 #[must_use]
-pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathReport {
+pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCallView<'_>]) -> GoldenPathReport {
     let (backtracks_at, repeats_at) = detours(
         calls
             .iter()
@@ -326,8 +326,8 @@ impl Gate for GoldenPath {
         accumulator.repeated_tools += report.repeated_tools;
         accumulator.worst = accumulator.worst.max(report.waste);
         accumulator.called |= !calls.is_empty();
-        let is_step = |call: &ToolCall, step: &String| call.is(step, context.servers);
-        let off_path = |call: &ToolCall| !self.calls.iter().any(|step| is_step(call, step));
+        let is_step = |call: &ToolCallView<'_>, step: &String| call.is(step, context.servers);
+        let off_path = |call: &ToolCallView<'_>| !self.calls.iter().any(|step| is_step(call, step));
         let not_reached = |step: &String| !calls.iter().any(|call| is_step(call, step));
         let path = (!report.passed()).then(|| {
             let names: Vec<String> = calls.iter().map(|call| one_line(call.name())).collect();
@@ -335,7 +335,7 @@ impl Gate for GoldenPath {
             shorten(&names.join(" → "), 200)
         });
         let facts = PathFacts {
-            calls: calls.iter().map(ToolCall::full_id).collect(),
+            calls: calls.iter().map(ToolCallView::full_id).collect(),
             off_path: (0..calls.len())
                 .filter(|index| off_path(&calls[*index]))
                 .collect(),
@@ -468,7 +468,7 @@ mod tests {
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

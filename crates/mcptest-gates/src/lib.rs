@@ -47,7 +47,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 pub use accumulate::{AccumulatorError, GateAccumulator};
 use accumulate::{AnyBlock, Block};
@@ -113,7 +113,7 @@ pub struct Run<'a> {
     /// From 1.
     pub index: u64,
     /// What happened.
-    pub trace: &'a Trace,
+    pub trace: &'a TraceView<'a>,
     /// Whether all of the test's `expect:` assertions held in this run; nothing if it has none.
     pub expectations_held: Option<bool>,
 }
@@ -121,7 +121,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// The runs of a test without `expect:` assertions, numbered from 1.
     #[must_use]
-    pub fn number(traces: &'a [Trace]) -> Vec<Self> {
+    pub fn number(traces: &'a [TraceView<'a>]) -> Vec<Self> {
         traces
             .iter()
             .zip(1..)
@@ -323,7 +323,7 @@ pub(crate) mod testing {
     use mcptest_catalog::prices::Prices;
     use mcptest_trace::matcher::Problem;
     use mcptest_trace::tool_id::KnownServers;
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::TraceView;
     use serde_json::Value;
 
     /// Loads a block for running with `runs: 10` and no siblings.
@@ -341,7 +341,7 @@ pub(crate) mod testing {
     }
 
     /// Loads a block and judges traces with it.
-    pub(crate) fn judge(block: &str, written: &Value, traces: &[Trace]) -> GateOutcome {
+    pub(crate) fn judge(block: &str, written: &Value, traces: &[TraceView<'_>]) -> GateOutcome {
         judge_runs(block, written, &Run::number(traces))
     }
 

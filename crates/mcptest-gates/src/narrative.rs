@@ -102,7 +102,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Holds the agent's closing message against the recorded calls.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -137,7 +137,7 @@ fn fraction(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 impl Narrative {
     /// Whether the tool of a call counts as a write.
     #[must_use]
-    pub fn is_mutating(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+    pub fn is_mutating(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         match self.listed(call, servers) {
             Listed::Mutating => true,
             Listed::Readonly => false,
@@ -145,7 +145,7 @@ impl Narrative {
         }
     }
 
-    fn listed(&self, call: &ToolCall, servers: &KnownServers) -> Listed {
+    fn listed(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> Listed {
         let listed = |names: &[String]| names.iter().any(|name| call.is(name, servers));
         if listed(&self.readonly_tools) {
             Listed::Readonly

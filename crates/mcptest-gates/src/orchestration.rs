@@ -80,7 +80,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// Diagnoses how runs were put together. Needs an `equal_function_sets:` block in the same test,
 /// whose classes it reads.
@@ -191,7 +191,11 @@ pub struct Diagnosis {
 
 /// Counts one run.
 #[must_use]
-pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServers) -> Diagnosis {
+pub fn score_orchestration(
+    classes: &[Class],
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) -> Diagnosis {
     let calls = &trace.tool_calls;
     let selection = score_selection(classes, calls, servers);
     let mut diagnosis = Diagnosis {
@@ -217,7 +221,7 @@ pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServ
     diagnosis
 }
 
-fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCall]) {
+fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCallView<'_>]) {
     for (call, number) in calls.iter().zip(1..) {
         let args = call.args().and_then(Value::as_object);
         if args.is_some_and(|args| !args.is_empty()) {
@@ -231,7 +235,12 @@ fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCall]) {
     }
 }
 
-fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers: &KnownServers) {
+fn recovery(
+    diagnosis: &mut Diagnosis,
+    classes: &[Class],
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) {
     let calls = &trace.tool_calls;
     let results = trace.results_by_call();
     let failed = |index: usize| results[index].is_some_and(|result| result.is_error == Some(true));
@@ -264,7 +273,7 @@ fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers
     }
 }
 
-fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCall]) {
+fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCallView<'_>]) {
     let empty = Value::Object(Map::new());
     // A run tends to call the same few tools again and again, and compiling a schema costs more
     // than applying it.
@@ -313,7 +322,10 @@ fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
 
 /// The offered tools that a call can mean: one, unless the call or the catalog does not tell the
 /// server.
-fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCall) -> impl Iterator<Item = (usize, &'a Tool)> {
+fn offered<'a>(
+    catalog: &'a [Tool],
+    call: &'a ToolCallView<'a>,
+) -> impl Iterator<Item = (usize, &'a Tool)> {
     catalog.iter().enumerate().filter(|(_, tool)| {
         tool.name() == call.name()
             && !call.name().is_empty()
@@ -347,7 +359,7 @@ impl Accumulator for OrchestrationAccumulator {
 }
 
 impl DiagnosisFacts {
-    fn new(diagnosis: Diagnosis, calls: &[ToolCall]) -> Self {
+    fn new(diagnosis: Diagnosis, calls: &[ToolCallView<'_>]) -> Self {
         let invalid = diagnosis.invalid.iter().map(|(number, _)| number);
         let listed = diagnosis.malformed.iter().chain(&diagnosis.unrecovered);
         let tools = listed.chain(invalid).filter_map(|number| {

@@ -67,7 +67,7 @@ use mcptest_json::text::one_line;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Matcher;
-use mcptest_trace::trace::{ToolResult, Trace};
+use mcptest_trace::trace::{ToolResultView, TraceView};
 
 /// Judges how an agent gets over the faults that its test injects.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -178,7 +178,7 @@ enum Met {
     Unwell,
 }
 
-fn met(result: Option<&ToolResult>, max_detection_ms: u64) -> Met {
+fn met(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Met {
     let Some(result) = result else {
         return Met::Healthy;
     };
@@ -224,7 +224,7 @@ struct Strike {
     took_ms: u64,
 }
 
-fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
+fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading {
     let mut clock = 0_u64;
     let mut strikes = Vec::new();
     // The start of the first delayed call and its end.
@@ -292,7 +292,7 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
 
 /// Whether the run closed with an answer after this call. The text beside a call comes before its
 /// result, so without a recorded `final_response` there must be a later turn.
-fn answered_after(trace: &Trace, call: usize) -> bool {
+fn answered_after(trace: &TraceView<'_>, call: usize) -> bool {
     if let Some(text) = &trace.final_response {
         return !text.trim().is_empty();
     }

@@ -53,7 +53,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// A policy on which tools may be called and which must follow which.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -105,11 +105,12 @@ pub struct ToolEdgesReport {
 #[must_use]
 pub fn score_tool_edges(
     policy: &ToolEdges,
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> ToolEdgesReport {
-    let is_in = |list: &[String], call: &ToolCall| list.iter().any(|tool| call.is(tool, servers));
-    let indices = |fits: &dyn Fn(&ToolCall) -> bool| -> Vec<usize> {
+    let is_in =
+        |list: &[String], call: &ToolCallView<'_>| list.iter().any(|tool| call.is(tool, servers));
+    let indices = |fits: &dyn Fn(&ToolCallView<'_>) -> bool| -> Vec<usize> {
         (0..calls.len())
             .filter(|index| fits(&calls[*index]))
             .collect()
@@ -432,7 +433,7 @@ mod tests {
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

@@ -95,8 +95,8 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::forecast::{Bounds, Forecast};
 use crate::per_run::{List, PerRun};
@@ -105,7 +105,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Difference, Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCall, TraceView};
 use validate::Plan;
 
 /// The calls that the agent is expected to make, and how the recorded ones must line up with them.
@@ -238,7 +238,7 @@ impl Trajectory {
 /// An expected call is invalid, for example because of a malformed JSON Schema.
 pub fn validate_trace(
     expected: &Trajectory,
-    trace: &Trace,
+    trace: &TraceView<'_>,
     servers: &KnownServers,
 ) -> Result<TraceValidation, InvalidExpectation> {
     match Plan::compile(expected) {

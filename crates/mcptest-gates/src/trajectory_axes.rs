@@ -46,7 +46,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Constraints on the order of calls, and nothing else about them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -129,7 +129,7 @@ pub struct AxesReport {
 #[must_use]
 pub fn score_trajectory_axes(
     axes: &TrajectoryAxes,
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> AxesReport {
     let first = |tool: &str| calls.iter().position(|call| call.is(tool, servers));
@@ -402,7 +402,7 @@ mod tests {
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

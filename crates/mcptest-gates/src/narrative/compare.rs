@@ -14,7 +14,7 @@ use super::{tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 /// An action that the message claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -156,7 +156,11 @@ pub fn divergence_score(flagged: u64, base: u64) -> f64 {
 
 /// Holds the closing message of a run against its calls.
 #[must_use]
-pub fn score_narrative(rules: &Narrative, trace: &Trace, servers: &KnownServers) -> Divergence {
+pub fn score_narrative(
+    rules: &Narrative,
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) -> Divergence {
     let text = trace.final_text().filter(|text| !text.trim().is_empty());
     let mut calls: Vec<CallWords> = trace
         .tool_calls
@@ -234,7 +238,7 @@ struct Results {
 }
 
 impl Results {
-    fn new(trace: &Trace, needed: bool) -> Self {
+    fn new(trace: &TraceView<'_>, needed: bool) -> Self {
         let results = if needed {
             trace.results_by_call()
         } else {
@@ -278,7 +282,7 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
 }
 
 fn compare_arguments(
-    trace: &Trace,
+    trace: &TraceView<'_>,
     results: &Results,
     sentence: &Sentence,
     claim: &Claim,
@@ -312,7 +316,7 @@ fn compare_arguments(
         .collect()
 }
 
-fn ids(trace: &Trace, indices: &BTreeSet<usize>) -> Vec<String> {
+fn ids(trace: &TraceView<'_>, indices: &BTreeSet<usize>) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for index in indices {
         let id = one_line(&trace.tool_calls[*index].full_id());

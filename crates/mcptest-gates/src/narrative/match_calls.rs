@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::claims::Claim;
 use super::verbs::{EXECUTING, Form, fold, related, verb_of};
 use mcptest_catalog::lexical;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Nouns that can stand for whatever a call did.
 #[rustfmt::skip]
@@ -112,7 +112,7 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
 }
 
 impl CallWords {
-    pub(crate) fn new(call: &ToolCall, listed: Listed) -> Self {
+    pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
         let reads = plain
             .first()
@@ -133,7 +133,7 @@ impl CallWords {
     }
 
     /// Adds the words of the arguments, which only claims are compared with.
-    pub(crate) fn add_arguments(&mut self, call: &ToolCall) {
+    pub(crate) fn add_arguments(&mut self, call: &ToolCallView<'_>) {
         if let Some(args) = call.args() {
             self.collect(args);
         }
@@ -282,6 +282,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use mcptest_trace::trace::ToolCall;
 
     fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         let call = ToolCall {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
 mod planted;

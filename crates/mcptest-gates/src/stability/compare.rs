@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use super::sequences::StabilityAccumulator;
 use crate::digest::Digest;
 use mcptest_numbers::ratio::{Ratio, mean_of_sums};
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 /// The splits that a report lists; the others are counted.
 const MAX_SPLITS: usize = 20;
@@ -37,7 +37,7 @@ pub struct Comparison {
 
 /// Compares every run with every other. Without a pair nothing differs.
 #[must_use]
-pub fn compare_runs(traces: &[&Trace]) -> Comparison {
+pub fn compare_runs(traces: &[&TraceView<'_>]) -> Comparison {
     let mut accumulator = StabilityAccumulator::default();
     for (trace, index) in traces.iter().zip(1..) {
         accumulator.observe(index, trace);

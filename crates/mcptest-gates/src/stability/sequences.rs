@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::per_run::PerRun;
 use mcptest_json::canonical;
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 use super::session::SessionFacts;
 
@@ -23,7 +23,7 @@ pub(super) struct CalledTool {
 }
 
 impl CalledTool {
-    fn of(call: &ToolCall) -> Self {
+    fn of(call: &ToolCallView<'_>) -> Self {
         Self {
             server: call.server.clone().map(Into::into),
             name: canonical(&call.raw_name.to_value()),
@@ -87,7 +87,7 @@ impl crate::Accumulator for StabilityAccumulator {
 }
 
 impl StabilityAccumulator {
-    pub(super) fn observe(&mut self, index: u64, trace: &Trace) {
+    pub(super) fn observe(&mut self, index: u64, trace: &TraceView<'_>) {
         let calls = &trace.tool_calls;
         let tools: Box<[u32]> = calls
             .iter()
@@ -166,7 +166,7 @@ pub(super) struct DistinctCalls<'a> {
     pub repeated: Vec<&'a str>,
 }
 
-fn args_digest(call: &ToolCall) -> Digest {
+fn args_digest(call: &ToolCallView<'_>) -> Digest {
     match call.args() {
         Some(args) => Digest::of_text(&canonical(args)),
         None => Digest::of_text("null"),

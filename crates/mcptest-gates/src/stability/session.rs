@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sequences::{DistinctCalls, StabilityAccumulator};
 use mcptest_numbers::ratio::Ratio;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 /// Tokens that one useful call may cost before the score sinks.
 pub const TARGET_TOKENS: u64 = 2000;
@@ -100,7 +100,7 @@ struct Lengths {
 }
 
 impl SessionFacts {
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &TraceView<'_>) -> Self {
         let mut lengths = Lengths::default();
         let mut turns = 0_u32;
         let assistant = trace.conversation.turns.iter().flatten();
@@ -151,7 +151,7 @@ impl SessionFacts {
 
 /// Scores one run.
 #[must_use]
-pub fn score_session(trace: &Trace) -> SessionScores {
+pub fn score_session(trace: &TraceView<'_>) -> SessionScores {
     let mut accumulator = StabilityAccumulator::default();
     accumulator.observe(1, trace);
     let row = accumulator.runs.iter().next();

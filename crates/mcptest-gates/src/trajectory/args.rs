@@ -13,7 +13,7 @@ use mcptest_trace::catalog::Tool;
 use mcptest_trace::matcher::{
     Difference, JsonSchema as CheckedSchema, Matcher, Problem, matcher_schema,
 };
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// The words for it in messages.
 const EXPECTED: &str = "`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`";
@@ -184,7 +184,7 @@ impl ExpectedArgs {
     }
 
     /// Returns true if the arguments of a call fit. `tool` is its entry in the catalog.
-    pub(super) fn fits(&self, call: &ToolCall, tool: Option<&Tool>) -> bool {
+    pub(super) fn fits(&self, call: &ToolCallView<'_>, tool: Option<&Tool>) -> bool {
         if matches!(self.shape, Shape::Anything) {
             return true;
         }
@@ -206,7 +206,11 @@ impl ExpectedArgs {
     }
 
     /// Compares the arguments of a call and explains what does not fit.
-    pub(super) fn check(&self, call: &ToolCall, tool: Option<&Tool>) -> Result<(), ArgsMismatch> {
+    pub(super) fn check(
+        &self,
+        call: &ToolCallView<'_>,
+        tool: Option<&Tool>,
+    ) -> Result<(), ArgsMismatch> {
         if self.fits(call, tool) {
             return Ok(());
         }
@@ -250,7 +254,11 @@ impl ExpectedArgs {
     /// The recorded arguments with defaults filled in and ignored keys left out. A call without
     /// arguments has none of them: the protocol makes no difference between that and an empty
     /// object.
-    fn prepared<'a>(&self, call: &'a ToolCall, defaults: &[(&str, &Value)]) -> Cow<'a, Value> {
+    fn prepared<'a>(
+        &self,
+        call: &'a ToolCallView<'a>,
+        defaults: &[(&str, &Value)],
+    ) -> Cow<'a, Value> {
         let mut args = match call.args() {
             Some(args) => Cow::Borrowed(args),
             None => Cow::Owned(Value::Object(Map::new())),

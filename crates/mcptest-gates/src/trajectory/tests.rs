@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
 const MODES: [&str; 6] = [

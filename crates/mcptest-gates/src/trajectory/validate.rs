@@ -9,7 +9,7 @@ use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::matcher::{Difference, Problem};
 use mcptest_trace::tool_id::{KnownServers, full_id};
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// What came of lining up one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,11 @@ impl Plan {
         }
     }
 
-    pub(super) fn validate(&self, trace: &Trace, servers: &KnownServers) -> TraceValidation {
+    pub(super) fn validate(
+        &self,
+        trace: &TraceView<'_>,
+        servers: &KnownServers,
+    ) -> TraceValidation {
         let tools = trace
             .tool_calls
             .iter()
@@ -111,7 +115,7 @@ impl Plan {
 }
 
 /// What the catalog says of a call's tool, if that is clear.
-fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
+fn offered<'a>(call: &ToolCallView<'_>, trace: &'a TraceView<'a>) -> Option<&'a Tool> {
     let named = || {
         let tools = trace.catalog().unwrap_or_default().iter();
         tools.filter(|tool| !call.name().is_empty() && tool.name() == call.name())
@@ -125,7 +129,7 @@ fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
 
 struct Comparison<'a> {
     plan: &'a Plan,
-    trace: &'a Trace,
+    trace: &'a TraceView<'a>,
     servers: &'a KnownServers,
     /// For each recorded call.
     tools: Vec<Option<&'a Tool>>,
