@@ -187,6 +187,41 @@ impl TestReport {
     }
 }
 
+impl From<&Report> for crate::report::Report {
+    /// The same report with its records in a store. For code that does not fold events yet.
+    fn from(report: &Report) -> Self {
+        let mut records = crate::read::Records::default();
+        let mut tests = Vec::new();
+        for written in &report.tests {
+            let store = std::sync::Arc::new(crate::store::RunStore::Memory(Vec::new()));
+            let (kind, label) = (written.kind, written.label.clone());
+            let mut test = crate::report::TestReport::new(written.id(), kind, label, store);
+            test.verdict = written.verdict;
+            test.gates.clone_from(&written.gates);
+            test.no_evidence.clone_from(&written.no_evidence);
+            test.saved_runs = written.saved_runs;
+            test.spend = written.spend;
+            for run in &written.runs {
+                records.push(&mut test, run);
+            }
+            tests.push(test);
+        }
+        let timing = report.timing.clone();
+        let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
+        records.finish(&mut tests);
+        Self {
+            verdict: report.verdict,
+            exit_code: report.exit_code,
+            interrupted: report.interrupted,
+            tests,
+            not_run: report.not_run.clone(),
+            shard: report.shard.clone(),
+            spend: report.spend,
+            timing,
+        }
+    }
+}
+
 fn exit_code_of(test: &TestReport) -> ExitCode {
     let capped = test.runs.iter().any(|run| {
         run.error
