@@ -14,6 +14,7 @@ mod generate;
 mod properties;
 mod public_traces;
 mod schema_table;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
+  words                     check the language of docs, help texts, messages and comments
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["generate"] => generate::write().map(|()| true),
         ["generate", "--check"] => generate::check().map(|()| true),
+        ["words"] => words::run(),
         ["properties", flags @ ..] => match properties::Options::parse(flags) {
             Some(options) => properties::run(&options),
             None => return usage(),

@@ -6,13 +6,11 @@
 //! from then on `cargo test` tries it first.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::workspace;
+use crate::workspace::{self, files};
 
 /// Cases per property unless `--cases` is given; `cargo test` runs 256.
 const DEFAULT_CASES: u32 = 10_000;
@@ -112,7 +110,7 @@ fn regressions() -> Result<String> {
 fn all() -> Result<Vec<String>> {
     let mut names = BTreeSet::new();
     for folder in ["crates", "xtask/src"] {
-        for path in rust_files(&workspace::root().join(folder))? {
+        for path in files(&workspace::root().join(folder), "rs")? {
             let text = std::fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             names.extend(names_in(&text));
@@ -152,25 +150,6 @@ fn names_in(source: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// The `.rs` files in a folder and the folders in it.
-pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            if path.file_name() != Some(OsStr::new("target")) {
-                found.extend(rust_files(&path)?);
-            }
-        } else if path.extension() == Some(OsStr::new("rs")) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 #[cfg(test)]

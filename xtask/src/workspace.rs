@@ -1,5 +1,6 @@
 //! Where things are, and building the program.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -108,4 +109,23 @@ pub fn build_apart(package: &str, target: &Path) -> Result<PathBuf> {
         .context("cannot run cargo build")?;
     ensure!(status.success(), "{package} does not build");
     Ok(target.join("release"))
+}
+
+/// The files in a folder and the folders in it, by the ending of their names.
+pub fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            if path.file_name() != Some(OsStr::new("target")) {
+                found.extend(files(&path, ending)?);
+            }
+        } else if path.extension() == Some(OsStr::new(ending)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }

@@ -1,7 +1,7 @@
 //! The turn loop.
 
 use mcptest_trace::tool_id::full_id;
-use mcptest_trace::trace::{Conversation, ToolCall, ToolResult, Trace, Turn};
+use mcptest_trace::trace::{Conversation, Extra, ToolCall, ToolResult, Trace, Turn};
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
@@ -168,7 +168,7 @@ struct Recorder {
 impl Recorder {
     fn new(task: &Task<'_>, offer: &Offer) -> Self {
         let user = Turn {
-            role: Some("user".to_owned()),
+            role: Some("user".into()),
             content: Some(task.prompt.into()),
             ..Turn::default()
         };
@@ -189,15 +189,15 @@ impl Recorder {
     }
 
     fn turn(&mut self, turn: &AssistantTurn) {
-        let mut extra = Map::new();
+        let mut extra = Extra::default();
         if let Some(reason) = &turn.stop_reason {
-            extra.insert("stop_reason".to_owned(), reason.as_str().into());
+            extra.insert("stop_reason", reason.as_str());
         }
         if let Some(native) = &turn.native {
-            extra.insert("native".to_owned(), native.clone());
+            extra.insert("native", native.clone());
         }
         self.turns.push(Turn {
-            role: Some("assistant".to_owned()),
+            role: Some("assistant".into()),
             content: Some(turn.text.as_str().into()),
             extra,
         });
@@ -219,11 +219,11 @@ impl Recorder {
         self.trace.tool_calls.push(ToolCall {
             id: Some(id.clone().into()),
             raw_name: name.into(),
-            server: server.map(Into::into),
-            args: call.args.clone(),
-            caller: call.caller.clone(),
+            server: server.map(|server| server.to_owned().into()),
+            args: call.args.clone().map(Into::into),
+            caller: call.caller.clone().map(Into::into),
             turn: Some(u64::from(turn)),
-            extra: Map::new(),
+            extra: Extra::default(),
         });
         (id, tool)
     }
@@ -244,15 +244,15 @@ impl Recorder {
                 .last()
                 .and_then(|call| call.id.clone()),
             is_error: Some(reply.is_error),
-            content: Some(reply.content.clone()),
-            extra,
+            content: Some(reply.content.clone().into()),
+            extra: extra.into(),
         });
     }
 
     fn ended(mut self, turn: AssistantTurn) -> Trace {
         // An empty or truncated turn is not a final response.
         let answered = turn.end == TurnEnd::Finished && !turn.text.is_empty();
-        self.trace.final_response = answered.then_some(turn.text);
+        self.trace.final_response = answered.then_some(turn.text.into());
         self.finish(turn.end.as_str())
     }
 
@@ -286,11 +286,9 @@ impl Recorder {
             turns: Some(self.turns),
             // Without any turn the usage is unknown, not zero.
             tokens: self.usage.filter(|_| answered).map(Usage::into_tokens),
-            extra: Map::new(),
+            extra: Extra::default(),
         };
-        self.trace
-            .extra
-            .insert("stop_reason".to_owned(), stop_reason.into());
+        self.trace.extra.insert("stop_reason", stop_reason);
         self.trace
     }
 }
@@ -478,7 +476,7 @@ mod tests {
         let (trace, fed) = play(&["s"], 10, turns).await;
         assert_eq!(trace.error, None);
         assert_eq!(trace.tool_calls[0].full_id(), "s.invented");
-        assert_eq!(trace.tool_calls[1].args, Some(json!("{broken")));
+        assert_eq!(trace.tool_calls[1].args(), Some(&json!("{broken")));
         assert!(
             trace
                 .tool_results

@@ -265,7 +265,7 @@ fn live_tools_with_new_ids_match_the_recorded_model() {
     let trace = agent(replay.model(Role::Agent).as_ref(), &shop);
     assert_eq!(trace.error, None);
     // The recorded model uses the id that the live server has just made.
-    assert_eq!(trace.tool_calls[1].args, Some(json!({"id": uuid(900)})));
+    assert_eq!(trace.tool_calls[1].args(), Some(&json!({"id": uuid(900)})));
     // A different price is a mismatch.
     let replay = player.run(1).unwrap();
     let shop = Shop {

@@ -23,8 +23,8 @@ pub fn traces(cassette: Cassette) -> Result<Vec<Trace>, InvalidRules> {
     let mut traces = Vec::new();
     for run in &player.cassette().runs {
         let mut trace = trace_of(&player, run);
-        trace.test = Some(player.cassette().subject.test.clone());
-        trace.model = Some(player.cassette().subject.model.clone());
+        trace.test = Some(player.cassette().subject.test.clone().into());
+        trace.model = Some(player.cassette().subject.model.clone().into());
         trace.run = Some(u64::from(run.run));
         traces.push(trace);
     }

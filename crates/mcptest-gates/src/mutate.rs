@@ -125,8 +125,7 @@ impl Mutation {
                 let args = steps
                     .get_mut(place.call)?
                     .call
-                    .args
-                    .as_mut()?
+                    .args_mut()?
                     .as_object_mut()?;
                 let changed = another_value(args.get(key)?);
                 args.insert(key.clone(), changed);
@@ -135,8 +134,7 @@ impl Mutation {
                 let args = steps
                     .get_mut(place.call)?
                     .call
-                    .args
-                    .as_mut()?
+                    .args_mut()?
                     .as_object_mut()?;
                 args.shift_remove(key)?;
             }
@@ -147,8 +145,8 @@ impl Mutation {
                     return None;
                 }
                 result.is_error = Some(true);
-                result.content =
-                    Some(json!([{"type": "text", "text": "mutated: the call failed"}]));
+                let text = "mutated: the call failed";
+                result.set_content(json!([{"type": "text", "text": text}]));
             }
             Self::ReplaceTool(place, by) => {
                 let call = &mut steps.get_mut(place.call)?.call;
@@ -162,7 +160,8 @@ impl Mutation {
                 mutant.final_response = Some(
                     format!("{} {claim}", said.trim_end())
                         .trim_start()
-                        .to_owned(),
+                        .to_owned()
+                        .into(),
                 );
                 return Some(mutant);
             }
@@ -194,7 +193,7 @@ impl Step {
     fn rename(&mut self, suffix: &str) {
         let id = format!(
             "{}-{suffix}",
-            self.call.id.as_ref().and_then(Value::as_str).unwrap_or("c")
+            self.call.id().and_then(Value::as_str).unwrap_or("c")
         );
         if let Some(result) = self
             .result
@@ -314,7 +313,7 @@ pub fn mutations(traces: &[Trace]) -> Vec<Mutation> {
 fn argument_keys(traces: &[Trace], index: usize) -> BTreeSet<String> {
     traces
         .iter()
-        .filter_map(|trace| trace.tool_calls.get(index)?.args.as_ref()?.as_object())
+        .filter_map(|trace| trace.tool_calls.get(index)?.args()?.as_object())
         .flat_map(|args| args.keys().cloned())
         .collect()
 }
@@ -324,10 +323,7 @@ fn argument_keys(traces: &[Trace], index: usize) -> BTreeSet<String> {
 fn sibling(traces: &[Trace], call: &ToolCall) -> String {
     let own = lexical::content_words(call.name());
     let shared = |name: &str| lexical::content_words(name).intersection(&own).count();
-    let catalog = traces
-        .iter()
-        .filter_map(|trace| trace.catalog.as_ref())
-        .flatten();
+    let catalog = traces.iter().filter_map(|trace| trace.catalog()).flatten();
     let mut near: Option<(usize, &str)> = None;
     for name in catalog
         .filter(|tool| tool.server() == call.server.as_deref())
@@ -406,8 +402,8 @@ mod tests {
             .unwrap();
         assert_eq!(names(&dropped), ["fetch"]);
         assert_eq!(
-            dropped.results_by_call()[0].unwrap().call_id,
-            Some(json!("b"))
+            dropped.results_by_call()[0].unwrap().call_id(),
+            Some(&json!("b"))
         );
         let twice = Mutation::DuplicateCall(place(1, "fetch"))
             .apply(&example())
@@ -419,8 +415,8 @@ mod tests {
             .unwrap();
         assert_eq!(names(&swapped), ["fetch", "search"]);
         assert_eq!(
-            swapped.results_by_call()[0].unwrap().call_id,
-            Some(json!("b"))
+            swapped.results_by_call()[0].unwrap().call_id(),
+            Some(&json!("b"))
         );
         let failed = Mutation::FailResult(place(0, "search"))
             .apply(&example())

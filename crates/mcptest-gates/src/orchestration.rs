@@ -208,7 +208,7 @@ pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServ
     };
     shape(&mut diagnosis, calls);
     recovery(&mut diagnosis, classes, trace, servers);
-    match &trace.catalog {
+    match trace.catalog() {
         Some(catalog) => validity(&mut diagnosis, catalog, calls),
         None => diagnosis.counts.without_catalog = 1,
     }
@@ -268,7 +268,7 @@ fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCall]) {
     // than applying it.
     let mut compiled: BTreeMap<usize, Result<jsonschema::Validator, String>> = BTreeMap::new();
     for (call, number) in calls.iter().zip(1..) {
-        let args = match &call.args {
+        let args = match call.args() {
             None | Some(Value::Null) => &empty,
             Some(args) => args,
         };

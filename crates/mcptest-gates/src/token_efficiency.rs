@@ -355,11 +355,11 @@ impl Gate for TokenEfficiency {
 
     fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
         tally.selection.count(&self.classes, context, run);
-        if let Some(catalog) = &run.trace.catalog
-            && !tally.catalogs.contains(catalog)
+        if let Some(catalog) = run.trace.catalog()
+            && !tally.catalogs.iter().any(|one| one == catalog)
         {
             tally.surface = tally.surface.max(Some(tokens::of_catalog(catalog)));
-            tally.catalogs.push(catalog.clone());
+            tally.catalogs.push(catalog.to_vec());
         }
         match cost(context, std::slice::from_ref(run)) {
             Ok(cost) => tally.cost = [tally.cost, cost].into_iter().sum(),

@@ -261,8 +261,8 @@ pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
         .flatten()
         .map(|entry| {
             serde_json::from_value(entry.clone()).unwrap_or_else(|_| ToolCall {
-                args: entry.get("args").cloned(),
-                extra: Map::from_iter([("malformed".to_owned(), entry.clone())]),
+                args: entry.get("args").cloned().map(Into::into),
+                extra: [("malformed", entry.clone())].into_iter().collect(),
                 ..ToolCall::default()
             })
         })

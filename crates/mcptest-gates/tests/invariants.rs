@@ -89,7 +89,7 @@ fn rewritten(trace: &Trace, text: &str) -> Trace {
             turn.content = Some(text.into());
         }
     }
-    trace.final_response = Some(text.to_owned());
+    trace.final_response = Some(text.to_owned().into());
     trace
 }
 
@@ -97,7 +97,7 @@ fn rewritten(trace: &Trace, text: &str) -> Trace {
 fn shuffled(trace: &Trace) -> Trace {
     let mut trace = trace.clone();
     for call in &mut trace.tool_calls {
-        if let Some(Value::Object(args)) = &mut call.args {
+        if let Some(Value::Object(args)) = call.args_mut() {
             *args = std::mem::take(args)
                 .into_iter()
                 .rev()

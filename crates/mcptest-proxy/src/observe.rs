@@ -225,19 +225,23 @@ impl Observer {
     fn call(&mut self, message: &Value, params: Option<&Value>, strike: Option<Strike>) {
         self.changed = true;
         if self.trace.tool_calls.len() >= MOST_CALLS {
-            self.trace.extra.insert("truncated".to_owned(), true.into());
+            self.trace.extra.insert("truncated", true);
             return;
         }
         let id = message.get("id").cloned();
         let params = params.and_then(Value::as_object);
         self.trace.tool_calls.push(ToolCall {
-            id: id.clone(),
+            id: id.clone().map(Into::into),
             raw_name: params
                 .and_then(|params| params.get("name"))
                 .cloned()
-                .unwrap_or(Value::Null),
-            server: self.server.clone(),
-            args: params.and_then(|params| params.get("arguments")).cloned(),
+                .unwrap_or(Value::Null)
+                .into(),
+            server: self.server.clone().map(Into::into),
+            args: params
+                .and_then(|params| params.get("arguments"))
+                .cloned()
+                .map(Into::into),
             ..ToolCall::default()
         });
         if strike == Some(Strike::Lost) {
@@ -246,10 +250,10 @@ impl Observer {
                 ("fault".to_owned(), self.fault.name().into()),
             ]);
             self.trace.tool_results.push(ToolResult {
-                call_id: id,
+                call_id: id.map(Into::into),
                 is_error: Some(true),
                 content: None,
-                extra,
+                extra: extra.into(),
             });
         }
     }
@@ -291,7 +295,7 @@ impl Observer {
             return Fate::Pass;
         };
         self.changed = true;
-        let catalog = self.trace.catalog.get_or_insert_default();
+        let catalog = self.trace.catalog.get_or_insert_default().tools_mut();
         if first_page {
             catalog.clear();
         }
@@ -346,10 +350,10 @@ impl Observer {
             extra.insert("delay_ms".to_owned(), millis(delay).into());
         }
         self.trace.tool_results.push(ToolResult {
-            call_id: message.get("id").cloned(),
+            call_id: message.get("id").cloned().map(Into::into),
             is_error: Some(is_error),
-            content,
-            extra,
+            content: content.map(Into::into),
+            extra: extra.into(),
         });
     }
 }

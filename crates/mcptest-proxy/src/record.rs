@@ -70,7 +70,7 @@ mod tests {
         let mut recorder = Recorder::new(&path, &["s3cret-value".to_owned(), "x".to_owned()]);
         recorder.write(&Trace::default()).expect("written");
         let mut call = ToolCall::new(None, "a");
-        call.args = Some(serde_json::json!({"key": "it is s3cret-value", "x": 1}));
+        call.set_args(serde_json::json!({"key": "it is s3cret-value", "x": 1}));
         let trace = Trace {
             tool_calls: vec![call],
             ..Trace::default()

@@ -73,8 +73,8 @@ pub(crate) async fn agent_run(
                 && trace.error.is_none()
                 && test.expect.iter().any(|one| one.judge().is_some())
             {
-                trace.judgements =
-                    judges::ask(stage, place, tape, &test.expect, &trace.observable(), run).await;
+                let seen = trace.observable().to_value();
+                trace.judgements = judges::ask(stage, place, tape, &test.expect, &seen, run).await;
             }
             trace
         }

@@ -394,8 +394,8 @@ fn capped(stage: &Stage, case: &Case, run: u32, error: RunError) -> Finished {
 }
 
 fn name_trace(trace: &mut Trace, stage: &Stage, case: &Case, run: u32) {
-    trace.test = Some(stage.suite.tests[case.test].name().to_owned());
-    trace.model.clone_from(&case.model);
+    trace.test = Some(stage.suite.tests[case.test].name().to_owned().into());
+    trace.model = case.model.clone().map(Into::into);
     trace.run = Some(u64::from(run));
 }
 

@@ -63,7 +63,7 @@ impl<'a> Visit<'a> {
     /// Arguments with the saved values in them.
     pub fn fill(&self, args: &Args) -> Result<Value, RunError> {
         args.fill(&self.saved)
-            .map_err(|name| fixture_error(format!("nothing was saved as `{name}`")))
+            .map_err(|error| fixture_error(error.to_string()))
     }
 
     /// Saves values of an answer.

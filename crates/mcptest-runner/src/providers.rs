@@ -8,7 +8,7 @@ use mcptest_catalog::prices::Prices;
 use mcptest_provider::registry::{self, Api, PROVIDERS, provider_of};
 use mcptest_provider::{DEFAULT_TIMEOUT, Provider, Settings, limits, retry};
 use mcptest_suite::suite::Api as WrittenApi;
-use mcptest_suite::{BuiltInProvider, Suite, suggest};
+use mcptest_suite::{BuiltInProvider, ModelError, Suite, suggest};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 
@@ -26,9 +26,9 @@ pub(crate) fn is_live(id: &str) -> bool {
 ///
 /// # Errors
 /// The words for the user, with what is known.
-pub fn check_model(id: &str) -> Result<(), String> {
+pub fn check_model(id: &str) -> Result<(), ModelError> {
     if !is_live(id) {
-        return builtin::check_model(id).map_err(|error| error.to_string());
+        return builtin::check_model(id).map_err(|error| ModelError::new(error.to_string()));
     }
     if provider_of(id, &|_| false).is_some() {
         return Ok(());
@@ -36,7 +36,7 @@ pub fn check_model(id: &str) -> Result<(), String> {
     let names: Vec<&str> = PROVIDERS.iter().map(|known| known.name).collect();
     if let Some((provider, _)) = id.split_once('/') {
         let near = suggest(provider, names.iter().copied().chain(["builtin"]));
-        return Err(match near {
+        return Err(ModelError::new(match near {
             Some(near) => format!(
                 "unknown model `{id}`: no provider is called `{provider}`; did you mean `{near}`?"
             ),
@@ -44,22 +44,23 @@ pub fn check_model(id: &str) -> Result<(), String> {
                 "unknown model `{id}`: no provider is called `{provider}`. Declare it under `providers:`, or use one that is built in: {}",
                 names.join(", ")
             ),
-        });
+        }));
     }
     let built_in = builtin::MODELS.iter().map(|(model, _)| *model);
     if let Some(near) = suggest(id, Prices::models().chain(built_in)) {
-        return Err(format!("unknown model `{id}`; did you mean `{near}`?"));
+        let message = format!("unknown model `{id}`; did you mean `{near}`?");
+        return Err(ModelError::new(message));
     }
     let prefixes: Vec<&str> = PROVIDERS
         .iter()
         .flat_map(|known| known.prefixes)
         .copied()
         .collect();
-    Err(format!(
+    Err(ModelError::new(format!(
         "unknown model `{id}`: known ids begin with {}. Write any other as `provider/model`, with a provider that is built in ({}) or declared under `providers:`",
         prefixes.join(", "),
         names.join(", ")
-    ))
+    )))
 }
 
 /// The providers that a suite need not declare.
@@ -123,7 +124,9 @@ impl Providers {
         else {
             return Err(RunError {
                 kind: ErrorKind::Provider,
-                message: check_model(id).err().unwrap_or_default(),
+                message: check_model(id)
+                    .err()
+                    .map_or_else(String::new, |error| error.to_string()),
             });
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,7 +226,7 @@ mod tests {
             ),
             ("anthropic/", "unknown model"),
         ] {
-            let error = check_model(id).unwrap_err();
+            let error = check_model(id).unwrap_err().to_string();
             assert!(error.contains(words), "{id}: {error}");
         }
         for id in ["claude-anything", "o3", "ollama/x", "builtin/lexical"] {

@@ -221,9 +221,10 @@ fn find_homes(
 fn by_model(traces: Vec<Trace>) -> Vec<(Option<String>, Vec<Trace>)> {
     let mut groups: Vec<(Option<String>, Vec<Trace>)> = Vec::new();
     for trace in traces {
-        match groups.iter_mut().find(|(model, _)| *model == trace.model) {
+        let model = trace.model.as_deref();
+        match groups.iter_mut().find(|(of, _)| of.as_deref() == model) {
             Some((_, group)) => group.push(trace),
-            None => groups.push((trace.model.clone(), vec![trace])),
+            None => groups.push((model.map(Into::into), vec![trace])),
         }
     }
     if groups.is_empty() {

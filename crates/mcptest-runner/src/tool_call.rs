@@ -57,10 +57,7 @@ pub(crate) async fn tool_call<'a>(
     if let Ok(called) = &mut called {
         let fixtures = visit.take_record();
         if !fixtures.is_empty() {
-            called
-                .trace
-                .extra
-                .insert("fixtures".to_owned(), fixtures.into());
+            called.trace.extra.insert("fixtures", fixtures);
         }
     }
     visit.release().await;
@@ -156,7 +153,7 @@ async fn try_call(
         return Ok(());
     }
     let args = visit.fill(&test.args)?;
-    called.trace.tool_calls[0].args = Some(args.clone());
+    called.trace.tool_calls[0].set_args(args.clone());
     let session = visit.session(&test.server).await?;
     let began = Instant::now();
     let outcome = session.call(&test.tool, &args, test.timeout).await?;
@@ -226,8 +223,8 @@ fn result(short: ToolReply) -> ToolResult {
     ToolResult {
         call_id: None,
         is_error: Some(short.is_error),
-        content: Some(short.content),
-        extra,
+        content: Some(short.content.into()),
+        extra: extra.into(),
     }
 }
 

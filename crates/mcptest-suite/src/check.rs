@@ -31,7 +31,7 @@ use self::expressions::compile;
 use self::words::{place, unknown_name};
 use crate::file::{NoEvidenceFile, WrittenDuration};
 use crate::import::Part;
-use crate::load::{LoadOptions, Purpose};
+use crate::options::{LoadOptions, Purpose};
 use crate::suite::{NoEvidence, Suite};
 
 /// Roots of a direct tool test.
@@ -261,8 +261,9 @@ impl Checker<'_> {
     ) -> Option<Duration> {
         match written?.parse() {
             Ok(duration) => Some(duration),
-            Err(words) => {
-                self.problems.push(part.document.diagnostic_at(at, words));
+            Err(error) => {
+                self.problems
+                    .push(part.document.diagnostic_at(at, error.to_string()));
                 None
             }
         }

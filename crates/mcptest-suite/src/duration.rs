@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations as written in suites and on the command line.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -30,15 +30,30 @@ impl JsonSchema for WrittenDuration {
 }
 
 impl WrittenDuration {
-    /// The duration, or what is wrong with it.
-    pub(crate) fn parse(&self) -> Result<Duration, String> {
+    /// Parses the duration.
+    pub(crate) fn parse(&self) -> Result<Duration, DurationError> {
         match &self.0 {
             Value::Number(seconds) => seconds
                 .as_f64()
                 .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-                .ok_or_else(|| format!("`{seconds}` is not a duration")),
+                .ok_or_else(|| DurationError::new(&seconds.to_string())),
             Value::String(text) => parse(text),
-            other => Err(format!("`{other}` is not a duration")),
+            other => Err(DurationError::new(&other.to_string())),
+        }
+    }
+}
+
+/// A string that is not a duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a duration: write `500ms`, `30s`, `2m` or `1h`")]
+pub struct DurationError {
+    text: String,
+}
+
+impl DurationError {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
         }
     }
 }
@@ -46,8 +61,8 @@ impl WrittenDuration {
 /// Parses a duration with its unit.
 ///
 /// # Errors
-/// What was expected.
-pub fn parse(text: &str) -> Result<Duration, String> {
+/// The string is not a duration, or has no unit.
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
@@ -55,17 +70,13 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => {
-            return Err(format!(
-                "`{text}` is not a duration: write `500ms`, `30s`, `2m` or `1h`"
-            ));
-        }
+        _ => return Err(DurationError::new(text)),
     };
     digits
         .parse::<f64>()
         .ok()
         .and_then(|number| Duration::try_from_secs_f64(number * factor).ok())
-        .ok_or_else(|| format!("`{text}` is not a duration: write `500ms`, `30s`, `2m` or `1h`"))
+        .ok_or_else(|| DurationError::new(text))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use mcptest_redact::volatile::Rule;
 use mcptest_trace::expect::WrittenExpectation;
 use mcptest_trace::fault::WrittenFault;
 use mcptest_yaml::ALIAS_OF;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,9 @@ use serde_json::{Map, Value, json};
 pub use crate::duration::WrittenDuration;
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
+pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
+pub use crate::values::{OneOrMany, Scalar};
 
 /// A suite: servers, the agents that use them, and what is expected of both.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -56,66 +58,6 @@ pub struct SuiteFile {
     pub prices: WrittenPrices,
     /// How the suite runs.
     pub run_options: RunOptionsFile,
-}
-
-/// An MCP server that is started as a process and spoken to over its standard streams.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerFile {
-    /// The program and its arguments, run without a shell in the suite file's directory. The word
-    /// `mcptest` in first place means this very program.
-    pub command: Option<OneOrMany>,
-    /// More arguments, after those in `command`.
-    pub args: Vec<String>,
-    /// Environment variables for the server, on top of the inherited ones.
-    pub env: BTreeMap<String, Scalar>,
-    /// Working directory, relative to the suite file. Default: the suite file's directory.
-    pub cwd: Option<String>,
-    /// The time allowed for each call. Default: the suite's.
-    pub timeout: Option<WrittenDuration>,
-    /// The time allowed until the server is ready. Default: 30s.
-    pub startup_timeout: Option<WrittenDuration>,
-    /// How the connection is opened.
-    pub lifecycle: LifecycleFile,
-    /// Whether runs share one server process or each has its own.
-    pub isolation: IsolationFile,
-    /// Address of a server that speaks streamable HTTP, in place of `command`, as in
-    /// `http://127.0.0.1:3000/mcp`. Within `startup_timeout`, a server that is not there yet is
-    /// waited for.
-    #[schemars(with = "String", length(min = 1))]
-    pub url: Option<String>,
-    /// Headers sent to a server over HTTP with every request. Values of headers that carry
-    /// credentials (`Authorization`, `X-Api-Key` …) are hidden in all output; take them from the
-    /// environment: `Bearer ${TOKEN}`.
-    pub headers: BTreeMap<String, Scalar>,
-    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all
-    /// output; take it from the environment: `${TOKEN}`.
-    #[schemars(with = "String", length(min = 1))]
-    pub bearer: Option<String>,
-}
-
-/// How a connection is opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LifecycleFile {
-    /// Ask with `server/discover`, and fall back to `initialize`.
-    #[default]
-    Auto,
-    /// `initialize` only (revisions up to 2025-11-25).
-    Initialize,
-    /// `server/discover` only (revision 2026-07-28).
-    Discover,
-}
-
-/// Whether runs share a server process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IsolationFile {
-    /// One process for the whole suite.
-    #[default]
-    Shared,
-    /// A fresh process for each run and each direct tool test.
-    Run,
 }
 
 /// How an agent runs and what is expected of it. Shared by entries of `agents:` and `tests:`.
@@ -278,60 +220,6 @@ pub enum NoEvidenceFile {
     Pass,
     /// It fails.
     Fail,
-}
-
-/// One text, or a list of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OneOrMany(pub Vec<String>);
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(one) => Ok(Self(vec![one])),
-            many => serde_json::from_value(many)
-                .map(Self)
-                .map_err(D::Error::custom),
-        }
-    }
-}
-
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "x-mcptest-expected": "a string or a list of strings",
-            "anyOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}
-            ]
-        })
-    }
-}
-
-/// A text, or a number or boolean that is meant as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scalar(pub String);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match Value::deserialize(deserializer)? {
-            Value::String(text) => text,
-            other => other.to_string(),
-        }))
-    }
-}
-
-impl JsonSchema for Scalar {
-    fn schema_name() -> Cow<'static, str> {
-        "Scalar".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"]})
-    }
 }
 
 /// Other spellings that are accepted: (spelling, canonical).

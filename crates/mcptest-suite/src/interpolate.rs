@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mcptest_yaml::{Diagnostic, Document, Entry, Node, NodeValue, Span};
 use serde_json::Value;
 
+use crate::references::{Reference, expand};
 use crate::template;
 
 /// How much may be put in all told: a variable that uses another twice, and so on, doubles each
@@ -179,89 +180,6 @@ impl Interpolated {
         });
         None
     }
-}
-
-/// A name in braces.
-pub(crate) struct Reference<'a> {
-    pub name: &'a str,
-    pub default: Option<&'a str>,
-}
-
-/// A piece of a text: what stands for itself, or a name in braces.
-pub(crate) enum Piece<'a> {
-    Text(String),
-    Reference(Reference<'a>),
-}
-
-pub(crate) fn expand(
-    text: &str,
-    resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>,
-) -> Value {
-    if let Some((reference, "")) = text.strip_prefix("${").and_then(reference) {
-        return resolve(&reference).unwrap_or(Value::Null);
-    }
-    let mut out = String::new();
-    for piece in pieces(text) {
-        match piece {
-            Piece::Text(text) => out.push_str(&text),
-            Piece::Reference(reference) => match resolve(&reference) {
-                Some(Value::String(value)) => out.push_str(&value),
-                Some(value) => out.push_str(&value.to_string()),
-                None => {}
-            },
-        }
-    }
-    out.into()
-}
-
-/// A text in pieces, with escapes undone.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        // In front of a brace, two dollars stand for one: an odd number of them ends in a
-        // reference.
-        let before = rest[..at].trim_end_matches('$');
-        let dollars = at - before.len() + 1;
-        out.push_str(before);
-        out.extend(std::iter::repeat_n('$', dollars / 2));
-        if dollars.is_multiple_of(2) {
-            out.push('{');
-            rest = &rest[at + 2..];
-            continue;
-        }
-        match reference(&rest[at + 2..]) {
-            Some((reference, after)) => {
-                pieces.push(Piece::Text(std::mem::take(&mut out)));
-                pieces.push(Piece::Reference(reference));
-                rest = after;
-            }
-            // Not a name in braces: an ordinary text, such as a regular expression.
-            None => {
-                out.push_str("${");
-                rest = &rest[at + 2..];
-            }
-        }
-    }
-    out.push_str(rest);
-    pieces.push(Piece::Text(out));
-    pieces
-}
-
-/// `NAME}` or `NAME:-default}` at the start of a text, with what follows.
-pub(crate) fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
-    let (inside, after) = text.split_once('}')?;
-    let (name, default) = match inside.split_once(":-") {
-        Some((name, default)) => (name, Some(default)),
-        None => (inside, None),
-    };
-    let mut characters = name.chars();
-    let starts = characters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    (starts && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
-        .then_some((Reference { name, default }, after))
 }
 
 #[cfg(test)]

@@ -12,17 +12,22 @@ mod import;
 mod interpolate;
 mod limits;
 mod load;
+mod options;
 mod providers;
+mod references;
 mod schema;
 #[rustfmt::skip]
 mod schema_table;
+mod server_file;
 pub mod suite;
 pub mod template;
 mod tool_file;
+mod values;
 
-pub use duration::parse as parse_duration;
-pub use load::{LoadOptions, Loaded, Purpose, load};
+pub use duration::{DurationError, parse as parse_duration};
+pub use load::{Loaded, load};
 pub use mcptest_yaml::suggest;
+pub use options::{LoadOptions, ModelError, Purpose};
 pub use providers::BuiltInProvider;
 pub use schema::suite_schema;
 pub use suite::Suite;

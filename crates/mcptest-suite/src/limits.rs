@@ -47,13 +47,6 @@ fn dollars(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0, "maximum": 1_000_000})
 }
 
-/// A cap in dollars, or what is wrong with it.
-pub(crate) fn usd(written: &Number) -> Result<Usd, String> {
-    Usd::from_number(written).ok_or_else(|| {
-        format!("{written} is not an amount of dollars: a number from 0 to 1000000 with at most 12 decimals")
-    })
-}
-
 /// How often a test runs: a number, or the most runs with a rule for stopping before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenRuns {

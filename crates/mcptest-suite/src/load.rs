@@ -7,32 +7,9 @@ use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;
 use crate::import::{self, Part};
-use crate::providers::{BuiltInProvider, Keys};
+use crate::options::LoadOptions;
+use crate::providers::Keys;
 use crate::suite::Suite;
-
-/// What a suite is loaded for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To run it: servers, models and prompts must be there.
-    Run,
-    /// To apply its gates to recorded traces: a suite may hold gates only.
-    Score,
-}
-
-/// What loading needs from outside.
-pub struct LoadOptions<'a> {
-    /// What the suite is loaded for.
-    pub purpose: Purpose,
-    /// The environment, read by name.
-    pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether a model id is known, apart from the providers that the suite declares; the error
-    /// says what is.
-    pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
-    /// The providers that need not be declared.
-    pub providers: &'a [BuiltInProvider],
-    /// Models that all agent tests run with in place of their own; empty for their own.
-    pub models: &'a [String],
-}
 
 /// A suite, and what is odd about it.
 #[derive(Debug)]
@@ -130,6 +107,6 @@ fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) 
             .unwrap_or(usize::MAX);
         (rank, position)
     });
-    let clean = |problem: Diagnostic| problem.map_words(|words| redactor.text(words));
+    let clean = |problem: Diagnostic| problem.map_text(|text| redactor.text(text));
     Diagnostics(problems.into_iter().map(clean).collect())
 }

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::file::{Scalar, WrittenDuration};
+use crate::duration::WrittenDuration;
+use crate::values::Scalar;
 
 /// A model provider: how its models are reached. Everything has a default for a provider that is
 /// built in.

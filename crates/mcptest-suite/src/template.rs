@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::interpolate::{Piece, Reference, expand, pieces, reference};
+use crate::references::{Piece, Reference, expand, pieces, reference};
 
 /// What the names of saved values begin with.
 pub(crate) const SAVED: &str = "saved.";
@@ -17,7 +17,15 @@ pub(crate) const SAVED: &str = "saved.";
 /// Values saved from answers, by name.
 pub type Saved = BTreeMap<String, Value>;
 
-/// The arguments of a call, in which saved values may have places.
+/// A value that is used but was not saved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("nothing was saved as `{name}`")]
+pub struct NotSaved {
+    /// The name of the value.
+    pub name: String,
+}
+
+/// The arguments of a call, which may refer to saved values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Args {
     value: Value,
@@ -54,8 +62,8 @@ impl Args {
     /// `${saved.name}` takes the value with its type.
     ///
     /// # Errors
-    /// The name of a value that was not saved.
-    pub fn fill(&self, saved: &Saved) -> Result<Value, String> {
+    /// A value that is used was not saved.
+    pub fn fill(&self, saved: &Saved) -> Result<Value, NotSaved> {
         if self.plain {
             return Ok(self.value.clone());
         }
@@ -69,7 +77,7 @@ impl Args {
             value
         });
         match missing {
-            Some(name) => Err(name),
+            Some(name) => Err(NotSaved { name }),
             None => Ok(filled),
         }
     }
@@ -187,7 +195,7 @@ mod tests {
     use super::*;
 
     /// Both steps, with one variable and one saved value.
-    fn both(text: &str, variable: &Value, saved: &Value) -> Result<Value, String> {
+    fn both(text: &str, variable: &Value, saved: &Value) -> Result<Value, NotSaved> {
         let kept = expand_keeping_saved(text, &mut |reference| {
             (reference.name == "v").then(|| variable.clone())
         });
@@ -222,7 +230,9 @@ mod tests {
         );
         assert_eq!(
             both("${saved.other}", &json!(1), &id),
-            Err("other".to_owned())
+            Err(NotSaved {
+                name: "other".to_owned()
+            })
         );
     }
 

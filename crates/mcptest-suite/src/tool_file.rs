@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde_json::{Map, Value};
 
 use crate::duration::WrittenDuration;
-use crate::file::IsolationFile;
+use crate::server_file::IsolationFile;
 
 /// A direct tool call and what is expected of its result.
 #[derive(Debug, Deserialize, JsonSchema)]

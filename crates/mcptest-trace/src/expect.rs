@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::judged::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
 use crate::target::Target;
+use crate::trace::Node;
 use mcptest_json::pointer_join;
 
 /// An entry of an `expect:` list as written. Both spellings are one thing:
@@ -169,7 +170,7 @@ impl Expectation {
 
     /// Applies it. `absent_because` explains a value that is not there.
     #[must_use]
-    pub fn apply(&self, root: &Value, absent_because: Option<&str>) -> Assertion {
+    pub fn apply<'n>(&self, root: impl Into<Node<'n>>, absent_because: Option<&str>) -> Assertion {
         // A figure that is `null` because it is undefined is as good as absent.
         let selected = self
             .target

@@ -17,6 +17,7 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::expect::{Assertion, Expectation};
 use crate::matcher::Problem;
+use crate::trace::Node;
 use crate::verdict::RunError;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_json::{compare_numbers, pointer_join};
@@ -321,10 +322,10 @@ pub enum Unjudged {
 /// Applies a judged expectation to what a trace keeps. With `off`, judges are switched off and
 /// their opinions are not looked at.
 #[must_use]
-pub fn apply(
+pub fn apply<'n>(
     expectation: &Expectation,
     judge: &Judge,
-    root: &Value,
+    root: impl Into<Node<'n>>,
     judgements: &[Judgement],
     off: bool,
 ) -> (Assertion, Option<Unjudged>) {

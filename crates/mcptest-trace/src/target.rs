@@ -16,6 +16,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::trace::Node;
+
 /// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -108,10 +110,10 @@ impl Target {
         replace(&self.steps, root, with);
     }
 
-    /// The value it selects, or nothing.
+    /// The value it selects, or nothing. Only that value is built.
     #[must_use]
-    pub fn select(&self, root: &Value) -> Option<Value> {
-        select(&self.steps, root)
+    pub fn select<'n>(&self, root: impl Into<Node<'n>>) -> Option<Value> {
+        select(&self.steps, root.into())
     }
 }
 
@@ -158,35 +160,29 @@ fn place_of(index: i64, length: usize) -> Option<usize> {
     }
 }
 
-fn select(steps: &[Step], value: &Value) -> Option<Value> {
-    let Some((step, rest)) = steps.split_first() else {
-        return Some(value.clone());
-    };
-    match step {
-        Step::Key(key) => select(rest, value.as_object()?.get(key)?),
-        Step::Index(index) => {
-            let items = value.as_array()?;
-            select(rest, items.get(place_of(*index, items.len())?)?)
-        }
-        Step::Each => {
-            let items: Vec<&Value> = match value {
-                Value::Array(items) => items.iter().collect(),
-                Value::Object(map) => map.values().collect(),
-                _ => return None,
-            };
-            let nested = rest.contains(&Step::Each);
-            let mut found = Vec::with_capacity(items.len());
-            for item in items {
-                match select(rest, item) {
-                    Some(Value::Array(inner)) if nested => found.extend(inner),
-                    Some(selected) => found.push(selected),
-                    None if nested => {}
-                    None => found.push(Value::Null),
-                }
-            }
-            Some(Value::Array(found))
+fn select(steps: &[Step], mut node: Node<'_>) -> Option<Value> {
+    for (at, step) in steps.iter().enumerate() {
+        node = match step {
+            Step::Key(key) => node.child(key)?,
+            Step::Index(index) => node.item(place_of(*index, node.list_length()?)?)?,
+            Step::Each => return select_each(&steps[at + 1..], node.each()?),
+        };
+    }
+    Some(node.to_value())
+}
+
+fn select_each(rest: &[Step], items: Vec<Node<'_>>) -> Option<Value> {
+    let nested = rest.contains(&Step::Each);
+    let mut found = Vec::with_capacity(items.len());
+    for item in items {
+        match select(rest, item) {
+            Some(Value::Array(inner)) if nested => found.extend(inner),
+            Some(selected) => found.push(selected),
+            None if nested => {}
+            None => found.push(Value::Null),
         }
     }
+    Some(Value::Array(found))
 }
 
 struct PathParser {

@@ -1,4 +1,4 @@
-//! Decoding a tree straight into types, without a JSON value in between.
+//! Decoding of a tree into types, without a JSON value in between.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{self, Deserializer, IntoDeserializer, Visitor};
@@ -14,7 +14,7 @@ impl<'de> IntoDeserializer<'de, serde_json::Error> for &'de Node {
     }
 }
 
-/// As `serde_json` decodes the JSON value of the same tree.
+/// Decodes as `serde_json` decodes the JSON value of the same tree.
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = serde_json::Error;
 
@@ -68,7 +68,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                 let text: StrDeserializer<'_, Self::Error> = text.as_str().into_deserializer();
                 text.deserialize_enum(name, variants, visitor)
             }
-            // A variant with something in it: rare, and small.
+            // A variant with content is rare and small.
             _ => de::Deserializer::deserialize_enum(self.to_json(), name, variants, visitor),
         }
     }
@@ -78,8 +78,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
-        identifier
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct identifier
     }
 }
 
@@ -118,12 +118,13 @@ mod tests {
         Named { x: u8 },
     }
 
-    /// Whatever comes of it, it is what comes of the JSON value.
     #[test]
-    fn it_is_what_comes_of_the_json_value() {
+    fn a_tree_decodes_as_its_json_value_does() {
         let texts = [
             "{}",
-            "{text: a, count: 3, ratio: 1.5, flag: true, any: {x: [1, null, 2.5, -1]}, list: [plain, {holding: 3}, {named: {x: 1}}], map: {a: 1, b: null}, new: [a, b], pair: [1, x]}",
+            "{text: a, count: 3, ratio: 1.5, flag: true, any: {x: [1, null, 2.5, -1]}, \
+             list: [plain, {holding: 3}, {named: {x: 1}}], map: {a: 1, b: null}, \
+             new: [a, b], pair: [1, x]}",
             "{text: null, ratio: 2, any: 18446744073709551615}",
             "{count: 256}",
             "{count: -1}",

@@ -1,4 +1,4 @@
-//! Problems that people can act on: what, where, what was expected, what to do.
+//! Problems with their place, the expectation, and what to do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 
 use crate::source::{Source, Span};
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file works, but probably not as meant.
+    /// The file works, but probably not as intended.
     Warning,
 }
 
 /// One problem.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// The words under the marked place.
+    /// The label under the marked place.
     pub label: Option<String>,
-    /// What to do about it.
+    /// Hints for solving it.
     pub help: Vec<String>,
     place: Option<(Arc<Source>, Span)>,
-    /// A second place that belongs to the story, with its words.
+    /// A second place that belongs to the problem, with its label.
     related: Option<(Span, String)>,
-    /// The file, for a problem whose text cannot be shown (a file that cannot be read or is not
-    /// text), with line and column where they make sense.
+    /// The file, for a problem whose lines cannot be shown (a file that cannot be read or is not
+    /// UTF-8), with line and column where they are known.
     file: Option<(String, Option<(usize, usize)>)>,
 }
 
 impl Diagnostic {
-    /// A problem without a place.
+    /// Creates a problem without a place.
     #[must_use]
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
         Self {
@@ -58,21 +58,21 @@ impl Diagnostic {
         self
     }
 
-    /// Names the file, where no text can be shown.
+    /// Names the file, where no lines can be shown.
     #[must_use]
     pub fn in_file(mut self, name: impl Into<String>, position: Option<(usize, usize)>) -> Self {
         self.file = Some((name.into(), position));
         self
     }
 
-    /// Sets the words under the marked place.
+    /// Sets the label under the marked place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Adds a line on what to do.
+    /// Adds a hint.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
@@ -86,23 +86,23 @@ impl Diagnostic {
         self
     }
 
-    /// The same place with other words.
+    /// Replaces the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// Changes all words that are not the file's own, such as to take secrets out of them.
+    /// Changes message, label and hints, for example to mask secrets in them.
     #[must_use]
-    pub fn map_words(mut self, change: impl Fn(&str) -> String) -> Self {
+    pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
         self.message = change(&self.message);
         self.label = self.label.as_deref().map(&change);
         self.help = self.help.iter().map(|help| change(help)).collect();
         self
     }
 
-    /// Turns it into a warning.
+    /// Turns the problem into a warning.
     #[must_use]
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
@@ -142,7 +142,7 @@ impl Diagnostic {
         })
     }
 
-    /// The text for people, with the marked lines of the file.
+    /// Renders the problem for a terminal, with the marked lines of the file.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let level = match self.severity {
@@ -181,7 +181,7 @@ impl Diagnostic {
         let clip = |span: Span| {
             let start = span.start.clamp(window.start, window.end);
             let end = span.end.clamp(start, window.end);
-            // An empty mark shows as nothing: give it one character where there is one.
+            // An empty span is not drawn: widen it to one character.
             let end = if end == start {
                 source.text()[start..window.end]
                     .chars()
@@ -201,8 +201,8 @@ impl Diagnostic {
             .path(source.name())
             .annotation(primary);
         if let Some((related, label)) = &self.related {
-            // A place outside the shown lines is told, not drawn: the window stays small however
-            // far apart they are.
+            // A place outside the window is not drawn, so that the window stays small however far
+            // apart the two places are. The message names its line.
             if window.contains(&related.start) {
                 snippet = snippet.annotation(
                     AnnotationKind::Context
@@ -220,7 +220,7 @@ impl Diagnostic {
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Whether any of them is an error.
+    /// Returns true if any of them is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.0
@@ -228,7 +228,7 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The text for people.
+    /// Renders all problems for a terminal.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let mut out = String::new();

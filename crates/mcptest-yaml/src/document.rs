@@ -1,4 +1,4 @@
-//! The parsed tree: JSON values that know their place.
+//! The parsed tree: JSON values with their positions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::source::{Source, Span};
 /// One value of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it stands. For a value reached through an alias: where its anchor is.
+    /// Its position. For a value reached through an alias: the position of its anchor.
     pub span: Span,
-    /// What it is.
+    /// The value.
     pub value: NodeValue,
 }
 
@@ -32,16 +32,16 @@ pub enum NodeValue {
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The key's text.
+    /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The position of the key.
     pub key_span: Span,
-    /// Its value.
+    /// The value.
     pub value: Node,
 }
 
 impl Node {
-    /// The plain JSON value.
+    /// Converts the tree to JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match &self.value {
@@ -59,7 +59,7 @@ impl Node {
         }
     }
 
-    /// Builds a node from JSON, every part of it standing at `span`: for values that replace a text
+    /// Builds a node from JSON, with every part of it at `span`: for values that replace a string
     /// of the file.
     #[must_use]
     pub fn from_json(value: &Value, span: Span) -> Self {
@@ -96,7 +96,7 @@ impl Node {
         }
     }
 
-    /// How a message calls this kind of value.
+    /// The name of this kind of value in messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.value {
@@ -109,8 +109,8 @@ impl Node {
         }
     }
 
-    /// Applies `change` to every string value (not to keys) and replaces those for which it gives a
-    /// node.
+    /// Calls `change` with every string value (not with keys) and replaces those for which it
+    /// returns a node.
     pub fn replace_strings(&mut self, change: &mut dyn FnMut(&str, Span) -> Option<Node>) {
         match &mut self.value {
             NodeValue::String(text) => {
@@ -147,12 +147,12 @@ impl Document {
         &self.root
     }
 
-    /// The tree, to change it (variables are put in before the shape is checked).
+    /// The tree, to change it (variables are inserted before the schema is checked).
     pub fn root_mut(&mut self) -> &mut Node {
         &mut self.root
     }
 
-    /// A document of the same text without its values: enough for messages.
+    /// A document of the same source without its values, which is enough for messages.
     #[must_use]
     pub fn without_values(&self) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Document {
         }
     }
 
-    /// The text it came from.
+    /// The source that it was parsed from.
     #[must_use]
     pub fn source(&self) -> &Arc<Source> {
         &self.source
@@ -246,7 +246,7 @@ fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// What a key leads to, with the place of the key.
+/// The child with this key or index, with the position of the key.
 fn step<'a>(node: &'a Node, token: &str) -> Option<(Span, &'a Node)> {
     match &node.value {
         NodeValue::Mapping(_) => node

@@ -301,12 +301,12 @@ mod tests {
 
     fn problems(text: &str) -> String {
         from_bytes::<Suite>("t.yml", text.as_bytes())
-            .expect_err("must be refused")
+            .expect_err("must be rejected")
             .to_string()
     }
 
     #[test]
-    fn all_problems_of_a_file_at_once() {
+    fn all_problems_of_a_file_are_reported_at_once() {
         let text =
             problems("nmae: x\nruns: many\nitems:\n  - server: 3\n  - sever: a\nmode: strickt\n");
         for (message, place) in [
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_where_a_count_is_wanted() {
+    fn a_negative_count_is_rejected() {
         assert!(problems("name: x\nruns: -1\n").contains("`runs` is below 0"));
     }
 
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_decodes() {
+    fn a_fitting_file_is_decoded() {
         let (suite, _) = from_bytes::<Suite>(
             "t.yml",
             b"name: x\nruns: 3\nitems: [{server: a}]\nmode: subset",
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_is_near_or_none() {
+    fn only_near_words_are_suggested() {
         assert_eq!(super::suggest("promt", ["prompt", "runs"]), Some("prompt"));
         assert_eq!(super::suggest("xyzzy", ["prompt", "runs"]), None);
     }

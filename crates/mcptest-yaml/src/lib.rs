@@ -1,19 +1,18 @@
 //! YAML with source positions.
 //!
-//! Suites and mock manifests are written by people, so every complaint about them must name file,
-//! line and column, mark the place, say what was expected, and come together with all the others.
-//! Deriving `Deserialize` alone cannot do that: serde stops at the first error and loses positions
-//! on the way. So the work is split:
+//! People write suites and mock manifests, so a message about them names file, line and column,
+//! marks the place, and states what was expected; all problems of a file are reported at once.
+//! `Deserialize` alone cannot do that: serde stops at the first error and loses positions. So
+//! there are three steps:
 //!
-//! 1. [`Document::parse`] turns text into a tree whose nodes know where they stand, with bounds on
-//!    size, depth and aliases;
-//! 2. [`check`] compares that tree with the JSON Schema of the wanted type and reports *every*
-//!    difference. It is the same schema that editors use, so an editor and this program never
-//!    disagree;
-//! 3. only then serde builds the typed value.
+//! 1. [`Document::parse`] turns text into a tree with positions, with bounds on size, depth and
+//!    aliases;
+//! 2. [`CompiledSchema::problems`] compares the tree with the JSON Schema of the wanted type and
+//!    reports *every* difference. Editors use the same schema, so an editor and this program agree;
+//! 3. serde builds the typed value.
 //!
 //! Semantic checks (a name that refers to nothing, a regex that does not compile) come later, in
-//! the crates that know the meaning, and get their place with [`Document::diagnostic_at`].
+//! the crates that know the meaning; [`Document::diagnostic_at`] gives them their place.
 
 mod check;
 pub mod compiled_schema;
@@ -37,7 +36,7 @@ pub use source::{Source, Span};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-/// Parses, checks and decodes in one go; the document comes back too, for checks that need places.
+/// Parses, checks and decodes a file. The document is returned too, for checks that need positions.
 ///
 /// # Errors
 /// All problems of the file, each with its place.
@@ -60,8 +59,8 @@ pub fn decode<T: DeserializeOwned + JsonSchema>(document: &Document) -> Result<T
     if !problems.is_empty() {
         return Err(Diagnostics(problems));
     }
-    // The shape is right, so serde can only object to what the schema cannot express. It then has
-    // no position: the root's.
+    // The schema fits, so serde can only reject what a schema cannot express. Its errors have no
+    // position: the document's start is marked.
     T::deserialize(document.root())
         .map_err(|error| Diagnostics(vec![document.diagnostic_at("", error.to_string())]))
 }

@@ -1,13 +1,14 @@
-//! Bounds on a document.
+//! Bounds on the size of a document.
 
-/// Bounds on a document: decisions, section 2.
+/// Bounds on the size of a document.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DocumentLimits {
     /// Bytes of text.
     pub bytes: usize,
     /// Levels of nesting.
     pub depth: usize,
-    /// Values after aliases are put in.
+    /// Values, with aliases expanded.
     pub nodes: usize,
 }
 

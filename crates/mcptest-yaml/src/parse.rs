@@ -1,4 +1,4 @@
-//! Text to tree, within bounds.
+//! The full parser: text to tree, within bounds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ impl Document {
     /// Not UTF-8, over a limit, not YAML, more than one document, duplicate keys (all of them),
     /// unknown tags.
     pub fn parse(name: &str, bytes: &[u8], limits: &DocumentLimits) -> Result<Self, Diagnostics> {
-        let quick = std::str::from_utf8(bytes)
+        let text = std::str::from_utf8(bytes)
             .ok()
             .filter(|text| text.len() <= limits.bytes);
-        if let Some(text) = quick
+        if let Some(text) = text
             && let Some(root) = plain_subset::read(text, limits)
         {
             let source = Arc::new(Source::new(name, text.to_owned()));
@@ -31,7 +31,7 @@ impl Document {
         Self::parse_in_full(name, bytes, limits)
     }
 
-    /// The reading that knows all of YAML, and says what is wrong.
+    /// Parses all of YAML, and explains what is wrong.
     pub(crate) fn parse_in_full(
         name: &str,
         bytes: &[u8],
@@ -113,9 +113,9 @@ enum Frame {
         span: Span,
         anchor: usize,
         entries: Vec<Entry>,
-        /// A key that waits for its value.
+        /// The key whose value comes next.
         key: Option<(String, Span)>,
-        /// The mappings behind `<<`, in the order written.
+        /// The mappings under `<<`, in the order of the file.
         merges: Vec<Node>,
     },
 }
@@ -151,7 +151,7 @@ impl Builder<'_> {
                     let node = Node { span, value };
                     self.count(1, span)?;
                     self.remember(anchor, &node, 1);
-                    self.place(&mut stack, &mut root, node)?;
+                    self.insert(&mut stack, &mut root, node)?;
                 }
                 Event::SequenceStart(anchor, tag) => {
                     self.open(&stack, span, tag.as_deref(), "seq")?;
@@ -178,7 +178,7 @@ impl Builder<'_> {
                         let size = count_nodes(&node);
                         self.remember(anchor, &node, size);
                     }
-                    self.place(&mut stack, &mut root, node)?;
+                    self.insert(&mut stack, &mut root, node)?;
                 }
                 Event::Alias(id) => {
                     let Some((node, size)) = self.anchors.get(&id) else {
@@ -194,7 +194,7 @@ impl Builder<'_> {
                         return Err(self.too_deep(span));
                     }
                     let node = node.clone();
-                    self.place(&mut stack, &mut root, node)?;
+                    self.insert(&mut stack, &mut root, node)?;
                 }
             }
         }
@@ -204,8 +204,8 @@ impl Builder<'_> {
         }))
     }
 
-    /// Puts a finished node where it belongs.
-    fn place(
+    /// Adds a finished node to the collection that is open.
+    fn insert(
         &mut self,
         stack: &mut [Frame],
         root: &mut Option<Node>,
@@ -228,8 +228,8 @@ impl Builder<'_> {
                         self.problems.push(
                             Diagnostic::new(Severity::Error, format!("duplicate key `{text}`"))
                                 .at(self.source, key_span)
-                                .label(format!("already given on line {line}"))
-                                .related(first.key_span, "first given here")
+                                .label(format!("first set on line {line}"))
+                                .related(first.key_span, "first set here")
                                 .help("keep one of the two"),
                         );
                     } else {
@@ -255,7 +255,7 @@ impl Builder<'_> {
                 Ok((text.trim().to_owned(), span))
             }
             NodeValue::Sequence(_) | NodeValue::Mapping(_) => {
-                Err(self.fatal(span, "a key must be a plain text, not a list or a mapping"))
+                Err(self.fatal(span, "a key must be a string, not a list or a mapping"))
             }
         }
     }
@@ -294,8 +294,8 @@ impl Builder<'_> {
         }
     }
 
-    /// `<<`: keys that are not there yet come from the merged mapping, the earlier of several
-    /// first.
+    /// `<<`: adds the merged mapping's keys that are not set yet; of several mappings, the first
+    /// one wins.
     fn merge(&mut self, entries: &mut Vec<Entry>, merged: Node) -> Result<(), Fatal> {
         let span = merged.span;
         match merged.value {
@@ -351,7 +351,7 @@ impl Builder<'_> {
                     format!("the tag `{tag}` does not apply here"),
                 )
                 .at(self.source, span)
-                .help("remove the tag; quote the value if it is meant as text"),
+                .help("remove the tag; quote the value if it is meant as a string"),
             );
             string()
         })
@@ -398,7 +398,7 @@ impl Builder<'_> {
 
     fn syntax(&self, error: &saphyr_parser::ScanError) -> Diagnostic {
         let at = self.source.byte_of_char(error.marker().index());
-        // The scanner looks ahead, and has a limit of its own that it may meet before we meet ours.
+        // The scanner reads ahead, and may reach its own limit before we reach ours.
         if error.info().contains("recursion limit") {
             return *self.too_deep(Span { start: at, end: at });
         }
@@ -417,7 +417,8 @@ impl Builder<'_> {
             .contains("invalid Unicode character escape code")
         {
             diagnostic
-                .help("YAML has no pairs like `\\ud83d\\ude00` of JSON: write the character itself, or `\\U0001F600`")
+                .help("YAML has no surrogate pairs like JSON's `\\ud83d\\ude00`: write the character itself, or \
+                     `\\U0001F600`")
         } else {
             diagnostic
         }
@@ -447,7 +448,7 @@ impl Builder<'_> {
         self.fatal(
             span,
             format!(
-                "more than {} values once aliases are put in",
+                "more than {} values with aliases expanded",
                 self.limits.nodes
             ),
         )
@@ -505,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn values_places_and_order() {
+    fn values_positions_and_order() {
         let document = parse("b: 1\na: [x, 'y', 2.5]\nc: {d: ~}\n").unwrap();
         assert_eq!(
             document.root().to_json().to_string(),
@@ -537,11 +538,11 @@ mod tests {
             text.contains("duplicate key `b`") && text.contains("t.yml:4:1"),
             "{text}"
         );
-        assert!(text.contains("already given on line 1"), "{text}");
+        assert!(text.contains("first set on line 1"), "{text}");
     }
 
     #[test]
-    fn an_alias_bomb_is_stopped_before_it_costs_memory() {
+    fn an_alias_bomb_is_rejected_before_it_uses_memory() {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..10 {
             let alias = format!("*a{}", level - 1);
@@ -579,10 +580,10 @@ mod tests {
     }
 
     #[test]
-    fn other_broken_input_has_a_place() {
+    fn other_invalid_input_has_a_position() {
         assert!(problem("a: [1, 2\nb: 3\n").contains("t.yml:"));
         assert!(problem("a: 1\n---\nb: 2\n").contains("second YAML document"));
-        assert!(problem("? [a, b]\n: 1\n").contains("key must be a plain text"));
+        assert!(problem("? [a, b]\n: 1\n").contains("key must be a string"));
         assert!(problem("a: !thing x\n").contains("tag"));
         let bytes = b"a: 1\nb: \xff\xfe\n";
         let error = Document::parse("t.yml", bytes, &DocumentLimits::default()).unwrap_err();

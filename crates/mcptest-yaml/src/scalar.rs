@@ -1,11 +1,11 @@
-//! YAML 1.2 core schema: what a plain scalar means.
+//! The values of plain scalars in the YAML 1.2 core schema.
 
 use serde_json::Number;
 
 use crate::document::NodeValue;
 
-/// Resolves an unquoted scalar. Only the core schema's words have a meaning: `yes`, `on` and
-/// `1_000` are strings.
+/// Resolves an unquoted scalar. Only the core schema's words are special: `yes`, `on` and `1_000`
+/// are strings.
 pub(crate) fn resolve_plain(text: &str) -> NodeValue {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,
@@ -15,8 +15,7 @@ pub(crate) fn resolve_plain(text: &str) -> NodeValue {
     }
 }
 
-/// A number as the core schema writes it. Infinity and not-a-number have no JSON form, so they stay
-/// text.
+/// A number of the core schema. Infinity and not-a-number have no JSON form, so they stay strings.
 pub(crate) fn number(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -35,7 +34,7 @@ pub(crate) fn number(text: &str) -> Option<Number> {
         } else {
             digits.parse::<u64>().ok().map(Number::from)
         };
-        // Past 64 bits an integer becomes the nearest double, as in JSON.
+        // Beyond 64 bits an integer becomes the nearest double, as in JSON.
         return whole.or_else(|| text.parse::<f64>().ok().and_then(Number::from_f64));
     }
     if is_float(digits) {

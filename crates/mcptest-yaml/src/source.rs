@@ -9,12 +9,12 @@ pub struct Span {
     pub end: usize,
 }
 
-/// How many characters lie between two remembered offsets: lookups walk at most this far, so a file
+/// The number of characters between two stored offsets. A lookup walks at most this far, so a file
 /// that is one very long line costs no more than any other.
 const CHECKPOINT_EVERY: usize = 1024;
 
-/// A named text, with what is needed to turn the parser's character positions into bytes and bytes
-/// into lines.
+/// A named text with an index from the parser's character positions to bytes, and from bytes to
+/// lines.
 #[derive(Debug)]
 pub struct Source {
     name: String,
@@ -25,7 +25,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Indexes a text. `name` is what messages call the file.
+    /// Indexes a text. `name` is the file's name in messages.
     #[must_use]
     pub fn new(name: &str, text: String) -> Self {
         let checkpoints = if text.is_ascii() {
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// What messages call the file.
+    /// The file's name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -88,19 +88,19 @@ impl Source {
         let start = self.line_starts[line - 1];
         let byte = byte.min(self.text.len());
         let column = self.text.get(start..byte).map_or(1, |text| {
-            // A mark on a line end counts as the column after the last character.
+            // The end of a line is the column after its last character.
             text.chars().count() + 1
         });
         (line, column)
     }
 
-    /// The part of the text that holds the lines of `span` with `around` more on each side: its
-    /// first line's number, and its byte range.
+    /// The lines of `span` with `around` more on each side: the number of the first line, and the
+    /// byte range.
     #[must_use]
     pub(crate) fn window(&self, span: Span, around: usize) -> (usize, std::ops::Range<usize>) {
         let (first, _) = self.line_column(span.start);
         let (last, _) = self.line_column(span.end.max(span.start));
-        // A block that runs over many lines is shown by its head.
+        // Of a block with many lines, the first ones are shown.
         let last = last.min(first + 8);
         let from = first.saturating_sub(around).max(1);
         let to = (last + around).min(self.line_starts.len());

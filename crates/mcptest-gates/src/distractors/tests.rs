@@ -475,9 +475,9 @@ proptest! {
         let traces = |runs: &[Vec<&str>], text: &str, args: &Value| -> Vec<Trace> {
             let trace = |calls: &Vec<&str>| {
                 let mut trace = trace(NOISE, calls);
-                trace.final_response = Some(text.to_owned());
+                trace.final_response = Some(text.to_owned().into());
                 for call in &mut trace.tool_calls {
-                    call.args = Some(args.clone());
+                    call.set_args(args.clone());
                 }
                 trace
             };

@@ -239,7 +239,7 @@ impl Results {
                 .map(|result| {
                     result.map(|result| {
                         let mut all: Vec<Value> = result.extra.values().cloned().collect();
-                        all.extend(result.content.clone());
+                        all.extend(result.content().cloned());
                         Value::Array(all)
                     })
                 })
@@ -278,7 +278,7 @@ fn compare_arguments(
         .iter()
         .filter_map(|index| {
             Some(Matched {
-                args: trace.tool_calls[*index].args.as_ref()?,
+                args: trace.tool_calls[*index].args()?,
                 result: results.said[*index].as_ref(),
             })
         })

@@ -130,7 +130,7 @@ impl CallWords {
             },
             only_looks: reads && listed != Listed::Mutating,
         };
-        if let Some(args) = &call.args {
+        if let Some(args) = call.args() {
             words.collect(args);
         }
         words
@@ -282,7 +282,7 @@ mod tests {
 
     fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         let call = ToolCall {
-            args: Some(args),
+            args: Some(args.into()),
             ..ToolCall::new(None, tool)
         };
         let nouns = if noun.is_empty() {

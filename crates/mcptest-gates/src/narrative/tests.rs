@@ -13,7 +13,7 @@ mod planted;
 fn trace_with(text: &str, tools: &[&str]) -> Trace {
     Trace {
         tool_calls: tools.iter().map(|tool| ToolCall::new(None, tool)).collect(),
-        final_response: Some(text.to_owned()),
+        final_response: Some(text.to_owned().into()),
         ..Trace::default()
     }
 }
@@ -393,7 +393,7 @@ proptest! {
     fn any_text_is_read_and_the_score_is_bounded(text in prose(), tools in prop::collection::vec(prop::sample::select(vec!["create_issue", "get_file", "update_order", "", "é_x", "set"]), 0..4)) {
         let mut trace = trace_with(&text, &tools);
         for call in &mut trace.tool_calls {
-            call.args = Some(json!({"id": 42, "date": "2024-05-01", "name": "日本 x", "to": ["a@b.co", null, true]}));
+            call.set_args(json!({"id": 42, "date": "2024-05-01", "name": "日本 x", "to": ["a@b.co", null, true]}));
         }
         let found = divergence(&trace);
         prop_assert!((0.0..=1.0).contains(&found.score()));

@@ -123,7 +123,7 @@ fn discovery_rounds_down_and_the_rest_to_the_nearest() {
     // One of eight has arguments: 12.5 %.
     let mut traced = run(&["s.a"; 8]);
     for call in &mut traced.tool_calls[1..] {
-        call.args = Some(json!({}));
+        call.set_args(json!({}));
     }
     let outcome = judge_with(&json!({}), &three_classes, &[traced]);
     assert_eq!(value(&outcome, "parameterization"), 13);
@@ -390,16 +390,16 @@ proptest! {
         let catalog = Some(vec![Tool::from_listing(None, &search_tool()).unwrap()]);
         let mut traces: Vec<_> = runs.iter().map(|calls| run(calls)).collect();
         for traced in &mut traces {
-            traced.catalog = catalog.clone();
+            traced.set_catalog(catalog.clone());
             for call in &mut traced.tool_calls {
-                call.args = Some(json!({"b": 1, "a": [{"d": 1, "c": 2}]}));
+                call.set_args(json!({"b": 1, "a": [{"d": 1, "c": 2}]}));
             }
         }
         let before = judge(json!({}), &traces);
         for traced in &mut traces {
             traced.final_response = Some("All done, and I deleted it.".into());
             for call in &mut traced.tool_calls {
-                call.args = Some(json!({"a": [{"c": 2, "d": 1}], "b": 1}));
+                call.set_args(json!({"a": [{"c": 2, "d": 1}], "b": 1}));
             }
         }
         let shuffled = judge(json!({}), &traces);

@@ -366,9 +366,7 @@ fn what_is_healthy_and_what_is_not() {
     // A fault that failed in another way than by a timeout is neither.
     let mut odd = run(&["!search", "fetch"], None);
     odd.tool_results[1].is_error = Some(true);
-    odd.tool_results[1]
-        .extra
-        .insert("fault".into(), "other".into());
+    odd.tool_results[1].extra.insert("fault", "other");
     assert_eq!(judge(&block(), &[odd]).verdict, Verdict::Fail);
 }
 

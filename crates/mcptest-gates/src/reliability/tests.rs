@@ -291,8 +291,8 @@ proptest! {
     #[test]
     fn narration_and_key_order_change_nothing(text in "\\PC{0,20}", calls in 0_usize..3) {
         let trace = |text: &str, args: Value| Trace {
-            tool_calls: (0..calls).map(|_| ToolCall { args: Some(args.clone()), ..ToolCall::new(None, "f") }).collect(),
-            final_response: Some(text.to_owned()),
+            tool_calls: (0..calls).map(|_| ToolCall { args: Some(args.clone().into()), ..ToolCall::new(None, "f") }).collect(),
+            final_response: Some(text.to_owned().into()),
             ..Trace::default()
         };
         let before = testing::judge("reliability", &json!({}), &[trace("", json!({"a": 1, "b": 2}))]);

@@ -121,7 +121,7 @@ pub(super) fn assistant_turns(trace: &Trace) -> impl Iterator<Item = &Turn> {
 
 /// A malformed name stays different from another malformed name.
 pub(super) fn name_key(call: &ToolCall) -> String {
-    canonical(&call.raw_name)
+    canonical(&call.raw_name.to_value())
 }
 
 pub(super) fn args_key(call: &ToolCall) -> String {

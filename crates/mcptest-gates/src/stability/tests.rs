@@ -10,7 +10,7 @@ use mcptest_trace::verdict::Verdict;
 fn call(text: &str) -> ToolCall {
     let (name, argument) = text.split_once(':').unwrap_or((text, ""));
     ToolCall {
-        args: Some(json!({"a": argument, "b": 1})),
+        args: Some(json!({"a": argument, "b": 1}).into()),
         ..ToolCall::new(None, name)
     }
 }
@@ -116,7 +116,7 @@ fn repeats() {
     assert_eq!(redundancy(&["a:1", "a:1", "a:1", "a:1"]), 0.25);
     assert_eq!(redundancy(&["a:1", "a:2"]), 1.0);
     let mut shuffled = trace(&["a:1", "a:1"]);
-    shuffled.tool_calls[1].args = Some(json!({"b": 1.0, "a": "1"}));
+    shuffled.tool_calls[1].set_args(json!({"b": 1.0, "a": "1"}));
     assert_eq!(score_session(&shuffled).redundancy(), 0.5);
     shuffled.tool_calls[1].server = Some("s".into());
     assert_eq!(score_session(&shuffled).redundancy(), 1.0);
@@ -398,8 +398,8 @@ proptest! {
                 turn.content = Some(text.clone().into());
             }
             for call in &mut trace.tool_calls {
-                let args = call.args.take().unwrap();
-                call.args = Some(args.as_object().unwrap().iter().rev().map(|(key, value)| (key.clone(), value.clone())).collect());
+                let args = call.args.take().unwrap().into_value();
+                call.set_args(args.as_object().unwrap().iter().rev().map(|(key, value)| (key.clone(), value.clone())).collect());
             }
         }
         let after = judge(json!({}), &rewritten).values;

@@ -328,7 +328,7 @@ proptest! {
             trace.final_response = Some("I spent nothing.".into());
             trace.tool_calls.reverse();
             for call in &mut trace.tool_calls {
-                *call = ToolCall { args: Some(json!({"z": 1, "a": 2})), ..call.clone() };
+                *call = ToolCall { args: Some(json!({"z": 1, "a": 2}).into()), ..call.clone() };
             }
         }
         let after = judge(&block(), &traces);

@@ -222,7 +222,7 @@ impl ExpectedArgs {
     /// arguments has none of them: the protocol makes no difference between that and an empty
     /// object.
     fn prepared<'a>(&self, call: &'a ToolCall, defaults: &[(&str, &Value)]) -> Cow<'a, Value> {
-        let mut args = match &call.args {
+        let mut args = match call.args() {
             Some(args) => Cow::Borrowed(args),
             None => Cow::Owned(Value::Object(Map::new())),
         };

@@ -695,7 +695,7 @@ fn calls_come_out_of_an_envelope_whatever_else_is_in_it() {
     ]}));
     let names: Vec<_> = calls.iter().map(ToolCall::name).collect();
     assert_eq!(names, ["f", "", "", ""]);
-    assert_eq!(calls[0].args, Some(json!({"a": 1})));
+    assert_eq!(calls[0].args(), Some(&json!({"a": 1})));
     assert_eq!(calls[3].extra["malformed"]["name"], json!("g"));
     assert!(tool_calls_from_envelope(&json!({})).is_empty());
     assert!(tool_calls_from_envelope(&json!([])).is_empty());

@@ -113,11 +113,8 @@ impl Plan {
 /// What the catalog says of a call's tool, if that is clear.
 fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
     let named = || {
-        trace
-            .catalog
-            .iter()
-            .flatten()
-            .filter(|tool| !call.name().is_empty() && tool.name() == call.name())
+        let tools = trace.catalog().unwrap_or_default().iter();
+        tools.filter(|tool| !call.name().is_empty() && tool.name() == call.name())
     };
     if let Some(same) = named().find(|tool| tool.server() == call.server.as_deref()) {
         return Some(same);

@@ -10,7 +10,7 @@ use super::words::{item_place, key_error, no_script, unknown_name};
 use super::{Checker, SCRIPTED};
 use crate::file::{AgentFields, Entry};
 use crate::import::Part;
-use crate::load::Purpose;
+use crate::options::Purpose;
 use crate::suite::{AgentTest, Test};
 
 const DEFAULT_MAX_TURNS: u32 = 10;
@@ -287,9 +287,9 @@ impl Checker<'_> {
         }
         for (index, model) in own.models.iter().flat_map(|models| &models.0).enumerate() {
             let place = item_place(part, at, &["models", "model"], index);
-            if let Err(words) = self.check_model(model) {
+            if let Err(error) = self.check_model(model) {
                 self.problems
-                    .push(part.document.diagnostic_at(&place, words));
+                    .push(part.document.diagnostic_at(&place, error.to_string()));
             } else if model == SCRIPTED && !has_script {
                 self.problems.push(no_script(part, &place));
             }

@@ -7,7 +7,7 @@ use super::words::escape;
 use super::{Checker, SCRIPTED};
 use crate::file::ScriptTurn;
 use crate::import::Part;
-use crate::load::Purpose;
+use crate::options::Purpose;
 
 impl Checker<'_> {
     /// Judged assertions of a test: their models must be known, and must have a price under a cap
@@ -25,9 +25,9 @@ impl Checker<'_> {
             if self.options.purpose != Purpose::Run {
                 continue;
             }
-            if let Err(words) = self.check_model(&juror.model) {
+            if let Err(error) = self.check_model(&juror.model) {
                 self.problems
-                    .push(part.document.diagnostic_at(&model_at, words));
+                    .push(part.document.diagnostic_at(&model_at, error.to_string()));
             } else if in_dollars {
                 self.priced(part, &model_at, &juror.model);
             }

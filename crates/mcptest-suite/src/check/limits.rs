@@ -1,13 +1,13 @@
 //! Budgets and numbers of runs.
 
+use mcptest_numbers::usd::{MAX_DECIMALS, MAX_DOLLARS, Usd};
 use serde_json::{Number, Value};
 
 use super::Checker;
 use super::words::{item_place, key_error};
 use crate::file::AgentFields;
 use crate::import::Part;
-use crate::limits::{StopFile, TestBudget, WrittenRuns, usd};
-use mcptest_catalog::prices::Usd;
+use crate::limits::{StopFile, TestBudget, WrittenRuns};
 
 impl Checker<'_> {
     /// The caps of all files together; the importing file comes first.
@@ -29,13 +29,16 @@ impl Checker<'_> {
     }
 
     fn dollars(&mut self, part: &Part, at: &str, written: Option<&Number>) -> Option<Usd> {
-        match usd(written?) {
-            Ok(amount) => Some(amount),
-            Err(words) => {
-                self.problems.push(part.document.diagnostic_at(at, words));
-                None
-            }
+        let written = written?;
+        let amount = Usd::from_number(written);
+        if amount.is_none() {
+            let message = format!(
+                "{written} is not an amount of dollars: expected a number from 0 to {MAX_DOLLARS} \
+                 with at most {MAX_DECIMALS} decimals"
+            );
+            self.problems.push(part.document.diagnostic_at(at, message));
         }
+        amount
     }
 
     /// The caps of one test. Under a cap in dollars every model must have a price: nothing is
@@ -57,7 +60,7 @@ impl Checker<'_> {
         // What the agent says is checked where it stands, if it is a test itself; a wrong amount
         // there is none here.
         let inherited = base.and_then(|base| base.budget.as_ref());
-        let base_usd = inherited.and_then(|budget| usd(budget.usd.as_ref()?).ok());
+        let base_usd = inherited.and_then(|budget| Usd::from_number(budget.usd.as_ref()?));
         let budget = TestBudget {
             usd: own_usd.or(base_usd).or(self.suite.budget.per_test_usd),
             tokens: written

@@ -6,7 +6,7 @@ use super::Checker;
 use super::words::{escape, key_error, names_a_host};
 use crate::file::{AgentFields, ProviderFile};
 use crate::import::Part;
-use crate::load::Purpose;
+use crate::options::{ModelError, Purpose};
 use crate::suite::Provider;
 
 impl Checker<'_> {
@@ -93,15 +93,16 @@ impl Checker<'_> {
     /// The models of the invocation stand in no file, so neither do the complaints about them.
     pub(super) fn models_instead(&mut self) {
         for model in self.options.models {
-            if let Err(words) = self.check_model(model) {
-                let words = format!("--model: {words}");
-                self.problems.push(Diagnostic::new(Severity::Error, words));
+            if let Err(error) = self.check_model(model) {
+                let message = format!("--model: {error}");
+                self.problems
+                    .push(Diagnostic::new(Severity::Error, message));
             }
         }
     }
 
     /// Whether a model id is known: one of a declared provider, or one that is built in.
-    pub(super) fn check_model(&self, id: &str) -> Result<(), String> {
+    pub(super) fn check_model(&self, id: &str) -> Result<(), ModelError> {
         let declared = |name: &str| {
             self.parts
                 .iter()

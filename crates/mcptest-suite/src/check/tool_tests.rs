@@ -17,7 +17,7 @@ use super::words::{escape, key_error, unknown_name};
 use super::{Checker, TOOL_ROOTS};
 use crate::file::{FixtureCallFile, ToolQualityFile, ToolTestFile};
 use crate::import::Part;
-use crate::load::Purpose;
+use crate::options::Purpose;
 use crate::suite::{FixtureCall, KeptAnswer, Test, ToolQualityTest, ToolTest};
 use crate::template::Args;
 use crate::tool_file::SnapshotFields;

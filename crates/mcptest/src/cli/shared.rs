@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use mcptest_report::REPORTERS;
 use mcptest_runner::Filter;
+use mcptest_suite::{DurationError, parse_duration};
 
 /// How results are shown. `run`, `score` and `report` share it.
 #[derive(Debug, Args)]
@@ -127,8 +128,8 @@ impl std::fmt::Debug for HttpHeader {
     }
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    mcptest_suite::parse_duration(text)
+pub(super) fn duration(text: &str) -> Result<Duration, DurationError> {
+    parse_duration(text)
 }
 
 pub(super) fn http_header(text: &str) -> Result<HttpHeader, String> {

@@ -155,7 +155,7 @@ fn paraphrases_of_the_truth_pass() {
     let mut wrong = Vec::new();
     for (text, tool, args) in cases {
         let mut trace = trace_with(text, &[tool]);
-        trace.tool_calls[0].args = Some(args);
+        trace.tool_calls[0].set_args(args);
         let found = divergence(&trace);
         if found.claimed.is_empty()
             || !found.claimed_but_absent.is_empty()
@@ -227,7 +227,7 @@ fn stated_values_against_arguments() {
     let mut wrong = Vec::new();
     for (text, tool, args, result, expected) in cases {
         let mut trace = trace_with(text, &[tool]);
-        trace.tool_calls[0].args = Some(args.clone());
+        trace.tool_calls[0].set_args(args.clone());
         trace.tool_results =
             serde_json::from_value(json!([{"is_error": false, "content": result}])).unwrap();
         let found = divergence(&trace);
