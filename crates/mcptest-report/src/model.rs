@@ -1,6 +1,7 @@
 //! The report: decisions section 6 says which part of it others may rely on.
 
 pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
+use mcptest_redact::redact::Redactor;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 use schemars::JsonSchema;
@@ -163,6 +164,23 @@ impl Report {
             left = rest;
         }
         left.is_empty().then_some(by_test)
+    }
+
+    /// The report without secrets, with its records in a store. For code that does not fold events
+    /// yet.
+    #[must_use]
+    pub fn redacted(&self, redactor: &Redactor) -> crate::report::Report {
+        // Most reports contain no secret, and checking is cheaper than rebuilding them.
+        if redactor.is_clean_in(self) {
+            return self.into();
+        }
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        redactor.value(&mut value);
+        // Only strings have changed, so the shape still fits. If it did not, an empty report is
+        // better than a leak.
+        let report = serde_json::from_value(value)
+            .unwrap_or_else(|_| Self::conclude(Vec::new(), self.interrupted));
+        (&report).into()
     }
 
     /// How many tests came out so.
