@@ -19,7 +19,7 @@ pub(crate) struct RunBatches {
 impl RunBatches {
     /// The batches of a test that makes at most `max` runs.
     pub fn of(test: &AgentTest, max: u32) -> Self {
-        let decides = test.gates.iter().all(|gate| gate.info().decides_early);
+        let decides = test.gates.iter().all(|gate| gate.decides_early());
         Self {
             stops: test.stops_when_decided && decides,
             max,

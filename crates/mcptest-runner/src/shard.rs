@@ -88,9 +88,11 @@ const DEFAULT_CALL_MS: u64 = 10;
 pub struct Times(BTreeMap<CaseId, (u64, u64)>);
 
 impl Times {
-    /// Adds a case: its duration over all runs, and their number.
-    pub fn add(&mut self, id: CaseId, duration_ms: u64, runs: u64) {
-        self.0.insert(id, (duration_ms, runs));
+    /// The times of a report: each case with its milliseconds and its number of runs.
+    #[must_use]
+    pub fn of_cases(times: impl IntoIterator<Item = (CaseId, u64, u64)>) -> Self {
+        let times = times.into_iter();
+        Self(times.map(|(id, sum, runs)| (id, (sum, runs))).collect())
     }
 
     /// Adds the time in a case's cassette, if the time is not known yet. `folder` is the folder of
@@ -266,15 +268,15 @@ mod tests {
             case("b", Kind::Agent, 3),
             case("c", Kind::Tool, 1),
         ];
-        let mut times = Times::default();
+        let times = Times::default();
         assert_eq!(weights(&cases, &times), [2, 3, 1], "without times, by runs");
-        times.add(id("a"), 80, 2);
+        let times = Times::of_cases([(id("a"), 80, 2)]);
         assert_eq!(
             weights(&cases, &times),
             [80, 120, 10],
             "a direct call is shorter than an agent"
         );
-        times.add(id("a"), 0, 2);
+        let times = Times::of_cases([(id("a"), 0, 2)]);
         assert_eq!(
             weights(&cases, &times),
             [1, 3, 1],

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use mcptest_events::{CaseJudged, Event, PlannedCase, RunFinished};
-use mcptest_report::Report;
-use mcptest_report::model::{RunTiming, TestReport, Timing};
+use mcptest_report::model::{Report, RunTiming, TestReport, Timing};
 
 /// The events of a run that its report is made of.
 #[derive(Default)]

@@ -95,24 +95,13 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     let mut times = Times::default();
     if let Some(path) = run.many.timings.as_deref() {
         let report = read(path)?;
-        if report.timing_by_test().is_none() {
+        let Some(known) = report.case_times() else {
             return Err(format!(
                 "`{}` has no times; write it without --no-timing",
                 path.display()
             ));
-        }
-        for (test, runs) in report
-            .tests
-            .iter()
-            .zip(report.timing_by_test().unwrap_or_default())
-        {
-            let sum = runs.iter().map(|run| run.duration_ms);
-            times.add(
-                test.id(),
-                sum.fold(0, u64::saturating_add),
-                runs.len() as u64,
-            );
-        }
+        };
+        times = Times::of_cases(known);
     }
     if !run.recording.record {
         for Planned { suite, cases } in planned {
