@@ -284,7 +284,10 @@ fn is_empty_part(part: &Value) -> bool {
 fn built(turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"text": turn.text}));
     let calls = turn.calls.iter().map(|call| {
-        let mut block = json!({"name": names.to_provider(&call.wire_name), "args": conversation::object(call.args.as_ref())});
+        let mut block = json!({
+            "name": names.to_provider(&call.wire_name),
+            "args": conversation::object(call.args.as_ref()),
+        });
         if let Some(id) = &call.id {
             block["id"] = id.as_str().into();
         }

@@ -14,8 +14,8 @@ use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error, results};
 
 /// The adapter of the Responses API.
 ///
-/// Nothing is stored at the provider: each request has the whole conversation, so that a run depends
-/// only on what it sends.
+/// Nothing is stored at the provider: each request has the whole conversation, so that a run
+/// depends only on what it sends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenAiResponses;
 
@@ -113,8 +113,8 @@ impl Adapter for OpenAiResponses {
     }
 }
 
-/// Returns true if a model of OpenAI reasons, by its name: the o-series, and from gpt-5 on all but the
-/// chat models.
+/// Returns true if a model of OpenAI reasons, by its name: the o-series, and from gpt-5 on all but
+/// the chat models.
 fn is_reasoning_model(model: &str) -> bool {
     // A gateway may add its own prefix.
     let name = model.rsplit('/').next().unwrap_or(model);
@@ -178,8 +178,8 @@ fn end(answer: &Value) -> Result<TurnEnd, ApiError> {
     let status = answer.get("status").and_then(Value::as_str);
     match (status, stop_reason(answer).as_deref()) {
         (Some(status @ ("queued" | "in_progress")), _) => Err(ApiError::malformed(format!(
-            "the answer is not complete (status `{status}`): `background` in the body of requests is \
-             not supported"
+            "the answer is not complete (status `{status}`): `background` in the body of \
+             requests is not supported"
         ))),
         (Some(status @ ("failed" | "cancelled")), _) => Err(ApiError::aborted("status", status)),
         (_, Some("max_output_tokens")) => Ok(TurnEnd::OutOfTokens),
