@@ -7,10 +7,11 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError};
 use super::conversation::{self, TextBlocks};
 use super::names::{NameRule, ToolNames};
 use super::results::{self, ContentPart};
-use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error};
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 const VERSION: &str = "2023-06-01";
 
@@ -121,10 +122,6 @@ impl Adapter for Anthropic {
 
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Blocks::default())
-    }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
     }
 }
 

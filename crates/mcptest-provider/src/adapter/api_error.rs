@@ -5,7 +5,35 @@ use std::time::Duration;
 use mcptest_json::text;
 use serde_json::Value;
 
-use super::{ApiError, ApiErrorKind};
+/// An error of a provider: the reason why there is no turn.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The kind of error.
+    pub kind: ApiErrorKind,
+    /// The provider's message, truncated.
+    pub message: String,
+    /// The wait that the provider requests, if any.
+    pub retry_after: Option<std::time::Duration>,
+}
+
+/// The kinds of errors. The first three are retried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApiErrorKind {
+    /// Too many requests, or an exhausted quota that is reset.
+    RateLimit,
+    /// The provider is overloaded (529, 503, `overloaded_error`, `UNAVAILABLE`).
+    Overloaded,
+    /// The provider or the network failed: a 5xx, a lost connection, a truncated stream.
+    Transient,
+    /// The key is missing, wrong or not permitted, or the account has no credit.
+    Auth,
+    /// The request was rejected: unknown model, invalid schema, too long.
+    Refused,
+    /// The answer does not follow the provider's API.
+    Malformed,
+}
 
 /// The most characters of a provider's message that are kept.
 const MAX_MESSAGE: usize = 400;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mcptest_agent::{ModelCall, OfferedTool, Usage};
 use serde_json::{Map, Value, json};
 
-use super::ProviderRequest;
+use super::traits::ProviderRequest;
 
 /// The key for arguments that are not a JSON object, for providers that accept only objects.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";

@@ -7,10 +7,12 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Value, json};
 
+use super::api_error::{self, ApiError};
 use super::conversation::{self, TextBlocks, count};
 use super::names::ToolNames;
 use super::openai_chat::{self, NAMES};
-use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 /// The adapter of the Responses API.
 ///
@@ -106,10 +108,6 @@ impl Adapter for OpenAiResponses {
 
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Items::default())
-    }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
     }
 }
 
