@@ -1,4 +1,4 @@
-//! Reports for the tests of this crate.
+//! Reports for the tests of this crate, in their written form.
 
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::{Kind, Report, RunReport, RunTiming, TestReport, Timing};
 
-/// So many tests, every third of them one that fails, each with a run, a gate and times.
+/// A report with this number of tests, of which every third fails, each with a run, a gate and
+/// times.
 pub fn report(tests: usize) -> Report {
     let tests: Vec<TestReport> = (0..tests)
         .map(|at| {
@@ -41,7 +42,12 @@ pub fn report(tests: usize) -> Report {
     report
 }
 
-/// A test with one run that came out so.
+/// The report of these tests.
+pub fn concluded(tests: Vec<TestReport>) -> crate::Report {
+    crate::Report::from(&Report::conclude(tests, false))
+}
+
+/// A test with one run, both with this verdict.
 pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
     TestReport {
         name: name.to_owned(),
@@ -59,7 +65,7 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
     }
 }
 
-/// A run that came out so.
+/// A run with this verdict.
 pub fn run(index: u64, name: &str, verdict: Verdict, tokens: Option<u64>) -> RunReport {
     let error = (verdict == Verdict::Error).then(|| RunError {
         kind: ErrorKind::Timeout,
@@ -94,7 +100,7 @@ pub fn run(index: u64, name: &str, verdict: Verdict, tokens: Option<u64>) -> Run
     }
 }
 
-/// What came of an expectation.
+/// The outcome of an expectation.
 pub fn assertion(target: &str, matcher: Value, actual: Value, passed: bool) -> Assertion {
     let why_not = (!passed).then(|| "the values differ".to_owned());
     Assertion::new(target, matcher, actual, why_not)

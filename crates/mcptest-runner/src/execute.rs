@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mcptest_report::Report;
-use mcptest_report::model::{RunTiming, TestReport, Timing};
+use mcptest_report::model::{Report, RunTiming, TestReport, Timing};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 use mcptest_trace::expect::Assertion;

@@ -3,7 +3,7 @@
 //! [`run`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded traces
 //! instead. Both end in the same pure step (`judge`), so a live run and a recorded one cannot be
 //! judged differently. Nothing here knows how results are shown: progress goes out as [`Event`]s,
-//! the outcome is a [`Report`](mcptest_report::Report).
+//! the outcome is a [`Report`](mcptest_report::model::Report).
 
 mod agent_run;
 mod brake;

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mcptest_report::Report;
-use mcptest_report::model::TestReport;
+use mcptest_report::model::{Report, TestReport};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Test};
 use mcptest_trace::parallel;

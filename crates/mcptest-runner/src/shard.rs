@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use mcptest_report::Report;
-use mcptest_report::model::{CaseId, Kind, RunTiming};
+use mcptest_report::model::{CaseId, Kind};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 
@@ -90,21 +89,11 @@ const USUAL_CALL_MS: u64 = 10;
 pub struct Times(BTreeMap<CaseId, (u64, u64)>);
 
 impl Times {
-    /// What a report tells.
+    /// The times of a report: each case with its milliseconds and its number of runs.
     #[must_use]
-    pub fn of_report(report: &Report) -> Self {
-        let times = report.timing_by_test().unwrap_or_default();
-        let sum = |times: &[RunTiming]| {
-            times
-                .iter()
-                .fold(0_u64, |sum, time| sum.saturating_add(time.duration_ms))
-        };
-        let tests = report.tests.iter().zip(times);
-        Self(
-            tests
-                .map(|(test, times)| (test.id(), (sum(times), times.len() as u64)))
-                .collect(),
-        )
+    pub fn of_cases(times: impl IntoIterator<Item = (CaseId, u64, u64)>) -> Self {
+        let times = times.into_iter();
+        Self(times.map(|(id, sum, runs)| (id, (sum, runs))).collect())
     }
 
     /// Adds what a case's cassette tells, if the time is not known yet. `folder` is where the
@@ -211,7 +200,7 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_report::model::{RunReport, TestReport, Timing};
+    use mcptest_report::model::{Report, RunReport, RunTiming, TestReport, Timing};
     use mcptest_trace::verdict::Verdict;
     use proptest::prelude::*;
 
@@ -304,7 +293,10 @@ mod tests {
             case("b", Kind::Agent, 3),
             case("c", Kind::Tool, 1),
         ];
-        let weights = |report: &Report| weights(&cases, &Times::of_report(report));
+        let weights = |report: &Report| {
+            let times = mcptest_report::Report::from(report).case_times();
+            weights(&cases, &Times::of_cases(times.unwrap_or_default()))
+        };
         assert_eq!(weights(&report), [2, 3, 1], "without times, by runs");
         let time = |index, duration_ms| RunTiming {
             name: format!("a #{index}"),

@@ -33,6 +33,15 @@ pub struct TraceSyntaxError {
     pub message: String,
 }
 
+impl TraceSyntaxError {
+    /// Returns true if the text ends inside of a trace: more text may complete it.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        // All errors of this kind, and no others, have this prefix in serde_json.
+        self.message.starts_with("EOF while parsing")
+    }
+}
+
 impl From<serde_json::Error> for TraceSyntaxError {
     fn from(error: serde_json::Error) -> Self {
         let message = error.to_string();
@@ -105,6 +114,14 @@ pub struct Views<'a> {
     text: &'a str,
     /// The end of the last trace.
     offset: usize,
+}
+
+impl Views<'_> {
+    /// The end of the last trace, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
 }
 
 impl<'a> Iterator for Views<'a> {

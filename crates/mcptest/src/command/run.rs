@@ -147,11 +147,12 @@ impl<'a> Job<'a> {
             report.timing = None;
         }
         show_gate_lines(&report, &redactor, output);
-        output.report(&self.reporters, &report, &redactor)?;
+        let shown = report.redacted(&redactor);
+        output.report(&self.reporters, &shown)?;
         if let Some(file) = &args.traces {
             write_traces(&file.display().to_string(), &report, &redactor)?;
         }
-        last_run::remember(&report, &redactor, args.many.rerun_failed.is_some(), output);
+        last_run::remember(&shown, &redactor, args.many.rerun_failed.is_some(), output);
         let exit_code = report.exit_code;
         if !args.many.watch {
             // The process is about to end, and takes everything with it at once.
