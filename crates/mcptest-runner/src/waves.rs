@@ -6,8 +6,7 @@
 //! report does not depend on how many go on at once. Each run is looked at once, however many
 //! follow.
 
-use mcptest_gates::outlook::Watch;
-use mcptest_gates::{Context, Run};
+use mcptest_gates::{Context, GateAccumulator, Run};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::trace::Trace;
 
@@ -19,7 +18,7 @@ pub(crate) struct Waves<'a> {
     context: Context<'a>,
     test: &'a AgentTest,
     /// What each gate makes of the runs so far; nothing if the test makes all its runs anyway.
-    watches: Option<Vec<Watch<'a>>>,
+    watches: Option<Vec<GateAccumulator<'a>>>,
     made: u32,
     max: u32,
     /// Whether a run fails the test.
@@ -34,13 +33,12 @@ impl<'a> Waves<'a> {
         label: &'a str,
         max: u32,
     ) -> Self {
-        let stops =
-            test.stops_when_decided && test.gates.iter().all(|gate| gate.info().decides_early);
+        let stops = test.stops_when_decided && test.gates.iter().all(|gate| gate.decides_early());
         Self {
             bench,
             context: bench.context(label, model),
             test,
-            watches: stops.then(|| test.gates.iter().map(|gate| gate.watch()).collect()),
+            watches: stops.then(|| test.gates.iter().map(|gate| gate.accumulator()).collect()),
             made: 0,
             max,
             failed: false,
@@ -65,7 +63,7 @@ impl<'a> Waves<'a> {
         };
         watches
             .iter_mut()
-            .for_each(|watch| watch.count(&self.context, &run));
+            .for_each(|watch| watch.observe(&self.context, &run));
     }
 
     /// The number of runs to start next; 0 when the test is decided.
