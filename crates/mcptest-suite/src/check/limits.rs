@@ -1,7 +1,8 @@
 //! Budgets and numbers of runs.
 
+use mcptest_gates::LoadedGate;
 use mcptest_numbers::usd::{MAX_DECIMALS, MAX_DOLLARS, Usd};
-use serde_json::{Number, Value};
+use serde_json::Number;
 
 use super::Checker;
 use super::words::{item_place, key_error};
@@ -102,13 +103,12 @@ impl Checker<'_> {
         part: &Part,
         at: &str,
         runs: Option<WrittenRuns>,
-        gates: &[(String, Value)],
+        gates: &[LoadedGate],
     ) -> bool {
         let decided = runs.is_some_and(|runs| runs.stop == Some(StopFile::Decided));
-        let needs_all = gates
-            .iter()
-            .find(|(block, _)| mcptest_gates::find(block).is_some_and(|gate| !gate.decides_early));
-        if let (true, Some((block, _))) = (decided, needs_all) {
+        let needs_all = gates.iter().find(|gate| !gate.decides_early());
+        if let (true, Some(gate)) = (decided, needs_all) {
+            let block = gate.info().block;
             let words = format!(
                 "`{block}` looks at all runs, so `stop: decided` will never stop this test before its end"
             );

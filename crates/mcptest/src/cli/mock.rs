@@ -22,7 +22,7 @@ pub struct MockArgs {
     /// Fault of every call; overrides the manifest: `none`, `hang`, `wedged`,
     /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[arg(long, value_name = "KIND")]
-    pub fault: Option<mcptest_mock::Fault>,
+    pub fault: Option<mcptest_mock::MockFault>,
     /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, instead of standard input and
     /// output. 0 chooses a free port; the address is printed on standard error.
     #[arg(long, value_name = "PORT")]
