@@ -20,7 +20,7 @@ the exit code is 0, whatever the verdict.
 
 Examples:
   mcptest report                                                 the last run in this folder
-  mcptest report --list                                          all runs of the history
+  mcptest report --list                                          all runs of the history; also as JSON
   mcptest report 20261117T183012Z-3fa9                           one run of the history
   mcptest report report.json                                     a JSON report
   mcptest report report.json --reporter junit=report.xml --reporter markdown
@@ -34,7 +34,7 @@ pub struct RenderArgs {
     #[arg(value_name = "CURRENT")]
     pub current: Option<PathBuf>,
     /// List the runs of the history, the newest first.
-    #[arg(long, conflicts_with_all = ["current", "compare", "reporter"])]
+    #[arg(long, conflicts_with_all = ["current", "compare"])]
     pub list: bool,
     /// An earlier JSON report, or the id of a run in the history, to compare with.
     #[arg(long, value_name = "BASELINE")]

@@ -71,6 +71,32 @@ pub struct RunArgs {
     pub report: ReportArgs,
 }
 
+/// The flags that cannot be combined with `--resume`, because its settings come from the log.
+pub const RESUME_CONFLICTS: [&str; 22] = [
+    "config",
+    "model",
+    "timeout",
+    "jobs",
+    "update_snapshots",
+    "allow_ci_updates",
+    "max_usd",
+    "max_tokens",
+    "max_duration",
+    "no_judges",
+    "record",
+    "live",
+    "replay_only",
+    "replay",
+    "cassettes",
+    "filter",
+    "tag",
+    "shard",
+    "fail_fast",
+    "rerun_failed",
+    "watch",
+    "no_history",
+];
+
 /// The log of a run in the history.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
@@ -84,9 +110,8 @@ pub struct HistoryArgs {
         long,
         value_name = "ID",
         num_args = 0..=1,
-        require_equals = true,
         default_missing_value = "",
-        conflicts_with_all = ["no_history", "watch"]
+        conflicts_with_all = RESUME_CONFLICTS
     )]
     pub resume: Option<String>,
 }

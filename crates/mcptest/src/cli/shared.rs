@@ -11,7 +11,7 @@ use mcptest_suite::{DurationError, parse_duration};
 /// The reporters. `run`, `score` and `report` share them.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty", help = reporter_help())]
+    #[arg(long, value_name = "NAME[=FILE]", help = reporter_help())]
     pub reporter: Vec<String>,
     /// Omit times from the report, so that equal runs give equal bytes.
     #[arg(long)]
@@ -25,7 +25,7 @@ fn reporter_help() -> String {
         .map(|(name, ..)| format!("`{name}`"))
         .collect();
     format!(
-        "Output format: {}; with a file to write to a file (`json=report.json`). Repeatable",
+        "Output format: {}; with a file to write to a file (`json=report.json`). Repeatable. Default: `pretty`",
         names.join(", ")
     )
 }

@@ -7,7 +7,6 @@ use mcptest_runner::{Filter, ScoreSettings};
 use mcptest_suite::Purpose;
 use mcptest_trace::trace::Trace;
 
-use super::run::show_gate_lines;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -33,7 +32,10 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             .cloned()
             .chain(secrets::of_environment()),
     );
-    show_gate_lines(&report, &redactor, output);
+    let gates = report.tests.iter().flat_map(|test| &test.gates);
+    for line in gates.flat_map(|gate| &gate.status_lines) {
+        output.status(&redactor.text(line));
+    }
     output.report(&reporters, &report.redacted(&redactor))?;
     Ok(report.exit_code)
 }

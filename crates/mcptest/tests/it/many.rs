@@ -182,10 +182,6 @@ fn the_last_run_is_remembered() {
         nothing.stderr
     );
     assert_eq!(without_ci(&["run", "s.yml"]).code, 0);
-    assert!(
-        !dir.path().join(".mcptest").exists(),
-        "nothing failed, nothing is kept"
-    );
 
     let write =
         |tests: &[(&str, bool)]| std::fs::write(dir.path().join("s.yml"), calls(tests)).unwrap();
@@ -208,10 +204,11 @@ fn the_last_run_is_remembered() {
         green.stderr,
         "nothing to run again: none of these tests failed the last time\n"
     );
-    std::fs::write(dir.path().join(".mcptest/last-run.json"), "{broken").unwrap();
+    let newest = crate::support::files(&dir.path().join(".mcptest/history"), "jsonl");
+    std::fs::write(newest.last().unwrap(), "{broken\n{}\n").unwrap();
     let broken = without_ci(&["run", "s.yml", "--rerun-failed"]);
     assert_eq!(broken.code, 2);
-    assert!(broken.stderr.contains("remove it"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("line 1"), "{}", broken.stderr);
 }
 
 /// The names of the tests of a shard.

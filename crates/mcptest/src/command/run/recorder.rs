@@ -33,7 +33,7 @@ enum Lines {
 }
 
 impl Recorder {
-    /// A recorder for a new run, and the id of its log; without a history, the log is temporary.
+    /// A recorder for a new run; without a log of the history, its log is temporary.
     pub fn new(history: Option<LogWriter>, redactor: Redactor, output: Output) -> Self {
         let lines = match history {
             Some(log) => Lines::Log(log, 0),
@@ -85,18 +85,18 @@ impl Recorder {
         }
     }
 
-    /// The report of all events so far.
+    /// The report of all events. Nothing can be recorded after it.
     ///
     /// # Errors
     /// A log that cannot be read.
-    pub fn into_report(self) -> Result<Report, String> {
-        let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let store = match state.lines {
+    pub fn finish(&self) -> Result<Report, String> {
+        let state = &mut *self.state();
+        let store = match &mut state.lines {
             Lines::Log(log, _) => File::open(log.path()).map(RunStore::File),
-            Lines::Spool(spool) => spool.into_store(),
+            Lines::Spool(spool) => std::mem::take(spool).into_store(),
         };
         let store = store.map_err(|error| format!("cannot read the log of the run: {error}"))?;
-        Ok(state.fold.finish(store))
+        Ok(std::mem::take(&mut state.fold).finish(store))
     }
 }
 
@@ -143,7 +143,8 @@ fn copy_of(log: &LogWriter, length: u64) -> std::io::Result<Spool> {
 
 /// Starts a log in the history; `None`, with a warning, if the folder cannot be written.
 pub fn start_log(history: &History, output: Output) -> Option<LogWriter> {
-    match history.create(SystemTime::now(), random()) {
+    let now = SystemTime::now();
+    match history.create(now, fraction(now)) {
         Ok(log) => Some(log),
         Err(error) => {
             warn(output, &error);
@@ -158,10 +159,10 @@ fn warn(output: Output, error: &std::io::Error) {
     ));
 }
 
-/// A few random bits, from the entropy with which the standard library seeds its hash maps.
-fn random() -> u16 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    // The lower 16 bits.
-    (hasher.finish() & 0xffff) as u16
+/// The fraction of the current second, so that the ids of a second sort by time.
+fn fraction(now: SystemTime) -> u16 {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH);
+    let nanoseconds = since.map_or(0, |since| u64::from(since.subsec_nanos()));
+    // Below 65,536, because there are fewer than a billion nanoseconds in it.
+    u16::try_from(nanoseconds * 65_536 / 1_000_000_000).unwrap_or(u16::MAX)
 }

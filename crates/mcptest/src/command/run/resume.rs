@@ -33,6 +33,8 @@ pub struct Earlier {
     pub resume: Resume,
     /// The events of the log, folded.
     pub fold: ReportFold,
+    /// The number of finished runs.
+    pub finished_runs: u32,
     /// The time that the run took so far.
     pub duration_ms: u64,
 }
@@ -57,7 +59,7 @@ fn read(log: LogWriter) -> Result<Earlier, String> {
     let mut resume = Resume::default();
     let (mut begun, mut planned, mut shard, mut ended) = (None, None, None, None);
     // The start of the part that is read, and the time of the parts before it.
-    let (mut started_ms, mut duration_ms) = (0, 0);
+    let (mut started_ms, mut duration_ms, mut finished_runs) = (0, 0, 0);
     let mut reader = LogReader::new(BufReader::new(file));
     while let Some(line) = reader.next_event().map_err(|error| error.to_string())? {
         match &line.event {
@@ -73,6 +75,7 @@ fn read(log: LogWriter) -> Result<Earlier, String> {
                 started_ms = *again;
                 ended = None;
             }
+            Event::RunFinished(_) => finished_runs += 1,
             Event::Ended(found) => {
                 duration_ms = found.duration_ms;
                 ended = Some(*found);
@@ -104,6 +107,7 @@ fn read(log: LogWriter) -> Result<Earlier, String> {
         shard,
         resume,
         fold,
+        finished_runs,
         duration_ms,
     })
 }
@@ -163,7 +167,10 @@ impl Earlier {
                 None => return Err(changed(&file.path, "is not used any more")),
             }
         }
-        match now.iter().find(|file| known(file, &self.begun.inputs).is_none()) {
+        match now
+            .iter()
+            .find(|file| known(file, &self.begun.inputs).is_none())
+        {
             Some(file) => Err(changed(&file.path, "was not there when the run began")),
             None => Ok(()),
         }
@@ -173,14 +180,8 @@ impl Earlier {
     ///
     /// # Errors
     /// The first case of the log that is not there any more, or is different.
-    pub fn select(
-        &self,
-        planned: &mut [Planned],
-        redactor: &Redactor,
-    ) -> Result<Option<Vec<u64>>, String> {
-        let Some(logged) = &self.planned else {
-            return Ok(None);
-        };
+    pub fn select(&self, planned: &mut [Planned], redactor: &Redactor) -> Result<Vec<u64>, String> {
+        let logged = self.planned.as_deref().unwrap_or_default();
         // Both lists have the order of the suites.
         let mut expected = logged.iter().peekable();
         for Planned { suite, cases } in planned {
@@ -189,7 +190,9 @@ impl Earlier {
                     return false;
                 };
                 let found = redacted(case.planned(suite, next.position), redactor);
-                expected.next_if(|next| Some(*next) == found.as_ref()).is_some()
+                expected
+                    .next_if(|next| Some(*next) == found.as_ref())
+                    .is_some()
             });
         }
         match expected.next() {
@@ -197,7 +200,7 @@ impl Earlier {
                 "the test `{}` is not planned as it was when the run began; start a new run",
                 one_line(&case.id.to_string())
             )),
-            None => Ok(Some(logged.iter().map(|case| case.position).collect())),
+            None => Ok(logged.iter().map(|case| case.position).collect()),
         }
     }
 }

@@ -141,7 +141,7 @@ pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
     let mut before = take_snapshot(&inputs, &own);
     loop {
         let mut used = Vec::new();
-        let code = job.pass(&mut used).unwrap_or_else(|message| {
+        let code = job.pass(&mut used, None).unwrap_or_else(|message| {
             job.output.error(&message);
             ExitCode::CouldNotRun
         });
