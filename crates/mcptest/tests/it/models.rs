@@ -421,7 +421,7 @@ fn models_of_the_command_line_stand_in_for_those_of_the_tests() {
         ("clod", "--model: unknown model `clod`"),
         (
             "builtin/scripted",
-            "`builtin/scripted` has no `script:` to play",
+            "`builtin/scripted` has no `script:`",
         ),
     ] {
         let ran = run(&dir, &["--model", model]);
