@@ -6,6 +6,7 @@
 
 pub mod base64;
 pub mod headers;
+pub mod meta;
 mod revision;
 mod tool_headers;
 

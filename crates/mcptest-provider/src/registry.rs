@@ -1,15 +1,16 @@
-//! Which provider a model belongs to, and how it is reached.
+//! The known providers, and the mapping from models to providers.
 //!
-//! One table says it all: docs, validation and opening read it.
+//! Docs, validation and the runner read the same table.
 
 use crate::adapter::{Adapter, Anthropic, Gemini, OpenAiChat, OpenAiResponses};
 
-/// The dialect that a provider speaks.
+/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Api {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and what is compatible with it.
+    /// OpenAI Chat Completions, and compatible servers.
     OpenAiChat,
     /// OpenAI Responses.
     OpenAiResponses,
@@ -18,7 +19,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// The name that suites use.
+    /// Returns the name in suites.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +30,7 @@ impl Api {
         }
     }
 
-    /// What speaks it, to this address.
+    /// Returns the adapter for this API at a base URL.
     #[must_use]
     pub fn adapter(self, base_url: &str) -> Box<dyn Adapter> {
         match self {
@@ -46,22 +47,23 @@ impl Api {
 
 /// A provider that needs no `base_url` in the suite.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
-    /// What stands before the slash of `provider/model`, and under `providers:`.
+pub struct KnownProvider {
+    /// The name in `provider/model` and under `providers:`.
     pub name: &'static str,
-    /// Its address.
+    /// The base URL.
     pub base_url: &'static str,
-    /// What it speaks there.
+    /// The API at the base URL.
     pub api: Api,
-    /// The variables that may hold its key; the first that is set counts. None: it needs no key.
+    /// The environment variables that may hold the key; the first one set wins. Empty if no key is
+    /// needed.
     pub key_variables: &'static [&'static str],
-    /// How ids of its models begin. One that ends in `-` or `:` also stands for the id without it.
+    /// The prefixes of its models' ids. A prefix that ends in `-` or `:` also matches without it.
     pub prefixes: &'static [&'static str],
 }
 
-impl Known {
-    /// What it speaks at an address: other addresses than its own are those of compatible servers
-    /// and gateways, and what these have in common with OpenAI is Chat Completions.
+impl KnownProvider {
+    /// Returns the API at a base URL. Base URLs other than OpenAI's own are compatible servers and
+    /// gateways, which support Chat Completions.
     #[must_use]
     pub fn api_at(&self, own_base_url: Option<&str>) -> Api {
         match (self.api, own_base_url) {
@@ -77,30 +79,30 @@ impl Known {
     }
 }
 
-/// All of them, hosted ones first.
-pub const PROVIDERS: [Known; 13] = [
-    Known {
+/// All known providers, hosted ones first.
+pub const PROVIDERS: [KnownProvider; 13] = [
+    KnownProvider {
         name: "anthropic",
         base_url: "https://api.anthropic.com",
         api: Api::Anthropic,
         key_variables: &["ANTHROPIC_API_KEY"],
         prefixes: &["claude-"],
     },
-    Known {
+    KnownProvider {
         name: "openai",
         base_url: "https://api.openai.com/v1",
         api: Api::OpenAiResponses,
         key_variables: &["OPENAI_API_KEY"],
         prefixes: &["gpt-", "o1-", "o3-", "o4-", "chatgpt-", "codex-", "ft:"],
     },
-    Known {
+    KnownProvider {
         name: "google",
         base_url: "https://generativelanguage.googleapis.com",
         api: Api::Gemini,
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         prefixes: &["gemini-"],
     },
-    Known {
+    KnownProvider {
         name: "mistral",
         base_url: "https://api.mistral.ai/v1",
         api: Api::OpenAiChat,
@@ -113,63 +115,63 @@ pub const PROVIDERS: [Known; 13] = [
             "devstral-",
         ],
     },
-    Known {
+    KnownProvider {
         name: "deepseek",
         base_url: "https://api.deepseek.com/v1",
         api: Api::OpenAiChat,
         key_variables: &["DEEPSEEK_API_KEY"],
         prefixes: &["deepseek-"],
     },
-    Known {
+    KnownProvider {
         name: "xai",
         base_url: "https://api.x.ai/v1",
         api: Api::OpenAiChat,
         key_variables: &["XAI_API_KEY"],
         prefixes: &["grok-"],
     },
-    Known {
+    KnownProvider {
         name: "groq",
         base_url: "https://api.groq.com/openai/v1",
         api: Api::OpenAiChat,
         key_variables: &["GROQ_API_KEY"],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "together",
         base_url: "https://api.together.xyz/v1",
         api: Api::OpenAiChat,
         key_variables: &["TOGETHER_API_KEY"],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "openrouter",
         base_url: "https://openrouter.ai/api/v1",
         api: Api::OpenAiChat,
         key_variables: &["OPENROUTER_API_KEY"],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "ollama",
         base_url: "http://127.0.0.1:11434/v1",
         api: Api::OpenAiChat,
         key_variables: &[],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "vllm",
         base_url: "http://127.0.0.1:8000/v1",
         api: Api::OpenAiChat,
         key_variables: &[],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "llamacpp",
         base_url: "http://127.0.0.1:8080/v1",
         api: Api::OpenAiChat,
         key_variables: &[],
         prefixes: &[],
     },
-    Known {
+    KnownProvider {
         name: "lmstudio",
         base_url: "http://127.0.0.1:1234/v1",
         api: Api::OpenAiChat,
@@ -178,17 +180,17 @@ pub const PROVIDERS: [Known; 13] = [
     },
 ];
 
-/// The provider of this name.
+/// Returns the provider with this name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Known> {
+pub fn find(name: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|known| known.name == name)
 }
 
-/// The provider of a model, and the model as that provider calls it. `declared` says which names
-/// the suite declares.
+/// Returns the provider of a model, and the provider's own id of the model. `declared` returns true
+/// for the providers that the suite declares.
 ///
-/// `provider/model` is split at the first slash, if what stands before it is a provider; otherwise
-/// the beginning of the id decides.
+/// `provider/model` is split at the first slash if the part before it is a provider; otherwise the
+/// prefix of the id decides.
 #[must_use]
 pub fn provider_of<'a>(id: &'a str, declared: &dyn Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     if let Some((provider, model)) = id.split_once('/')
@@ -206,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_lead_to_their_providers() {
+    fn ids_map_to_their_providers() {
         for (id, expected) in [
             (
                 "claude-sonnet-4-5",
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sound() {
+    fn the_table_is_consistent() {
         for (index, known) in PROVIDERS.iter().enumerate() {
             assert!(
                 mcptest_http::Address::parse(known.base_url).is_ok(),
@@ -253,14 +255,14 @@ mod tests {
             assert_eq!(local, known.key_variables.is_empty(), "{}", known.name);
             for other in &PROVIDERS[index + 1..] {
                 assert_ne!(known.name, other.name);
-                let clash = known.prefixes.iter().any(|prefix| other.has(prefix));
-                assert!(!clash, "{} and {}", known.name, other.name);
+                let overlaps = known.prefixes.iter().any(|prefix| other.has(prefix));
+                assert!(!overlaps, "{} and {}", known.name, other.name);
             }
         }
     }
 
     #[test]
-    fn another_address_of_openai_is_a_compatible_server() {
+    fn another_base_url_of_openai_is_a_compatible_server() {
         let openai = find("openai").unwrap();
         assert_eq!(openai.api_at(None), Api::OpenAiResponses);
         assert_eq!(

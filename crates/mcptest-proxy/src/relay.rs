@@ -99,7 +99,7 @@ impl Far {
     /// Ends it, once its input is closed.
     async fn end(&mut self) {
         match self {
-            Self::Process(process) => process.end().await,
+            Self::Process(process) => process.stop().await,
             Self::Bridge(bridge) => bridge.end().await,
         }
     }
@@ -107,7 +107,7 @@ impl Far {
     /// Ends it without waiting for it: somebody stopped us.
     async fn end_at_once(&mut self) {
         match self {
-            Self::Process(process) => process.end_at_once().await,
+            Self::Process(process) => process.stop_now().await,
             Self::Bridge(bridge) => bridge.end().await,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcptest_agent::builtin;
 use mcptest_catalog::prices::Prices;
 use mcptest_provider::registry::{self, Api, PROVIDERS, provider_of};
-use mcptest_provider::{DEFAULT_TIMEOUT, Provider, Settings, limits, retry};
+use mcptest_provider::{DEFAULT_TIMEOUT, Provider, ProviderSettings, limiter, retry};
 use mcptest_suite::suite::Api as WrittenApi;
 use mcptest_suite::{BuiltInProvider, ModelError, Suite, suggest};
 use mcptest_trace::verdict::{ErrorKind, RunError};
@@ -66,7 +66,7 @@ pub fn check_model(id: &str) -> Result<(), ModelError> {
 /// The providers that a suite need not declare.
 #[must_use]
 pub fn built_in_providers() -> Vec<BuiltInProvider> {
-    let of = |known: &registry::Known| BuiltInProvider {
+    let of = |known: &registry::KnownProvider| BuiltInProvider {
         name: known.name,
         key_variables: known.key_variables,
     };
@@ -137,7 +137,7 @@ impl Providers {
         let adapter = api.adapter(&settings.base_url);
         let on_event = Arc::clone(&self.on_event);
         let tell = Arc::new(move |text: String| on_event(Event::Note { text }));
-        let provider = Arc::new(Provider::new(settings, adapter)?.telling(tell));
+        let provider = Arc::new(Provider::new(settings, adapter)?.with_status(tell));
         open.insert(name.to_owned(), Arc::clone(&provider));
         Ok((provider, model))
     }
@@ -152,7 +152,7 @@ pub(crate) fn manner(suite: &Suite, id: &str) -> Option<(&'static str, Map<Strin
     Some((api.as_str(), settings.body))
 }
 
-fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
+fn settings(suite: &Suite, name: &str) -> (ProviderSettings, Api) {
     let known = registry::find(name);
     let declared = suite.providers.get(name).cloned().unwrap_or_default();
     let own_url = declared.base_url.as_deref();
@@ -179,7 +179,7 @@ fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
     // servers often want none.
     let wants_key =
         declared.key_variable.is_some() || (own_url.is_none() && !key_variables.is_empty());
-    let settings = Settings {
+    let settings = ProviderSettings {
         name: name.to_owned(),
         base_url: own_url
             .or(known.map(|known| known.base_url))
@@ -195,7 +195,7 @@ fn settings(suite: &Suite, name: &str) -> (Settings, Api) {
         timeout: declared.timeout.unwrap_or(DEFAULT_TIMEOUT),
         stream: declared.stream,
         body: declared.body,
-        max_concurrency: declared.max_concurrency.unwrap_or(limits::WIDEST),
+        max_concurrency: declared.max_concurrency.unwrap_or(limiter::MAX_WINDOW),
         retries: declared.retries.unwrap_or(retry::DEFAULT_RETRIES),
     };
     (settings, api)

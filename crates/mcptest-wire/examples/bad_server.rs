@@ -1,8 +1,8 @@
 //! A server that misbehaves on request, for the tests of this crate.
 //!
-//! `bad_server MODE [FILE]` chooses how it starts and lists; the name of a
-//! called tool chooses how that call goes wrong. FILE receives process ids, so
-//! that a test can see who is still alive.
+//! `bad_server MODE [FILE]`: the mode selects how it starts and lists; the name of a called tool
+//! selects how that call fails. FILE receives process ids, so that a test can check which processes
+//! are alive.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
@@ -85,10 +85,9 @@ fn serve(mode: &str) -> ExitCode {
                     return ExitCode::from(1);
                 }
                 "ignores-probe" | "deaf" | "silent" => {}
-                // As if it came while the server was starting: it is answered when the next message
-                // is there.
+                // Like a message during the start: it is answered when the next message arrives.
                 "wakes-late" | "wakes-late-old" => waiting = Some(id),
-                // As if the first came before it could read.
+                // Like a message before the server could read.
                 "slow-stateless" => {
                     probes += 1;
                     if probes > 1 {
@@ -143,7 +142,7 @@ fn serve(mode: &str) -> ExitCode {
                 say(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"huh"}}"#);
             }
             "notifications/cancelled" => {
-                // The answer nobody waits for any more.
+                // A late answer.
                 if let Some(id) = late.take() {
                     reply(&id, json!({"content": []}));
                 }
@@ -190,7 +189,7 @@ fn serve(mode: &str) -> ExitCode {
                 }
             }
             "" => {
-                // An answer to what "asks" asked: its result is all of them.
+                // An answer to a request of "asks": the result collects all of them.
                 answers.push(message);
                 if answers.len() == 2
                     && let Some(id) = asking.take()
@@ -207,7 +206,7 @@ fn serve(mode: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One call, going wrong the way its name says.
+/// Handles one call, which fails as its name describes.
 fn call(name: &str, id: &Value, arguments: &Value) -> Option<ExitCode> {
     let result = json!({"content": [{"type": "text", "text": "ok"}]});
     match name {

@@ -1,9 +1,7 @@
-//! Our client as the official conformance suite drives it: the scenario's name and more stand in
-//! the environment, the server's address is the last argument. `cargo xtask e2e conformance` runs
-//! it.
+//! Our client under the official conformance suite: the environment contains the scenario's name and
+//! settings, the last argument is the server's URL. `cargo xtask e2e conformance` runs it.
 //!
-//! What a scenario wants is mostly the same: connect, list, call every tool. Only the arguments
-//! differ.
+//! Most scenarios are the same: connect, list, call every tool. Only the arguments differ.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,7 +11,7 @@ use mcptest_wire::{
 };
 use serde_json::{Value, json};
 
-/// Time for each request; the suite has its own limit for all.
+/// Time for each request; the suite limits the total time.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]
@@ -106,11 +104,11 @@ async fn drive(
     refused.map_or(Ok(()), Err)
 }
 
-/// Arguments that fit the tools of the scenarios.
+/// Arguments for the tools of the scenarios.
 fn arguments(tool: &Value, all: &[Value]) -> Value {
     match tool["name"].as_str() {
         Some("add_numbers") => json!({"a": 5, "b": 3}),
-        // It wants another tool's schema back, to see what is left of it.
+        // It expects another tool's schema, to check that it was preserved.
         _ if tool.pointer("/inputSchema/properties/schema").is_some() => {
             let other = all.iter().find(|other| other["name"] != tool["name"]);
             json!({"schema": other.map(|other| &other["inputSchema"])})

@@ -1,6 +1,6 @@
-//! A server on the official SDK, the oracle of our own tests: five tools on pages of two, a tool
-//! that fails, one that is refused, one that asks back. With the argument `http`, over streamable
-//! HTTP.
+//! A server on the official SDK, the reference for our tests: five tools on pages of two, among them
+//! one that fails, one that is refused, and one that requires input. With the argument `http`, it
+//! uses streamable HTTP.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Streamable HTTP on a free port, which it tells on stdout.
+/// Streamable HTTP on a free port, which it prints on stdout.
 async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpServerConfig::default();
     let service = StreamableHttpService::new(
@@ -94,7 +94,7 @@ async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
         stream.set_nodelay(true)?;
         let service = TowerToHyperService::new(service.clone());
         tokio::spawn(async move {
-            // A client that goes away is no failure.
+            // A client may disconnect.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

@@ -1,38 +1,36 @@
-//! What the client answers when a server asks back: for its roots, for a person's input, for a
-//! model's words.
+//! The client's answers to requests of the server: for roots, for user input, for model output.
 //!
 //! Up to 2025-11-25 a server sends requests of its own; from 2026-07-28 on it answers a call with
-//! `input_required` and the call is made again with the answers in it. Both ask the same questions,
-//! so both are answered here. Nothing is offered unless a caller says so: a server must not get an
-//! answer out of nowhere.
+//! `input_required` and the call is repeated with the answers. Both ask the same questions, so both
+//! are answered here. Nothing is offered by default: a server must not get an invented answer.
 
 use serde_json::{Map, Value, json};
 
 use crate::jsonrpc::RpcError;
 
-/// The code for a method that is not offered.
+/// The error code for a method that is not offered.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What is offered to servers. The default is nothing.
+/// The answers offered to servers. The default is none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
-    /// The folders told on `roots/list`, as `file://` addresses.
+    /// The answer to `roots/list`, as `file://` URLs.
     pub roots: Option<Vec<String>>,
-    /// What is done with `elicitation/create`.
+    /// The answer to `elicitation/create`.
     pub elicitation: Option<Elicitation>,
-    /// What "the model" says on `sampling/createMessage`.
+    /// The model's answer to `sampling/createMessage`.
     pub sampling: Option<String>,
 }
 
-/// What a person does who is asked for input.
+/// The user's reaction to a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elicitation {
-    /// Accepts with the defaults of the form; a required field without one gets the plainest value
-    /// that its schema allows.
+    /// Accepts with the defaults of the form; a required field without a default gets the simplest
+    /// value that its schema allows.
     Accept,
-    /// Says no.
+    /// Declines.
     Decline,
-    /// Closes the form.
+    /// Cancels.
     Cancel,
 }
 
@@ -53,7 +51,7 @@ impl Answers {
         Value::Object(capabilities)
     }
 
-    /// The answer to a question, or that it is not offered.
+    /// The answer to a request, or an error if it is not offered.
     pub(crate) fn answer(&self, method: &str, params: Option<&Value>) -> Result<Value, RpcError> {
         let answer = match method {
             "ping" => Some(json!({})),
@@ -79,12 +77,9 @@ impl Answers {
         })
     }
 
-    /// The answers to all questions of an `input_required` result, under the names of the
-    /// questions.
-    ///
-    /// # Errors
-    /// The first that cannot be answered, in words.
-    pub(crate) fn to_all(&self, questions: &Value) -> Result<Value, String> {
+    /// The answers to all questions of an `input_required` result, by the names of the questions, or
+    /// the reason why one cannot be answered.
+    pub(crate) fn answer_all(&self, questions: &Value) -> Result<Value, String> {
         let Some(questions) = questions.as_object() else {
             return Err("`inputRequests` is not an object".to_owned());
         };
@@ -105,7 +100,7 @@ impl Answers {
 
 impl Elicitation {
     fn respond(self, params: Option<&Value>) -> Value {
-        // Only forms are offered: nobody is there to visit an address.
+        // Only forms are offered: there is nobody to visit a URL.
         let is_form = params
             .and_then(|params| params.get("mode")?.as_str())
             .is_none_or(|mode| mode == "form");
@@ -120,7 +115,7 @@ impl Elicitation {
     }
 }
 
-/// A form with its defaults, and with the plainest value wherever one is required.
+/// A form with its defaults, and with the simplest value for other required fields.
 fn filled_in(schema: Option<&Value>) -> Value {
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     let required: Vec<&str> = schema
@@ -134,15 +129,15 @@ fn filled_in(schema: Option<&Value>) -> Value {
         if let Some(default) = field.get("default") {
             form.insert(name.clone(), default.clone());
         } else if required.contains(&name.as_str()) {
-            form.insert(name.clone(), plainest(field));
+            form.insert(name.clone(), simplest(field));
         }
     }
     Value::Object(form)
 }
 
-/// The plainest value that a field of a form allows. Forms are flat, so this need not know all of
-/// JSON Schema.
-fn plainest(field: &Value) -> Value {
+/// The simplest value that a field of a form allows. Forms are flat, so a part of JSON Schema is
+/// enough.
+fn simplest(field: &Value) -> Value {
     let first_choice = field
         .get("enum")
         .and_then(|choices| choices.get(0))
@@ -154,7 +149,7 @@ fn plainest(field: &Value) -> Value {
         Some("boolean") => json!(false),
         Some("integer" | "number") => field.get("minimum").cloned().unwrap_or_else(|| json!(0)),
         Some("array") => {
-            let least = field
+            let min = field
                 .get("minItems")
                 .and_then(Value::as_u64)
                 .unwrap_or(0)
@@ -168,7 +163,7 @@ fn plainest(field: &Value) -> Value {
                 .into_iter()
                 .flatten();
             let choices = choices.map(|choice| choice.get("const").unwrap_or(choice).clone());
-            Value::Array(choices.take(usize::try_from(least).unwrap_or(0)).collect())
+            Value::Array(choices.take(usize::try_from(min).unwrap_or(0)).collect())
         }
         _ => {
             let text = match field.get("format").and_then(Value::as_str) {
@@ -178,13 +173,13 @@ fn plainest(field: &Value) -> Value {
                 Some("date-time") => "2026-01-01T00:00:00Z",
                 _ => "text",
             };
-            let least = field
+            let min = field
                 .get("minLength")
                 .and_then(Value::as_u64)
                 .unwrap_or(0)
                 .min(10_000);
-            let least = usize::try_from(least).unwrap_or(0);
-            json!(format!("{text:x<least$}"))
+            let min = usize::try_from(min).unwrap_or(0);
+            json!(format!("{text:x<min$}"))
         }
     }
 }
@@ -202,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_offered_unless_asked_for() {
+    fn nothing_is_offered_by_default() {
         let none = Answers::default();
         assert_eq!(none.capabilities(), json!({}));
         assert_eq!(none.answer("ping", None).ok(), Some(json!({})));
@@ -227,7 +222,7 @@ mod tests {
             "properties": {
                 "name": {"type": "string", "default": "John"},
                 "age": {"type": "integer", "default": 30},
-                "left out": {"type": "string"},
+                "omitted": {"type": "string"},
                 "mail": {"type": "string", "format": "email"},
                 "long": {"type": "string", "minLength": 6},
                 "level": {"type": "integer", "minimum": 3},
@@ -253,24 +248,24 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_form_cannot_ask_for_much() {
+    fn a_hostile_form_gets_a_bounded_answer() {
         let field = json!({"type": "string", "minLength": u64::MAX});
-        assert_eq!(plainest(&field).as_str().map(str::len), Some(10_000));
+        assert_eq!(simplest(&field).as_str().map(str::len), Some(10_000));
         assert_eq!(filled_in(Some(&json!({"properties": 3}))), json!({}));
         assert_eq!(filled_in(None), json!({}));
     }
 
     #[test]
-    fn all_questions_or_none_are_answered() {
+    fn either_all_questions_are_answered_or_none() {
         let questions = json!({"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage", "params": {}}});
-        let answers = all().to_all(&questions).expect("answered");
+        let answers = all().answer_all(&questions).expect("answered");
         assert_eq!(answers["a"], json!({"roots": [{"uri": "file:///work"}]}));
         assert_eq!(answers["b"]["content"]["text"], "Hello.");
         let unknown = json!({"a": {"method": "roots/list"}, "b": {"method": "tools/call"}});
         assert_eq!(
-            all().to_all(&unknown).expect_err("refused"),
+            all().answer_all(&unknown).expect_err("refused"),
             "the client does not offer tools/call"
         );
-        assert!(all().to_all(&json!([])).is_err());
+        assert!(all().answer_all(&json!([])).is_err());
     }
 }

@@ -1,28 +1,27 @@
-//! Calling tools: the rounds of a call that asks back, and what headers must repeat of its
-//! arguments.
+//! Tool calls, including those that require input from the client or header annotations.
 
 use mcptest_protocol::AnnotationError;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::client::Client;
-use crate::connection::after;
 use crate::error::WireError;
 use crate::jsonrpc::{CallOutcome, Response};
 use crate::options::CallOptions;
+use crate::time::after;
 use mcptest_http::text::quote;
 
-/// How often a call may ask back before it is given up.
-const MOST_ROUNDS: usize = 10;
+/// The number of times that the server may require input before a call fails.
+const MAX_ROUNDS: usize = 10;
 
-/// The code of 2026-07-28 for headers that do not say what the body says.
+/// The error code of 2026-07-28 for headers that differ from the body.
 const HEADER_MISMATCH: i64 = -32020;
 
 impl Client {
     /// Calls a tool. `args` is an object, or null to send no `arguments`.
     ///
-    /// A JSON-RPC error is an outcome like a result: the server answered. An
-    /// `Err` means that there is no usable answer.
+    /// A JSON-RPC error is an outcome like a result: the server answered. An `Err` means that there
+    /// is no usable answer.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -34,18 +33,18 @@ impl Client {
             .map(|response| response.outcome)
     }
 
-    /// Like [`Client::call_tool`], with the line the answer came in.
+    /// Like [`Client::call_tool`], with the line of the answer.
     ///
-    /// A result that wants input first is answered from [`crate::Answers`], if that offers it, and
-    /// the call is made again.
+    /// If the server requires input first and [`crate::Answers`] offers it, the call is repeated with
+    /// that input.
     pub async fn call_tool_raw(
         &self,
         name: &str,
         args: &Value,
         options: &CallOptions,
     ) -> Result<Response, WireError> {
-        // What a round adds to the call.
-        let mut told = Map::new();
+        // The parameters that answer the previous round.
+        let mut input = Map::new();
         let action = format!("calling tool `{}`", quote(name, 120));
         if let Some(error) = self.annotation_error(name) {
             let error = quote(&error.to_string(), 300);
@@ -57,17 +56,17 @@ impl Client {
         let timeout = options.timeout.unwrap_or(self.options().call_timeout);
         let deadline = after(timeout);
         let mut rounds = 0;
-        let mut knows_headers = false;
+        let mut listed = false;
         loop {
             let remaining = deadline
                 .saturating_duration_since(Instant::now())
                 .min(timeout);
-            let mut params = Map::with_capacity(2 + told.len());
+            let mut params = Map::with_capacity(2 + input.len());
             params.insert("name".to_owned(), name.into());
             if !args.is_null() {
                 params.insert("arguments".to_owned(), args.clone());
             }
-            params.extend(told.clone());
+            params.extend(input.clone());
             let sent = Some(Value::Object(params));
             let response = self
                 .send(
@@ -80,9 +79,9 @@ impl Client {
                 .await?;
             let result = match &response.outcome {
                 CallOutcome::Result(result) => result,
-                // The tool may name arguments that headers must repeat; its listing tells.
-                CallOutcome::Error(error) if error.code == HEADER_MISMATCH && !knows_headers => {
-                    knows_headers = true;
+                // The tool may have header annotations; its listing shows them.
+                CallOutcome::Error(error) if error.code == HEADER_MISMATCH && !listed => {
+                    listed = true;
                     if self.learn_headers_of(name).await {
                         continue;
                     }
@@ -90,43 +89,47 @@ impl Client {
                 }
                 CallOutcome::Error(_) => return Ok(response),
             };
-            if !self.wants_input(result) {
+            if !self.requires_input(result) {
                 self.check_result_type(result, &action)?;
                 return Ok(response);
             }
             rounds += 1;
-            if rounds > MOST_ROUNDS {
-                let words = format!(
-                    "the server answered with `input_required` more than {MOST_ROUNDS} times"
+            if rounds > MAX_ROUNDS {
+                let detail = format!(
+                    "the server answered with `input_required` more than {MAX_ROUNDS} times"
                 );
-                return Err(self.protocol_error(&action, words));
+                return Err(self.protocol_error(&action, detail));
             }
-            // What one round was told belongs to that round alone.
-            told.clear();
+            input.clear();
             // Without questions the server only wants the same call again, with its state.
             if let Some(questions) = result.get("inputRequests") {
-                let answers = self.options().answers.to_all(questions).map_err(|why| {
-                    let why = quote(&why, 300);
-                    self.protocol_error(
-                        &action,
-                        format!("the server wants input from the client first (resultType \"input_required\"): {why}"),
-                    )
-                })?;
-                told.insert("inputResponses".to_owned(), answers);
+                let answers = self
+                    .options()
+                    .answers
+                    .answer_all(questions)
+                    .map_err(|reason| {
+                        let reason = quote(&reason, 300);
+                        let detail = format!(
+                            "the server requires input from the client \
+                         (resultType \"input_required\"): {reason}"
+                        );
+                        self.protocol_error(&action, detail)
+                    })?;
+                input.insert("inputResponses".to_owned(), answers);
             }
             if let Some(state) = result.get("requestState") {
-                told.insert("requestState".to_owned(), state.clone());
+                input.insert("requestState".to_owned(), state.clone());
             }
         }
     }
 
-    /// Whether a stateless result is no result yet.
-    fn wants_input(&self, result: &Value) -> bool {
+    /// Returns true if a stateless result requires input first.
+    fn requires_input(&self, result: &Value) -> bool {
         self.server().revision.is_stateless()
             && result.get("resultType").and_then(Value::as_str) == Some("input_required")
     }
 
-    /// Lists the tools for the sake of their headers. Says whether this one has any.
+    /// Lists the tools to learn their header annotations. Returns true if this tool has any.
     async fn learn_headers_of(&self, tool: &str) -> bool {
         let Some(endpoint) = self.endpoint() else {
             return false;

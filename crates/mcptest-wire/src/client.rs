@@ -1,4 +1,4 @@
-//! The MCP client: connect, list. Calls are in `calls.rs`.
+//! The MCP client: connecting and listing. Calls are in `calls.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Call, Connection, Grace};
+use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::handshake::{self, show_error};
 use crate::http::{Endpoint, HttpServer};
@@ -15,11 +15,12 @@ use crate::jsonrpc::{CallOutcome, Response};
 use crate::options::{ConnectOptions, ServerInfo};
 use crate::process::ServerCommand;
 use crate::state::ServerMessage;
+use crate::time::Grace;
 use crate::violation::{Violation, ViolationKind};
 use mcptest_http::text::quote;
 
-/// A connection to one MCP server. Clones share it; when the last one is dropped
-/// without [`Client::shutdown`], the server is killed.
+/// A connection to one MCP server. Clones share it; when the last clone is dropped without
+/// [`Client::shutdown`], the server is killed.
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -33,10 +34,10 @@ struct Inner {
 }
 
 impl Client {
-    /// Starts a server and opens the conversation over its standard streams.
+    /// Starts a server and connects to it over its standard streams.
     ///
-    /// `name` only serves error messages. Must be called within a tokio runtime
-    /// with I/O and time enabled; the connection lives as long as that runtime.
+    /// `name` is for messages only. Must be called within a tokio runtime with I/O and time enabled;
+    /// the connection lives as long as that runtime.
     pub async fn connect_stdio(
         name: &str,
         command: &ServerCommand,
@@ -52,10 +53,10 @@ impl Client {
         })
     }
 
-    /// Opens the conversation with a server over streamable HTTP. While nobody listens at its
-    /// address yet, it waits, up to [`ConnectOptions::connect_timeout`].
+    /// Connects to a server over streamable HTTP. Waits up to [`ConnectOptions::connect_timeout`]
+    /// until its address accepts connections.
     ///
-    /// `name` only serves error messages. Must be called within a tokio runtime with I/O and time
+    /// `name` is for messages only. Must be called within a tokio runtime with I/O and time
     /// enabled; the connection lives as long as that runtime.
     pub async fn connect_http(
         name: &str,
@@ -86,7 +87,7 @@ impl Client {
         self.inner.connection.name()
     }
 
-    /// What the server said about itself.
+    /// The server's description of itself.
     #[must_use]
     pub fn server(&self) -> &ServerInfo {
         &self.inner.info
@@ -126,8 +127,7 @@ impl Client {
         self.list("prompts/list", "prompts").await
     }
 
-    /// Sends any request. On a stateless connection the `_meta` keys that every
-    /// request needs are added.
+    /// Sends any request. On a stateless connection, adds the `_meta` keys that every request needs.
     pub async fn request(
         &self,
         method: &str,
@@ -138,13 +138,12 @@ impl Client {
         self.send(method, params, timeout, None, &action).await
     }
 
-    /// Sends a notification, which has no answer.
+    /// Sends a notification.
     pub fn notify(&self, method: &str, params: Option<Value>) {
         self.inner.connection.notify(method, params);
     }
 
-    /// What broke the protocol so far, in order, up to
-    /// [`crate::Limits::max_violations`].
+    /// The protocol violations so far, in order, up to [`crate::WireLimits::max_violations`].
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         let connection = &self.inner.connection;
@@ -158,47 +157,47 @@ impl Client {
         violations
     }
 
-    /// How many violations there were, including those not kept.
+    /// The number of violations, including those not kept.
     #[must_use]
     pub fn violation_count(&self) -> u64 {
         self.inner.connection.state().violations.total()
     }
 
     /// The latest notifications and requests of the server, oldest first, up to
-    /// [`crate::Limits::max_server_messages`].
+    /// [`crate::WireLimits::max_server_messages`].
     #[must_use]
     pub fn server_messages(&self) -> Vec<ServerMessage> {
         self.inner.connection.state().server_messages()
     }
 
-    /// How often each method was sent by the server.
+    /// The number of messages of the server by method.
     #[must_use]
     pub fn server_message_counts(&self) -> BTreeMap<String, u64> {
         self.inner.connection.state().message_counts()
     }
 
-    /// Replies that came after we had stopped waiting for them.
+    /// The number of replies that arrived after the caller had stopped waiting.
     #[must_use]
     pub fn late_replies(&self) -> u64 {
         self.inner.connection.state().late_replies
     }
 
-    /// The last lines of the server's stderr, cut and cleaned.
+    /// The last lines of the server's stderr, truncated and sanitized.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
         self.inner.connection.stderr_tail()
     }
 
-    /// Whether requests can still be sent.
+    /// Returns true if requests can be sent.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let state = self.inner.connection.state();
         state.closed.is_none() && state.outgoing.is_some()
     }
 
-    /// Ends the session of a server over HTTP. Ends a server that we started, with all its
-    /// descendants: closes its stdin, gives it a moment, then SIGTERM, another moment, then
-    /// SIGKILL. Quick for a server that leaves when its stdin closes. Calling it again is harmless.
+    /// Ends the session of a server over HTTP, or stops a server that we started with all its
+    /// descendants: closes its stdin, waits, sends SIGTERM, waits, and sends SIGKILL. A server that
+    /// exits when its stdin closes stops at once. Calling it again is harmless.
     pub async fn shutdown(&self) {
         self.inner.connection.shutdown(Grace::NORMAL).await;
     }
@@ -221,14 +220,14 @@ impl Client {
             params,
             timeout,
             cancel,
-            tell_cancelled: true,
+            notify_cancelled: true,
             action,
         };
         self.inner.connection.request(call).await
     }
 
-    /// Adds what a stateless request must say. Keys the caller set stay, so that
-    /// a test can send wrong ones on purpose.
+    /// Adds the `_meta` of a stateless request. Keys that the caller set stay, so that a test can send
+    /// wrong ones on purpose.
     fn with_meta(&self, params: Option<Value>) -> Value {
         let inner = &self.inner;
         let mut params = match params {
@@ -245,11 +244,11 @@ impl Client {
         Value::Object(params)
     }
 
-    /// Follows `nextCursor` and gathers the items under `key`.
+    /// Follows `nextCursor` and collects the items under `key`.
     async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, WireError> {
         let limits = &self.inner.options.limits;
         let action = format!("listing {key} ({method})");
-        let refuse = |detail: String| self.protocol_error(&action, detail);
+        let fail = |detail: String| self.protocol_error(&action, detail);
         let mut items = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
         loop {
@@ -260,21 +259,21 @@ impl Client {
                 CallOutcome::Result(result) => result,
                 CallOutcome::Error(error) => {
                     let error = show_error(&error);
-                    return Err(refuse(format!("the server answered with {error}")));
+                    return Err(fail(format!("the server answered with {error}")));
                 }
             };
             self.check_result_type(&page, &action)?;
             match page.get_mut(key).map(Value::take) {
                 Some(Value::Array(more)) => items.extend(more),
                 _ => {
-                    return Err(refuse(format!(
+                    return Err(fail(format!(
                         "the result has no array `{key}`: {}",
                         quote(&page.to_string(), 300)
                     )));
                 }
             }
             if items.len() > limits.max_items {
-                return Err(refuse(format!(
+                return Err(fail(format!(
                     "the server lists more than {} items",
                     limits.max_items
                 )));
@@ -282,26 +281,26 @@ impl Client {
             let cursor = match page.get_mut("nextCursor").map(Value::take) {
                 None | Some(Value::Null) => return Ok(items),
                 Some(Value::String(cursor)) if cursor.is_empty() => {
-                    // Meant as "no more"; following it would start over.
+                    // Meant as "no more"; following it would restart the list.
                     self.record_malformed("nextCursor is an empty string", method);
                     return Ok(items);
                 }
                 Some(Value::String(cursor)) => cursor,
                 Some(other) => {
                     let shown = quote(&other.to_string(), 80);
-                    return Err(refuse(format!("nextCursor is not a string: {shown}")));
+                    return Err(fail(format!("nextCursor is not a string: {shown}")));
                 }
             };
             if cursors.contains(&cursor) {
-                return Err(refuse(format!(
-                    "the server repeated the cursor `{}` after {} pages, so its list never ends",
+                return Err(fail(format!(
+                    "the server repeated the cursor `{}` after {} pages, so its list would never end",
                     quote(&cursor, 80),
                     cursors.len() + 1
                 )));
             }
             cursors.push(cursor);
             if cursors.len() >= limits.max_pages {
-                return Err(refuse(format!(
+                return Err(fail(format!(
                     "the list has more than {} pages",
                     limits.max_pages
                 )));
@@ -309,7 +308,7 @@ impl Client {
         }
     }
 
-    /// Stateless results say whether they are complete.
+    /// Checks that a stateless result is complete.
     pub(crate) fn check_result_type(&self, result: &Value, action: &str) -> Result<(), WireError> {
         if !self.inner.info.revision.is_stateless() {
             return Ok(());
@@ -318,7 +317,7 @@ impl Client {
             Some("complete") => Ok(()),
             Some("input_required") => Err(self.protocol_error(
                 action,
-                "the server wants input from the client first (resultType \"input_required\"), \
+                "the server requires input from the client (resultType \"input_required\"), \
                  which this client does not offer"
                     .to_owned(),
             )),

@@ -1,5 +1,4 @@
-//! A running server and requests to it, below MCP: ids, deadlines, cancellation
-//! and the end of the process.
+//! A running server and requests to it, below MCP: ids, deadlines, cancellation and shutdown.
 
 use std::future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,19 +13,21 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{WireError, WireErrorKind};
 use crate::http::{self, Endpoint, HttpServer};
 use crate::jsonrpc::{self, Response};
+use crate::log::ConnectionLog;
 use crate::options::ConnectOptions;
 use crate::process::{self, ServerCommand};
-use crate::reaper::Tree;
+use crate::reaper::ProcessTree;
 use crate::state::{Closed, Outgoing, PendingEvent, State};
 use crate::tasks::{self, Shared};
+use crate::time::{Grace, after, show_duration};
 use mcptest_http::text::sanitize;
 
-/// Lines waiting to be written. Enough for any burst, small enough to notice a
-/// server that does not read.
-const QUEUE: usize = 256;
+/// Lines that wait to be written. Enough for any burst, small enough to notice a server that does
+/// not read.
+const QUEUE_LEN: usize = 256;
 
-/// After a broken reply: time for a good one to follow.
-const BROKEN_REPLY_GRACE: Duration = Duration::from_millis(500);
+/// After a damaged reply: time for a good one to follow.
+const DAMAGED_REPLY_GRACE: Duration = Duration::from_millis(500);
 
 /// Violations shown in a timeout message.
 const SHOWN_VIOLATIONS: usize = 3;
@@ -34,72 +35,49 @@ const SHOWN_VIOLATIONS: usize = 3;
 /// Time for the last queued lines to be written before stdin closes.
 const DRAIN_WAIT: Duration = Duration::from_millis(250);
 
-/// Time for helpers of a server that has left to leave too.
+/// Time for the helpers of an exited server to exit, too.
 const HELPER_WAIT: Duration = Duration::from_millis(300);
 
-/// Time between SIGKILL and giving up on the end of it all.
+/// Time for all processes to exit after SIGKILL.
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
-/// How much time a server gets to leave by itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Grace {
-    /// After its stdin closed.
-    pub(crate) eof: Duration,
-    /// After SIGTERM.
-    pub(crate) term: Duration,
-}
-
-impl Grace {
-    /// For a server that worked. The slowest of 64 real ones needed 2.4 s on a
-    /// busy machine, and ended at once on SIGTERM.
-    pub(crate) const NORMAL: Self = Self {
-        eof: Duration::from_secs(2),
-        term: Duration::from_secs(2),
-    };
-    /// For a server that failed us already.
-    pub(crate) const SHORT: Self = Self {
-        eof: Duration::from_millis(100),
-        term: Duration::from_millis(500),
-    };
-}
-
-/// One request, ready to go.
+/// One request.
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: Option<Value>,
     pub(crate) timeout: Duration,
     pub(crate) cancel: Option<&'a CancellationToken>,
-    /// Whether the server is told when we stop waiting. Not during the opening:
-    /// the protocol forbids it for `initialize`, and some servers die of any
-    /// notification before it.
-    pub(crate) tell_cancelled: bool,
-    /// What this is for, as it will stand in an error.
+    /// True if the server is notified when we stop waiting. Not while connecting: the protocol
+    /// forbids it for `initialize`, and some servers crash on any notification before it.
+    pub(crate) notify_cancelled: bool,
+    /// The purpose of the request, for errors.
     pub(crate) action: &'a str,
 }
 
-/// What is at the other end.
+/// The way to the server.
 #[derive(Debug)]
-enum FarEnd {
-    /// A process that we started.
-    Process(Tree),
-    /// An address.
+enum Transport {
+    /// The standard streams of a process that we started.
+    Stdio(ProcessTree),
+    /// Streamable HTTP.
     Http(Arc<Endpoint>),
 }
 
-/// A server that we talk to. Dropping it kills a server that we started, with all its descendants.
+/// A connection to a server. Dropping it kills a server that we started, with all its descendants.
 #[derive(Debug)]
 pub(crate) struct Connection {
     name: String,
     shared: Arc<Shared>,
-    far_end: FarEnd,
-    /// The task that carries our messages.
+    log: ConnectionLog,
+    transport: Transport,
+    /// The task that sends our messages.
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Held while shutting down; true when that is done.
+    /// Locked during shutdown; true when that is done.
     shut_down: tokio::sync::Mutex<bool>,
 }
 
 impl Connection {
-    /// Starts the process and the tasks that serve its pipes.
+    /// Starts the process and the tasks that serve its streams.
     pub(crate) fn open(
         name: &str,
         command: &ServerCommand,
@@ -111,8 +89,9 @@ impl Connection {
         else {
             return Err(process::no_streams(name));
         };
-        let (outgoing, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared::new(options, outgoing));
+        let log = ConnectionLog::new(name, &[]);
+        let (outgoing, queue) = mpsc::channel(QUEUE_LEN);
+        let shared = Arc::new(Shared::new(options, outgoing, log.clone()));
         let writer = tokio::spawn(tasks::write_stdin(shared.clone(), stdin, queue));
         tokio::spawn(tasks::read_stdout(shared.clone(), stdout));
         tokio::spawn(tasks::read_stderr(shared.clone(), stderr));
@@ -120,37 +99,44 @@ impl Connection {
         Ok(Self {
             name: name.to_owned(),
             shared,
-            far_end: FarEnd::Process(tree),
+            log,
+            transport: Transport::Stdio(tree),
             writer: Mutex::new(Some(writer)),
             shut_down: tokio::sync::Mutex::new(false),
         })
     }
 
-    /// Gets ready to speak over HTTP; nothing is sent yet.
+    /// Prepares a connection over HTTP; nothing is sent yet.
     pub(crate) fn open_http(
         name: &str,
         server: &HttpServer,
         options: &ConnectOptions,
     ) -> Result<Self, WireError> {
         let endpoint = Arc::new(Endpoint::new(name, server, &options.limits)?);
-        let (outgoing, queue) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared::new(options, outgoing));
+        let log = ConnectionLog::new(name, endpoint.secrets());
+        let (outgoing, queue) = mpsc::channel(QUEUE_LEN);
+        let shared = Arc::new(Shared::new(options, outgoing, log.clone()));
         let writer = tokio::spawn(http::serve(endpoint.clone(), shared.clone(), queue));
         Ok(Self {
             name: name.to_owned(),
             shared,
-            far_end: FarEnd::Http(endpoint),
+            log,
+            transport: Transport::Http(endpoint),
             writer: Mutex::new(Some(writer)),
             shut_down: tokio::sync::Mutex::new(false),
         })
     }
 
-    /// The address spoken to, if it is one.
+    /// The endpoint of a connection over HTTP.
     pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
-        match &self.far_end {
-            FarEnd::Process(_) => None,
-            FarEnd::Http(endpoint) => Some(endpoint),
+        match &self.transport {
+            Transport::Stdio(_) => None,
+            Transport::Http(endpoint) => Some(endpoint),
         }
+    }
+
+    pub(crate) fn log(&self) -> &ConnectionLog {
+        &self.log
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -165,7 +151,7 @@ impl Connection {
         self.shared.stderr().lines()
     }
 
-    /// An error with all the evidence there is by now.
+    /// An error with all the evidence so far.
     pub(crate) fn failure(
         &self,
         kind: WireErrorKind,
@@ -194,6 +180,13 @@ impl Connection {
 
     /// Sends a request and waits for its reply.
     pub(crate) async fn request(&self, call: Call<'_>) -> Result<Response, WireError> {
+        let (start, method) = (Instant::now(), call.method);
+        let result = self.exchange(call).await;
+        self.log.answered(method, start.elapsed(), &result);
+        result
+    }
+
+    async fn exchange(&self, call: Call<'_>) -> Result<Response, WireError> {
         let action = call.action;
         let mut deadline = after(call.timeout);
         let (mut pending, mut events, outgoing, mark) = {
@@ -208,12 +201,13 @@ impl Connection {
             let pending = PendingCall {
                 shared: &self.shared,
                 id,
-                tell_cancelled: call.tell_cancelled,
+                notify_cancelled: call.notify_cancelled,
                 reason: "the caller stopped waiting",
             };
             (pending, events, outgoing, mark)
         };
         let line = jsonrpc::encode_call(Some(pending.id), call.method, call.params);
+        self.log.sent(call.method, Some(pending.id), &line);
         let sending = outgoing.send(Outgoing {
             id: Some(pending.id),
             line,
@@ -227,51 +221,53 @@ impl Connection {
         };
         tokio::pin!(cancelled);
         let mut queued = false;
-        let mut broken: Option<String> = None;
+        let mut damage: Option<String> = None;
         loop {
             tokio::select! {
                 biased;
                 event = events.recv() => match event {
                     Some(PendingEvent::Reply(response)) => return Ok(response),
-                    Some(PendingEvent::Suspect(what)) => {
-                        deadline = deadline.min(Instant::now() + BROKEN_REPLY_GRACE);
-                        broken = Some(what);
+                    Some(PendingEvent::Damaged(detail)) => {
+                        deadline = deadline.min(Instant::now() + DAMAGED_REPLY_GRACE);
+                        damage = Some(detail);
                     }
-                    Some(PendingEvent::Fail(kind, what)) => {
-                        pending.tell_cancelled = false;
-                        let what = match broken {
-                            Some(broken) if kind == WireErrorKind::Protocol => format!("{broken}; {what}"),
-                            _ => what,
+                    Some(PendingEvent::Fail(kind, detail)) => {
+                        pending.notify_cancelled = false;
+                        let detail = match damage {
+                            Some(damage) if kind == WireErrorKind::Protocol => {
+                                format!("{damage}; {detail}")
+                            }
+                            _ => detail,
                         };
-                        return Err(self.failure(kind, action, what));
+                        return Err(self.failure(kind, action, detail));
                     }
                     None => return Err(self.closed(action)),
                 },
                 () = &mut cancelled => {
                     pending.reason = "cancelled by the user";
-                    let detail = "it was cancelled before the reply came";
+                    let detail = "it was cancelled before a reply arrived";
                     return Err(self.failure(WireErrorKind::Cancelled, action, detail));
                 }
                 () = sleep_until(deadline) => {
-                    if let Some(what) = broken {
-                        pending.tell_cancelled = false;
-                        return Err(self.failure(WireErrorKind::Protocol, action, what));
+                    if let Some(detail) = damage {
+                        pending.notify_cancelled = false;
+                        return Err(self.failure(WireErrorKind::Protocol, action, detail));
                     }
                     pending.reason = "timeout";
                     return Err(self.timed_out(pending.id, mark, call.timeout, action));
                 }
-                // A failed send means that the writer gave up; it closes the
-                // connection, which ends this loop through `events`.
+                // If sending fails, the writer has stopped; it closes the connection, which ends
+                // this loop through `events`.
                 _ = &mut sending, if !queued => queued = true,
             }
         }
     }
 
     fn timed_out(&self, id: u64, mark: u64, allowed: Duration, action: &str) -> WireError {
-        let (written, printed) = {
+        let (written, violations) = {
             let state = self.state();
-            let printed = state.violations.since(mark, SHOWN_VIOLATIONS);
-            (state.was_written(id), printed)
+            let violations = state.violations.since(mark, SHOWN_VIOLATIONS);
+            (state.was_written(id), violations)
         };
         let allowed = show_duration(allowed);
         let mut detail = if written {
@@ -280,32 +276,34 @@ impl Connection {
             format!("no connection to {} within {allowed}", endpoint.shown)
         } else {
             format!(
-                "the server does not read its stdin: the request could not be written within {allowed}"
+                "the server does not read its stdin: \
+                 the request could not be written within {allowed}"
             )
         };
-        if let Some(printed) = printed {
-            detail.push_str("; the server did print: ");
-            detail.push_str(&printed);
+        if let Some(violations) = violations {
+            detail.push_str("; the server printed: ");
+            detail.push_str(&violations);
         }
         self.failure(WireErrorKind::Timeout, action, detail)
     }
 
-    /// The error for a connection that has ended.
+    /// The error for a closed connection.
     fn closed(&self, action: &str) -> WireError {
         let closed = self.state().closed.clone();
         let Closed { kind, detail } = closed.unwrap_or_else(Closed::by_us);
         self.failure(kind, action, detail)
     }
 
-    /// Ends the server: close stdin, wait, SIGTERM, wait, SIGKILL, stragglers.
-    /// Later calls wait for the first one and do nothing.
+    /// Stops the server: closes stdin, waits, sends SIGTERM, waits, and kills what is left. Later
+    /// calls wait for the first one and do nothing.
     pub(crate) async fn shutdown(&self, grace: Grace) {
         let mut done = self.shut_down.lock().await;
         if *done {
             return;
         }
+        let start = Instant::now();
         {
-            // First, so that the exit we cause is not taken for a crash.
+            // First, so that the exit that we cause does not count as a crash.
             let mut state = self.state();
             state.close(Closed::by_us());
             state.outgoing = None;
@@ -315,13 +313,14 @@ impl Connection {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let tree = match &self.far_end {
-            FarEnd::Process(tree) => tree,
-            FarEnd::Http(endpoint) => {
+        let tree = match &self.transport {
+            Transport::Stdio(tree) => tree,
+            Transport::Http(endpoint) => {
                 if let Some(writer) = writer {
                     let _ = timeout(DRAIN_WAIT, writer).await;
                 }
                 endpoint.end_session().await;
+                self.log.stopped(start.elapsed());
                 *done = true;
                 return;
             }
@@ -329,29 +328,28 @@ impl Connection {
         if let Some(mut writer) = writer
             && timeout(DRAIN_WAIT, &mut writer).await.is_err()
         {
-            // It is stuck in a write; giving it up closes stdin too.
+            // It is stuck in a write; aborting it closes stdin, too.
             writer.abort();
         }
-        if !self.ends_within(tree, grace.eof).await {
+        if !self.exits_within(tree, grace.eof).await {
             tree.terminate();
-            self.ends_within(tree, grace.term).await;
+            self.exits_within(tree, grace.term).await;
         }
         tree.kill();
-        // Being killed takes a moment. This also reaps the process, so that no
-        // zombie stays.
-        self.ends_within(tree, KILL_WAIT).await;
+        // Dying takes a moment. This also reaps the process, so that no zombie stays.
+        self.exits_within(tree, KILL_WAIT).await;
+        self.log.stopped(start.elapsed());
         *done = true;
     }
 
-    /// Waits for the process and then for what else is in its group. Says
-    /// whether all of that is gone.
-    async fn ends_within(&self, tree: &Tree, limit: Duration) -> bool {
-        let ended = async {
+    /// Waits for the process and the rest of its group. Returns true if all have exited.
+    async fn exits_within(&self, tree: &ProcessTree, limit: Duration) -> bool {
+        let exited = async {
             self.shared.exited.cancelled().await;
             let since = Instant::now();
             let mut pause = Duration::from_millis(1);
             while tree.group_exists() {
-                // With stdout closed there is no server any more, only helpers.
+                // With stdout closed, only helpers of the server can be left.
                 if self.shared.stdout_done.is_cancelled() && since.elapsed() > HELPER_WAIT {
                     return false;
                 }
@@ -360,49 +358,32 @@ impl Connection {
             }
             true
         };
-        timeout(limit, ended).await.unwrap_or(false)
+        timeout(limit, exited).await.unwrap_or(false)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Lets the writer task end; `Tree` kills the processes.
+        // Lets the writer task end; `ProcessTree` kills the processes.
         self.state().outgoing = None;
     }
 }
 
-/// Forgets the request when nobody waits for it any more, whichever way that
-/// happens, including a caller that drops the future.
+/// Removes the request when nobody waits for it any more, even if the caller drops the future.
 struct PendingCall<'a> {
     shared: &'a Shared,
     id: u64,
-    tell_cancelled: bool,
+    notify_cancelled: bool,
     reason: &'static str,
 }
 
 impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        // Before it was written, a notice about it would only pile up behind it.
-        if state.forget_call(self.id) && self.tell_cancelled && state.sends_cancelled {
+        // A notification about an unwritten request would only queue up behind it.
+        if state.abandon_call(self.id) && self.notify_cancelled && state.sends_cancelled {
             let params = json!({"requestId": self.id, "reason": self.reason});
             state.notify("notifications/cancelled", Some(params));
         }
     }
-}
-
-/// A point in time from now; "forever" for a duration beyond the clock.
-pub(crate) fn after(duration: Duration) -> Instant {
-    const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-    Instant::now() + duration.min(FOREVER)
-}
-
-/// A duration as people write it: "30s", "2.5s", "250ms".
-pub(crate) fn show_duration(duration: Duration) -> String {
-    let millis = (duration.as_secs_f64() * 1000.0).round();
-    if millis < 1000.0 {
-        return format!("{millis:.0}ms");
-    }
-    let seconds = format!("{:.1}", millis / 1000.0);
-    format!("{}s", seconds.strip_suffix(".0").unwrap_or(&seconds))
 }

@@ -1,33 +1,32 @@
-//! The one error of this crate.
+//! The error type of this crate.
 //!
-//! A failed conversation is mostly debugged by somebody who did not see it, so
-//! the error carries what the server left behind: its exit status, the end of
-//! its stderr and the last thing it said.
+//! A failure is mostly debugged by somebody who did not watch it, so the error carries the
+//! evidence: the server's exit status, the end of its stderr and its last message.
 
 use std::fmt;
 use std::ops::Deref;
 
 use mcptest_http::text::sanitize;
 
-/// What went wrong, coarse enough to map to an exit code or a failure class.
+/// The class of a failure, coarse enough for exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WireErrorKind {
-    /// No reply within the time given.
+    /// No reply before the timeout.
     Timeout,
-    /// The pipes broke or were closed, though the server did not visibly crash.
+    /// The connection was lost, although the server did not visibly crash.
     Transport,
-    /// The server's process ended while we needed it.
+    /// The server's process exited during the connection.
     ServerCrash,
-    /// The server answered, but not with what the protocol demands.
+    /// The server's answer violates the protocol.
     Protocol,
-    /// The server wants a credential that it did not get (HTTP 401 or 403).
+    /// The server requires a credential that it did not get (HTTP 401 or 403).
     Auth,
-    /// The server has had enough of us for now (HTTP 429).
+    /// The server refuses further requests for now (HTTP 429).
     RateLimit,
-    /// Our side asked to stop waiting.
+    /// The caller cancelled the request.
     Cancelled,
-    /// The server's process could not be started at all, or its address is no address.
+    /// The server's process could not be started, or its URL is invalid.
     Spawn,
 }
 
@@ -46,10 +45,10 @@ impl fmt::Display for WireErrorKind {
     }
 }
 
-/// A conversation with a server that failed, with the evidence at hand.
+/// A failed exchange with a server, with the evidence.
 ///
-/// The fields are read straight through it (`error.kind`, `error.stderr_tail`);
-/// they live in a box to keep `Result`s small.
+/// It dereferences to [`WireFailure`] (`error.kind`, `error.stderr_tail`), which is boxed to keep
+/// `Result`s small.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireError(Box<WireFailure>);
 
@@ -59,22 +58,22 @@ pub struct WireError(Box<WireFailure>);
 pub struct WireFailure {
     /// The class of the failure.
     pub kind: WireErrorKind,
-    /// The server's name as the caller gave it.
+    /// The server's name, as given by the caller.
     pub server: String,
-    /// What was being done, as in "calling tool `echo`".
+    /// The action that failed, such as "calling tool `echo`".
     pub action: String,
-    /// What happened and, where known, what to do about it.
+    /// The cause and, where known, a remedy.
     pub detail: String,
-    /// The last lines of the server's stderr, already cut and cleaned.
+    /// The last lines of the server's stderr, truncated and sanitized.
     pub stderr_tail: Vec<String>,
-    /// How the server's process ended, if it did ("exited with code 1").
+    /// The exit of the server's process, if it exited ("exited with code 1").
     pub exit_status: Option<String>,
-    /// The last line the server wrote to stdout, cut and cleaned.
+    /// The last line that the server wrote to stdout, truncated and sanitized.
     pub last_message: Option<String>,
 }
 
 impl WireError {
-    /// An error that carries no evidence of the server's (yet).
+    /// Creates an error without evidence.
     #[must_use]
     pub fn new(
         kind: WireErrorKind,
@@ -93,7 +92,7 @@ impl WireError {
         }))
     }
 
-    /// Adds what the server left behind.
+    /// Adds the evidence.
     pub(crate) fn with_evidence(
         mut self,
         stderr_tail: Vec<String>,
@@ -106,7 +105,7 @@ impl WireError {
         self
     }
 
-    /// Hides what must not be shown.
+    /// Masks secrets in all server text.
     pub(crate) fn masked(mut self, mask: impl Fn(&str) -> String) -> Self {
         self.0.detail = mask(&self.0.detail);
         self.0.last_message = self.0.last_message.map(|message| mask(&message));
@@ -148,7 +147,7 @@ impl fmt::Display for WireError {
         } = &*self.0;
         let server = sanitize(server);
         match kind {
-            // "Could not start while starting it" says one thing twice.
+            // "Could not start while starting it" would be redundant.
             WireErrorKind::Spawn => write!(f, "server `{server}`: {kind}: {detail}")?,
             _ => write!(f, "server `{server}`: {kind} while {action}: {detail}")?,
         }
@@ -157,12 +156,12 @@ impl fmt::Display for WireError {
         {
             write!(f, "; the server {status}")?;
         }
-        // Of a protocol error, the detail shows the message already.
+        // The detail of a protocol error already shows the message.
         if let Some(message) = last_message
             && *kind != WireErrorKind::Protocol
             && !detail.contains(message.as_str())
         {
-            write!(f, "; last message from it: {message}")?;
+            write!(f, "; its last message: {message}")?;
         }
         if !stderr_tail.is_empty() {
             f.write_str("\nthe end of its stderr:")?;
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shows_the_evidence_once() {
+    fn evidence_is_shown_once() {
         let error = WireError::new(
             WireErrorKind::ServerCrash,
             "files",

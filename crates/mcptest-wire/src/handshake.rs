@@ -1,56 +1,49 @@
-//! Opening a conversation: `initialize`, `server/discover`, or finding out which.
+//! Opening a connection by `initialize`, by `server/discover`, or by whichever works.
 
 use std::time::Duration;
 
-use mcptest_protocol::Revision;
+use mcptest_protocol::{Revision, meta};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::connection::{Call, Connection, Grace, after, show_duration};
+use crate::connection::{Call, Connection};
 use crate::error::{WireError, WireErrorKind};
 use crate::http::HttpServer;
 use crate::jsonrpc::{CallOutcome, RpcError};
 use crate::options::{ConnectOptions, Lifecycle, ServerInfo};
 use crate::process::ServerCommand;
+use crate::time::{Grace, after, show_duration};
 use crate::violation::ViolationKind;
 use mcptest_http::text::quote;
 
-/// Longest silence after the probe before the server is asked whether it is there at all.
+/// The longest silence after the probe before the server is pinged.
 const MAX_PROBE_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a silent server may take until it is taken for deaf: some hear nothing before
-/// `initialize`, and would keep everybody waiting.
+/// Time for the answer to the ping. Some servers ignore everything before `initialize`, and would
+/// block the connection otherwise.
 const PING_WAIT: Duration = Duration::from_secs(3);
 
-/// How long a server that is there may still take for its answer to the probe.
-const AWAKE_WAIT: Duration = Duration::from_secs(1);
+/// Time for the answer to the probe after the answer to the ping.
+const AFTER_PING_WAIT: Duration = Duration::from_secs(1);
 
-/// The error code of 2026-07-28 for a revision the server does not speak.
+/// The error code of 2026-07-28 for an unsupported revision.
 const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-const META_CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Starts the server and opens the conversation. On failure nothing of the
-/// server is left running.
+/// Starts the server and connects to it. On failure, no process of the server is left.
 pub(crate) async fn open(
     name: &str,
     command: &ServerCommand,
     options: &ConnectOptions,
 ) -> Result<(Connection, ServerInfo), WireError> {
-    let opening = Opening {
-        options,
-        deadline: after(options.connect_timeout),
-    };
+    let opening = Opening::new(options);
     let connection = Connection::open(name, command, options)?;
     let opened = match options.lifecycle {
         Lifecycle::Initialize => opening.initialize(&connection).await,
         Lifecycle::Discover => opening.discover(&connection).await,
         Lifecycle::Auto => match opening.probe(&connection).await {
-            Err(error) if died(&error) => {
-                // Some old servers die of a method they do not know.
+            Err(error) if has_exited(&error) => {
+                // Some old servers crash on an unknown method.
+                connection.log().restarting();
                 connection.shutdown(Grace::SHORT).await;
                 drop(connection);
                 return opening.restart(name, command).await;
@@ -58,71 +51,87 @@ pub(crate) async fn open(
             other => other,
         },
     };
-    finish(connection, opened).await
+    opening.finish(connection, opened).await
 }
 
-/// Opens the conversation with a server over HTTP, once it is there.
+/// Connects to a server over HTTP once it accepts connections.
 pub(crate) async fn open_http(
     name: &str,
     server: &HttpServer,
     options: &ConnectOptions,
 ) -> Result<(Connection, ServerInfo), WireError> {
-    let opening = Opening {
-        options,
-        deadline: after(options.connect_timeout),
-    };
+    let opening = Opening::new(options);
     let connection = Connection::open_http(name, server, options)?;
     if let Some(endpoint) = connection.endpoint() {
         let ready = endpoint.wait_until_ready(opening.remaining()).await;
-        ready.map_err(|(kind, detail)| connection.failure(kind, "connecting", detail))?;
+        if let Err((kind, detail)) = ready {
+            let error = connection.failure(kind, "connecting", detail);
+            return opening.finish(connection, Err(error)).await;
+        }
     }
     let opened = match options.lifecycle {
         Lifecycle::Initialize => opening.initialize(&connection).await,
         Lifecycle::Discover => opening.discover(&connection).await,
         Lifecycle::Auto => opening.probe(&connection).await,
     };
-    finish(connection, opened).await
+    opening.finish(connection, opened).await
 }
 
-async fn finish(
-    connection: Connection,
-    opened: Result<ServerInfo, WireError>,
-) -> Result<(Connection, ServerInfo), WireError> {
-    match opened {
-        Ok(info) => {
-            let mut state = connection.state();
-            state.batches_allowed = info.revision.allows_batches();
-            // There, closing the stream of a call is what gives it up.
-            state.sends_cancelled =
-                connection.endpoint().is_none() || !info.revision.is_stateless();
-            drop(state);
-            Ok((connection, info))
-        }
-        Err(error) => {
-            connection.shutdown(Grace::SHORT).await;
-            Err(error)
-        }
-    }
-}
-
-fn died(error: &WireError) -> bool {
+fn has_exited(error: &WireError) -> bool {
     matches!(
         error.kind,
         WireErrorKind::ServerCrash | WireErrorKind::Transport
     )
 }
 
+/// One attempt to connect.
 struct Opening<'a> {
     options: &'a ConnectOptions,
+    start: Instant,
     deadline: Instant,
 }
 
-impl Opening<'_> {
-    /// `server/discover` first, `initialize` if that leads nowhere. Fails with
-    /// a crash if the process ends on the way.
+impl<'a> Opening<'a> {
+    fn new(options: &'a ConnectOptions) -> Self {
+        Self {
+            options,
+            start: Instant::now(),
+            deadline: after(options.connect_timeout),
+        }
+    }
+
+    /// Applies the chosen revision to the connection, or shuts it down after a failure.
+    async fn finish(
+        &self,
+        connection: Connection,
+        opened: Result<ServerInfo, WireError>,
+    ) -> Result<(Connection, ServerInfo), WireError> {
+        match opened {
+            Ok(info) => {
+                connection
+                    .log()
+                    .connected(info.revision.as_str(), self.start.elapsed());
+                let mut state = connection.state();
+                state.batches_allowed = info.revision.allows_batches();
+                // A stateless call over HTTP is cancelled by closing its stream.
+                state.sends_cancelled =
+                    connection.endpoint().is_none() || !info.revision.is_stateless();
+                drop(state);
+                Ok((connection, info))
+            }
+            Err(error) => {
+                connection.log().not_connected(&error, self.start.elapsed());
+                connection.shutdown(Grace::SHORT).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Tries `server/discover`, then `initialize`. Fails with a crash if the process exits
+    /// meanwhile.
     async fn probe(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
-        let began = Instant::now();
-        let unanswered = match self.ask_patiently(connection).await {
+        let start = Instant::now();
+        let unanswered = match self.probe_answer(connection).await {
             Ok(CallOutcome::Result(result)) => {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
@@ -130,12 +139,14 @@ impl Opening<'_> {
                 false
             }
             Ok(CallOutcome::Error(_)) => false,
-            // Over HTTP nothing died with one exchange.
-            Err(error) if died(&error) && connection.endpoint().is_none() => return Err(error),
+            // Over HTTP, the server survives a failed exchange.
+            Err(error) if has_exited(&error) && connection.endpoint().is_none() => {
+                return Err(error);
+            }
             Err(error) => error.kind == WireErrorKind::Timeout,
         };
-        let waited = show_duration(began.elapsed());
-        let late = |error: WireError| {
+        let waited = show_duration(start.elapsed());
+        let explain = |error: WireError| {
             error.note(&format!(
                 "before that it left server/discover unanswered for {waited}"
             ))
@@ -145,34 +156,33 @@ impl Opening<'_> {
                 info.probe_unanswered = unanswered;
                 Ok(info)
             }
-            // A server that was only slow to start gets to the probe before it gets to
-            // `initialize`, and may take the first for its lifecycle and refuse the second. Now
-            // that it answers, it can say so.
+            // A slow server handles the probe before `initialize`, and may then refuse `initialize`
+            // because it is stateless. Now that it answers, the probe is repeated.
             Err(refusal) if unanswered && refusal.kind == WireErrorKind::Protocol => {
                 match self.ask_discover(connection, self.remaining()).await {
                     Ok(CallOutcome::Result(result)) if is_stateless(&result) => {
                         Ok(discovered(connection, result))
                     }
-                    _ => Err(late(refusal)),
+                    _ => Err(explain(refusal)),
                 }
             }
-            Err(error) if unanswered => Err(late(error)),
+            Err(error) if unanswered => Err(explain(error)),
             Err(error) => Err(error),
         }
     }
 
-    /// The probe's answer. A server that is silent is deaf to the question, or still starting;
-    /// `ping` tells, which servers should answer at any time. One that is only slow gets to the
-    /// probe first, and so is judged by its own answer on a busy machine, too.
-    async fn ask_patiently(&self, connection: &Connection) -> Result<CallOutcome, WireError> {
+    /// The answer to the probe. A silent server ignores the probe or is still starting. A `ping`,
+    /// which servers should answer at any time, distinguishes the two: a slow server answers the
+    /// probe first, so the result does not depend on the load of the machine.
+    async fn probe_answer(&self, connection: &Connection) -> Result<CallOutcome, WireError> {
         let third = self.options.connect_timeout / 3;
-        // Over HTTP nothing stands in a queue.
+        // Over HTTP there is no queue.
         if connection.endpoint().is_some() {
             return self
                 .ask_discover_twice(connection, MAX_PROBE_WAIT.min(third))
                 .await;
         }
-        // The last third is for `initialize`.
+        // The last third is left for `initialize`.
         let discover = self.ask_discover_twice(connection, third * 2);
         tokio::pin!(discover);
         if let Ok(answer) = timeout(MAX_PROBE_WAIT.min(third), &mut discover).await {
@@ -183,7 +193,7 @@ impl Opening<'_> {
             params: None,
             timeout: PING_WAIT.min(third),
             cancel: None,
-            tell_cancelled: false,
+            notify_cancelled: false,
             action: "connecting (ping)",
         });
         tokio::select! {
@@ -191,42 +201,40 @@ impl Opening<'_> {
             answer = &mut discover => answer,
             pong = ping => {
                 pong?;
-                timeout(AWAKE_WAIT, discover).await.unwrap_or_else(|_| {
-                    let detail = "the server answers `ping` and not server/discover";
-                    Err(connection.failure(WireErrorKind::Timeout, "connecting (server/discover)", detail))
+                timeout(AFTER_PING_WAIT, discover).await.unwrap_or_else(|_| {
+                    let action = "connecting (server/discover)";
+                    let detail = "the server answers `ping` but not server/discover";
+                    Err(connection.failure(WireErrorKind::Timeout, action, detail))
                 })
             }
         }
     }
 
-    /// A second start, without the probe that seems to have ended the first. It has all the time of
-    /// a start.
+    /// Starts the server a second time, without the probe that seems to have stopped it. It gets the
+    /// full timeout.
     async fn restart(
         &self,
         name: &str,
         command: &ServerCommand,
     ) -> Result<(Connection, ServerInfo), WireError> {
-        let again = Self {
-            options: self.options,
-            deadline: after(self.options.connect_timeout),
-        };
+        let second = Opening::new(self.options);
         let connection = Connection::open(name, command, self.options)?;
-        let opened = match again.initialize(&connection).await {
+        let opened = match second.initialize(&connection).await {
             Ok(mut info) => {
                 info.restarted_after_probe = true;
                 Ok(info)
             }
             Err(error) => Err(error.note(
-                "this was its second start: the first one ended during the server/discover probe",
+                "this was its second start: it exited during the server/discover probe of the first",
             )),
         };
-        finish(connection, opened).await
+        second.finish(connection, opened).await
     }
 
-    /// `server/discover` and nothing else.
+    /// Connects by `server/discover` only.
     async fn discover(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (server/discover)";
-        let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
         match self
             .ask_discover_twice(connection, self.remaining())
             .await?
@@ -235,19 +243,19 @@ impl Opening<'_> {
                 if is_stateless(&result) {
                     return Ok(discovered(connection, result));
                 }
-                Err(refuse(format!(
-                    "the server supports no stateless revision we know (it lists: {})",
+                Err(fail(format!(
+                    "the server supports no known stateless revision (it lists: {})",
                     quote(&supported_versions(&result).join(", "), 200)
                 )))
             }
             CallOutcome::Error(error) if error.code == UNSUPPORTED_PROTOCOL_VERSION => {
-                Err(refuse(format!(
+                Err(fail(format!(
                     "the server does not support {} (it lists: {})",
                     Revision::LATEST_STATELESS,
                     quote(&offered_versions(&error).join(", "), 200)
                 )))
             }
-            CallOutcome::Error(error) => Err(refuse(format!(
+            CallOutcome::Error(error) => Err(fail(format!(
                 "the server answered with {}; a server without server/discover needs the \
                  initialize lifecycle",
                 show_error(&error)
@@ -266,14 +274,14 @@ impl Opening<'_> {
             params: Some(json!({ "_meta": meta })),
             timeout: wait,
             cancel: None,
-            tell_cancelled: false,
+            notify_cancelled: false,
             action: "connecting (server/discover)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
     }
 
-    /// Asks again where the refusal of a revision lists that very revision: somebody on the way was
-    /// not ready for the first message.
+    /// Repeats the request once if the server refuses the revision but lists it as supported: a
+    /// gateway was not ready for the first message.
     async fn ask_discover_twice(
         &self,
         connection: &Connection,
@@ -291,16 +299,16 @@ impl Opening<'_> {
         }
     }
 
-    /// The handshake of all revisions but the stateless one.
+    /// Connects by the handshake of the revisions before the stateless one.
     async fn initialize(&self, connection: &Connection) -> Result<ServerInfo, WireError> {
         const ACTION: &str = "connecting (initialize)";
-        let refuse = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
+        let fail = |detail: String| connection.failure(WireErrorKind::Protocol, ACTION, detail);
         let mut offer = Revision::LATEST_WITH_INITIALIZE;
         let result = loop {
             match self.ask_initialize(connection, offer).await? {
                 CallOutcome::Result(result) => break result,
                 CallOutcome::Error(error) => {
-                    // A server may refuse a revision and list those it speaks.
+                    // A server may refuse a revision and list those that it supports.
                     let other = offered_versions(&error)
                         .into_iter()
                         .filter_map(Revision::from_wire)
@@ -310,7 +318,7 @@ impl Opening<'_> {
                         Some(older) => offer = older,
                         None => {
                             let error = show_error(&error);
-                            return Err(refuse(format!("the server answered with {error}")));
+                            return Err(fail(format!("the server answered with {error}")));
                         }
                     }
                 }
@@ -320,28 +328,28 @@ impl Opening<'_> {
             Some(Value::String(version)) => match Revision::from_wire(version) {
                 Some(revision) if !revision.is_stateless() => revision,
                 Some(revision) => {
-                    return Err(refuse(format!(
+                    return Err(fail(format!(
                         "the server answered initialize with revision {revision}, which has no \
                          initialize"
                     )));
                 }
                 None => {
-                    return Err(refuse(format!(
-                        "the server chose protocol revision `{}`, which we do not know (known: {})",
+                    return Err(fail(format!(
+                        "the server chose protocol revision `{}`, which is unknown (known: {})",
                         quote(version, 80),
                         known_revisions()
                     )));
                 }
             },
             _ => {
-                return Err(refuse(format!(
-                    "the answer names no protocolVersion: {}",
+                return Err(fail(format!(
+                    "the answer has no protocolVersion: {}",
                     quote(&result.to_string(), 300)
                 )));
             }
         };
         if let Some(endpoint) = connection.endpoint() {
-            endpoint.settle(revision);
+            endpoint.set_revision(revision);
         }
         connection.notify("notifications/initialized", None);
         Ok(server_info(
@@ -366,7 +374,7 @@ impl Opening<'_> {
             })),
             timeout: self.remaining(),
             cancel: None,
-            tell_cancelled: false,
+            notify_cancelled: false,
             action: "connecting (initialize)",
         };
         connection.request(call).await.map(|reply| reply.outcome)
@@ -379,11 +387,11 @@ impl Opening<'_> {
 
 fn discovered(connection: &Connection, result: Value) -> ServerInfo {
     if let Some(endpoint) = connection.endpoint() {
-        endpoint.settle(Revision::LATEST_STATELESS);
+        endpoint.set_revision(Revision::LATEST_STATELESS);
     }
     let info = result
         .get("_meta")
-        .and_then(|meta| meta.get(META_SERVER_INFO))
+        .and_then(|meta| meta.get(meta::SERVER_INFO))
         .or_else(|| result.get("serverInfo"))
         .cloned();
     server_info(connection, Revision::LATEST_STATELESS, info, &result)
@@ -420,23 +428,23 @@ fn server_info(
     }
 }
 
-/// What a stateless request says about its sender.
+/// The `_meta` of a stateless request.
 pub(crate) fn request_meta(options: &ConnectOptions, revision: Revision) -> Map<String, Value> {
-    let mut meta = Map::new();
-    meta.insert(META_VERSION.to_owned(), json!(revision.as_str()));
-    meta.insert(META_CLIENT_INFO.to_owned(), client_info(options));
-    meta.insert(
-        META_CLIENT_CAPABILITIES.to_owned(),
+    let mut request_meta = Map::new();
+    request_meta.insert(meta::PROTOCOL_VERSION.to_owned(), json!(revision.as_str()));
+    request_meta.insert(meta::CLIENT_INFO.to_owned(), client_info(options));
+    request_meta.insert(
+        meta::CLIENT_CAPABILITIES.to_owned(),
         options.answers.capabilities(),
     );
-    meta
+    request_meta
 }
 
 fn client_info(options: &ConnectOptions) -> Value {
     json!({"name": options.client_name, "version": options.client_version})
 }
 
-/// Whether an answer to `server/discover` lists the stateless revision that we speak.
+/// Returns true if an answer to `server/discover` lists the stateless revision.
 fn is_stateless(result: &Value) -> bool {
     supported_versions(result).contains(&Revision::LATEST_STATELESS.as_str())
 }

@@ -1,10 +1,10 @@
-//! Streamable HTTP: each message of ours is one POST, answered with JSON or a stream of events.
+//! Streamable HTTP: each of our messages is one POST, answered with JSON or a stream of events.
 //!
-//! Below this sits the same [`State`](crate::state::State) as for stdio: whatever arrives, in a
-//! body or in an event, is one frame for it. What is particular to HTTP is when a call can be given
-//! up early: a response that ended holds no more replies.
+//! The [`State`](crate::state::State) is the same as for stdio: a body or an event is one message.
+//! In contrast to stdio, a call can fail early: a response that has ended contains no more replies.
 
 pub(crate) mod headers;
+mod response;
 mod stream;
 
 use std::fmt;
@@ -13,13 +13,9 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
-};
-use hyper::{Method, Request, Response, StatusCode, Uri};
-use mcptest_http::body::{
-    BodyError, content_type, describe_status, error_chain, read_all, read_excerpt,
-};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use mcptest_http::body::{content_type, describe_status, error_chain, read_excerpt};
 use mcptest_http::secrets::{self, mask};
 use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
@@ -31,36 +27,33 @@ use tokio::time::{sleep, timeout};
 
 use self::headers::{Header, Outline, PROTOCOL_VERSION, SESSION_ID};
 use crate::error::{WireError, WireErrorKind};
-use crate::limits::Limits;
+use crate::limits::WireLimits;
 use crate::state::{Closed, Outgoing};
 use crate::tasks::Shared;
+use crate::time::show_duration;
 use crate::violation::ViolationKind;
 
 /// Redirects followed on the same host.
-const MOST_REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 
-/// Free connections kept.
-const MOST_FREE: usize = 16;
-
-/// Characters that an error shows of a response that is no answer.
-const EXCERPT_CHARS: usize = 300;
+/// The number of free connections kept.
+const MAX_FREE: usize = 16;
 
 /// Time for a message that nobody waits for.
-const NOTICE_WAIT: Duration = Duration::from_secs(10);
+const NOTIFICATION_WAIT: Duration = Duration::from_secs(10);
 
-/// After the reply: time for its stream to end, so that the connection can be used again.
-const AFTER_REPLY: Duration = Duration::from_millis(250);
+/// After the reply: time for its stream to end, so that the connection can be reused.
+const AFTER_REPLY_WAIT: Duration = Duration::from_millis(250);
 
-/// Time for a session to be ended.
+/// Time for ending the session.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
-/// A server that speaks streamable HTTP.
+/// A server over streamable HTTP.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HttpServer {
-    /// Its address, as in `http://127.0.0.1:3000/mcp`.
+    /// The URL, such as `http://127.0.0.1:3000/mcp`.
     pub url: String,
-    /// Headers sent with every request. The values of those that look like credentials appear in no
-    /// error.
+    /// Headers sent with every request. Values that look like credentials do not appear in errors.
     pub headers: Vec<(String, String)>,
 }
 
@@ -74,43 +67,43 @@ impl fmt::Debug for HttpServer {
     }
 }
 
-/// Why an exchange gave no answer.
-struct Trouble {
+/// An exchange without a usable answer.
+struct ExchangeError {
     kind: WireErrorKind,
     detail: String,
-    /// No later exchange can do better.
-    ends_connection: bool,
+    /// Later exchanges would fail, too.
+    closes_connection: bool,
 }
 
-impl Trouble {
+impl ExchangeError {
     fn new(kind: WireErrorKind, detail: impl Into<String>) -> Self {
         Self {
             kind,
             detail: detail.into(),
-            ends_connection: false,
+            closes_connection: false,
         }
     }
 }
 
-/// What the conversation has settled.
+/// The facts that the exchanges have established.
 #[derive(Debug, Default)]
-struct Settled {
+struct Negotiated {
     session: Option<String>,
     revision: Option<Revision>,
     tool_headers: ToolHeaders,
 }
 
-/// The far end of a connection over HTTP.
+/// The server's end of a connection over HTTP.
 pub(crate) struct Endpoint {
     pool: Pool,
     authority: HeaderValue,
     path: String,
     headers: HeaderMap,
     secrets: Vec<String>,
-    settled: Mutex<Settled>,
+    negotiated: Mutex<Negotiated>,
     max_bytes: usize,
     max_text_chars: usize,
-    /// The address as errors show it.
+    /// The URL as errors show it.
     pub(crate) shown: String,
 }
 
@@ -123,7 +116,11 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(name: &str, server: &HttpServer, limits: &Limits) -> Result<Self, WireError> {
+    pub(crate) fn new(
+        name: &str,
+        server: &HttpServer,
+        limits: &WireLimits,
+    ) -> Result<Self, WireError> {
         let shown = quote(&without_query(&server.url), 200);
         let refuse =
             |detail: String| WireError::new(WireErrorKind::Spawn, name, "parsing its URL", detail);
@@ -134,11 +131,11 @@ impl Endpoint {
             .map(|(name, value)| (name.as_str(), value.as_str()));
         let secrets = secrets::of_headers(headers.clone());
         Ok(Self {
-            pool: Pool::new(&address, MOST_FREE),
+            pool: Pool::new(&address, MAX_FREE),
             authority: address.authority,
             path: address.path,
             headers: header_map(headers).map_err(|error| refuse(error.to_string()))?,
-            settled: Mutex::default(),
+            negotiated: Mutex::default(),
             max_bytes: limits.max_line_bytes,
             max_text_chars: limits.max_text_chars,
             shown: mask(&shown, &secrets),
@@ -146,13 +143,20 @@ impl Endpoint {
         })
     }
 
-    fn settled(&self) -> MutexGuard<'_, Settled> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The credentials that we send.
+    pub(crate) fn secrets(&self) -> &[String] {
+        &self.secrets
     }
 
-    /// From now on every message names this revision.
-    pub(crate) fn settle(&self, revision: Revision) {
-        self.settled().revision = Some(revision);
+    fn negotiated(&self) -> MutexGuard<'_, Negotiated> {
+        self.negotiated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the revision that every further message names.
+    pub(crate) fn set_revision(&self, revision: Revision) {
+        self.negotiated().revision = Some(revision);
     }
 
     /// Learns the header annotations of a listing. Returns the tools with invalid ones.
@@ -160,24 +164,24 @@ impl Endpoint {
         &self,
         tools: &[serde_json::Value],
     ) -> Vec<(String, AnnotationError)> {
-        self.settled().tool_headers.learn(tools)
+        self.negotiated().tool_headers.learn(tools)
     }
 
     pub(crate) fn knows_headers_of(&self, tool: &str) -> bool {
-        self.settled().tool_headers.has(tool)
+        self.negotiated().tool_headers.has(tool)
     }
 
     /// The reason why a tool must not be called over HTTP, if there is one.
     pub(crate) fn annotation_error(&self, tool: &str) -> Option<AnnotationError> {
-        self.settled().tool_headers.error_of(tool).cloned()
+        self.negotiated().tool_headers.error_of(tool).cloned()
     }
 
-    /// Text without the credentials that we send.
+    /// Masks the credentials that we send.
     pub(crate) fn mask(&self, text: &str) -> String {
         mask(text, &self.secrets)
     }
 
-    /// Waits until somebody listens, or for `limit`.
+    /// Waits until the server accepts connections, at most for `limit`.
     pub(crate) async fn wait_until_ready(
         &self,
         limit: Duration,
@@ -189,7 +193,7 @@ impl Endpoint {
                 format!("cannot connect to {}: {error}", self.shown),
             )),
             Err(_) => {
-                let limit = crate::connection::show_duration(limit);
+                let limit = show_duration(limit);
                 Err((
                     WireErrorKind::Transport,
                     format!(
@@ -201,9 +205,9 @@ impl Endpoint {
         }
     }
 
-    /// Ends the session, if the server gave us one. That it cannot be ended is allowed.
+    /// Ends the session, if there is one. Servers may refuse to end it.
     pub(crate) async fn end_session(&self) {
-        let session = self.settled().session.take();
+        let session = self.negotiated().session.take();
         let Some(session) = session else {
             return;
         };
@@ -217,18 +221,18 @@ impl Endpoint {
     }
 
     fn version_header(&self) -> Vec<Header> {
-        let revision = self.settled().revision;
+        let revision = self.negotiated().revision;
         revision
             .map(|revision| (PROTOCOL_VERSION.into(), revision.as_str().to_owned()))
             .into_iter()
             .collect()
     }
 
-    /// The session and the revision, as far as they are settled.
+    /// The headers for session and revision, as far as they are known.
     fn session_headers(&self) -> Vec<Header> {
         let mut extra = self.version_header();
         extra.extend(
-            self.settled()
+            self.negotiated()
                 .session
                 .clone()
                 .map(|session| (SESSION_ID.into(), session)),
@@ -242,18 +246,18 @@ impl Endpoint {
         method: &Method,
         body: Bytes,
         extra: &[Header],
-    ) -> Result<(Response<Incoming>, Sender), Trouble> {
+    ) -> Result<(Response<Incoming>, Sender), ExchangeError> {
         let mut path = self.path.clone();
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let (response, sender) = self.send_once(method, &path, body.clone(), extra).await?;
             if !response.status().is_redirection() {
                 return Ok((response, sender));
             }
             path = self.redirected(&response)?;
         }
-        Err(Trouble::new(
+        Err(ExchangeError::new(
             WireErrorKind::Protocol,
-            format!("more than {MOST_REDIRECTS} redirects"),
+            format!("more than {MAX_REDIRECTS} redirects"),
         ))
     }
 
@@ -263,7 +267,7 @@ impl Endpoint {
         path: &str,
         body: Bytes,
         extra: &[Header],
-    ) -> Result<(Response<Incoming>, Sender), Trouble> {
+    ) -> Result<(Response<Incoming>, Sender), ExchangeError> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -271,9 +275,9 @@ impl Endpoint {
             .header(ACCEPT, accepted(method))
             .body(Full::new(body))
             .map_err(|error| {
-                Trouble::new(
+                ExchangeError::new(
                     WireErrorKind::Protocol,
-                    format!("cannot ask for this path: {error}"),
+                    format!("the path cannot be requested: {error}"),
                 )
             })?;
         let map = request.headers_mut();
@@ -282,20 +286,20 @@ impl Endpoint {
         }
         for (name, value) in extra {
             let value = HeaderValue::from_str(value).map_err(|_| {
-                Trouble::new(
+                ExchangeError::new(
                     WireErrorKind::Protocol,
-                    format!("{name} has characters that no header can carry"),
+                    format!("{name} has characters that a header cannot carry"),
                 )
             })?;
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-                Trouble::new(
+                ExchangeError::new(
                     WireErrorKind::Protocol,
-                    format!("`{name}` cannot be the name of a header"),
+                    format!("`{name}` is not a valid header name"),
                 )
             })?;
             map.insert(name, value);
         }
-        // The caller's own come last and so replace ours: a test may send wrong ones on purpose.
+        // The caller's headers replace ours: a test may send wrong ones on purpose.
         for name in self.headers.keys() {
             map.remove(name);
         }
@@ -303,15 +307,15 @@ impl Endpoint {
             map.append(name, value.clone());
         }
         self.pool.send(request).await.map_err(|error| match error {
-            SendError::Connect(error) => Trouble {
+            SendError::Connect(error) => ExchangeError {
                 kind: WireErrorKind::Transport,
                 detail: format!("cannot connect to {}: {error}", self.shown),
-                ends_connection: true,
+                closes_connection: true,
             },
-            SendError::Lost(error) => Trouble::new(
+            SendError::Lost(error) => ExchangeError::new(
                 WireErrorKind::Transport,
                 format!(
-                    "the connection to {} broke before a response came: {}",
+                    "the connection to {} was lost before a response arrived: {}",
                     self.shown,
                     error_chain(&error)
                 ),
@@ -319,68 +323,26 @@ impl Endpoint {
         })
     }
 
-    /// The path that a redirect leads to; only on the same host, because the headers carry
-    /// credentials.
-    fn redirected(&self, response: &Response<Incoming>) -> Result<String, Trouble> {
-        let status = response.status();
-        let refuse = |why: String| {
-            Trouble::new(
-                WireErrorKind::Protocol,
-                format!("{}: {why}", describe_status(status)),
-            )
-        };
-        let target = response
-            .headers()
-            .get(LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .ok_or_else(|| refuse("a redirect without an address".to_owned()))?;
-        let shown = quote(&self.mask(&without_query(target)), 200);
-        if !matches!(
-            status,
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        ) {
-            return Err(refuse(format!(
-                "a redirect to `{shown}` that would lose the message; write that address"
-            )));
-        }
-        let uri: Uri = target
-            .parse()
-            .map_err(|_| refuse(format!("a redirect to `{shown}`, which is no address")))?;
-        if uri.authority().is_none() && target.starts_with('/') && !target.starts_with("//") {
-            return Ok(target.to_owned());
-        }
-        let same = uri
-            .authority()
-            .map(|authority| authority.as_str().as_bytes())
-            == Some(self.authority.as_bytes())
-            && (uri.scheme_str() == Some("https")) == self.pool.is_tls();
-        if !same {
-            return Err(refuse(format!(
-                "a redirect to another host, `{shown}`, is not followed: our headers are not for it. Write that address if it is meant"
-            )));
-        }
-        Ok(uri
-            .path_and_query()
-            .map_or("/", |path| path.as_str())
-            .to_owned())
-    }
-
-    /// Sends one message and takes in what comes back.
+    /// Sends one message and handles the response.
     async fn exchange(
         &self,
         shared: &Shared,
         outgoing: &Outgoing,
         outline: &Outline,
-    ) -> Result<(), Trouble> {
-        let opens = outline.method.as_deref() == Some("initialize");
+    ) -> Result<(), ExchangeError> {
+        let is_initialize = outline.method.as_deref() == Some("initialize");
         let mut extra = Vec::new();
         if let Some(revision) = outline.revision() {
             extra.push((PROTOCOL_VERSION.into(), headers::encode(revision)));
-            extra.extend(outline.headers(&self.settled().tool_headers));
-        } else if !opens {
+            extra.extend(outline.headers(&self.negotiated().tool_headers));
+        } else if !is_initialize {
             extra = self.session_headers();
-            if self.settled().revision.is_some_and(Revision::is_stateless) {
-                extra.extend(outline.headers(&self.settled().tool_headers));
+            if self
+                .negotiated()
+                .revision
+                .is_some_and(Revision::is_stateless)
+            {
+                extra.extend(outline.headers(&self.negotiated().tool_headers));
             }
         }
         let had_session = extra.iter().any(|(name, _)| name == SESSION_ID);
@@ -392,29 +354,29 @@ impl Endpoint {
         let status = response.status();
         if !status.is_success() {
             return self
-                .refused(shared, response, outgoing.id, had_session)
+                .handle_refusal(shared, response, outgoing.id, had_session)
                 .await;
         }
-        if opens {
+        if is_initialize {
             self.take_session(shared, &response);
         }
         let Some(id) = outgoing.id else {
             let body = read_excerpt(response.body_mut()).await;
             if status != StatusCode::ACCEPTED && status != StatusCode::NO_CONTENT {
                 let detail = format!(
-                    "a message without a reply was answered with {}, not 202",
+                    "a notification or reply was answered with {}, not 202",
                     describe_status(status)
                 );
-                self.violate(shared, &detail, &String::from_utf8_lossy(&body));
+                self.record_violation(shared, &detail, &String::from_utf8_lossy(&body));
             }
             self.pool.give_back(sender);
             return Ok(());
         };
         match content_type(&response) {
             Some(kind) if kind == "application/json" => {
-                let body = self.whole_body(response.body_mut()).await?;
+                let body = self.read_body(response.body_mut()).await?;
                 self.pool.give_back(sender);
-                if !self.take_in(shared, &body) || shared.state().is_waiting(id) {
+                if !self.handle_message(shared, &body) || shared.state().is_waiting(id) {
                     return Err(self.no_reply(status, "the body of the response is", &body));
                 }
                 Ok(())
@@ -433,89 +395,17 @@ impl Endpoint {
                     None => "no content type".to_owned(),
                 };
                 let detail = format!(
-                    "{} with {what}, where JSON or an event stream must be",
+                    "{} with {what} instead of JSON or an event stream",
                     describe_status(status)
                 );
-                self.violate(shared, &detail, &String::from_utf8_lossy(&body));
+                self.record_violation(shared, &detail, &String::from_utf8_lossy(&body));
                 Err(self.no_reply(status, &format!("it has {what}; the body begins"), &body))
             }
         }
     }
 
-    /// A status that is no success. A JSON-RPC error about this very request is an answer all the
-    /// same.
-    async fn refused(
-        &self,
-        shared: &Shared,
-        mut response: Response<Incoming>,
-        id: Option<u64>,
-        had_session: bool,
-    ) -> Result<(), Trouble> {
-        let status = response.status();
-        let challenge = response
-            .headers()
-            .get(WWW_AUTHENTICATE)
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = read_excerpt(response.body_mut()).await;
-        if let Some(id) = id
-            && replies_to(&body, id)
-        {
-            self.take_in(shared, &body);
-            return Ok(());
-        }
-        let mut detail = describe_status(status);
-        if !body.trim_ascii().is_empty() {
-            detail = format!("{detail}: {}", self.quoted(&body));
-        }
-        if let Some(challenge) = challenge {
-            detail = format!("{detail}; it asks for: {}", quote(&challenge, 200));
-        }
-        let kind = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => WireErrorKind::Auth,
-            StatusCode::TOO_MANY_REQUESTS => WireErrorKind::RateLimit,
-            _ => WireErrorKind::Protocol,
-        };
-        if kind == WireErrorKind::Auth {
-            detail.push_str(if self.headers.is_empty() {
-                "; no header with a credential was sent"
-            } else {
-                "; check the headers that are sent"
-            });
-        }
-        let session_ended = had_session && status == StatusCode::NOT_FOUND;
-        if session_ended {
-            detail = format!("the server does not know the session any more ({detail})");
-        }
-        Err(Trouble {
-            kind,
-            detail,
-            ends_connection: session_ended,
-        })
-    }
-
-    fn take_session(&self, shared: &Shared, response: &Response<Incoming>) {
-        let Some(value) = response.headers().get(SESSION_ID) else {
-            return;
-        };
-        match value.to_str() {
-            Ok(session)
-                if !session.is_empty() && session.bytes().all(|byte| byte.is_ascii_graphic()) =>
-            {
-                self.settled().session = Some(session.to_owned());
-            }
-            _ => {
-                let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-                self.violate(
-                    shared,
-                    "the session id is not made of visible ASCII characters",
-                    &text,
-                );
-            }
-        }
-    }
-
-    /// Gives a frame to the state. Says whether it was JSON at all.
-    fn take_in(&self, shared: &Shared, frame: &[u8]) -> bool {
+    /// Passes a message to the state. Returns false if it is not valid JSON.
+    fn handle_message(&self, shared: &Shared, frame: &[u8]) -> bool {
         let frame = frame.trim_ascii();
         if let Err(error) = serde_json::from_slice::<serde_json::Value>(frame) {
             let text = String::from_utf8_lossy(frame);
@@ -534,72 +424,25 @@ impl Endpoint {
         true
     }
 
-    async fn whole_body(&self, body: &mut Incoming) -> Result<Vec<u8>, Trouble> {
-        read_all(body, self.max_bytes)
-            .await
-            .map_err(|unread| match unread {
-                BodyError::Interrupted { read, error } => Trouble::new(
-                    WireErrorKind::Transport,
-                    format!(
-                        "the response broke off after {} bytes ({}): {}",
-                        read.len(),
-                        error_chain(&error),
-                        self.quoted(&read)
-                    ),
-                ),
-                BodyError::TooLong { read } => Trouble::new(
-                    WireErrorKind::Protocol,
-                    format!(
-                        "a response of more than {} bytes, which is the limit; it begins: {}",
-                        self.max_bytes,
-                        self.quoted(&read)
-                    ),
-                ),
-            })
-    }
-
-    fn no_reply(&self, status: StatusCode, what: &str, body: &[u8]) -> Trouble {
-        let detail = if body.trim_ascii().is_empty() {
-            format!(
-                "{} without a reply: the body is empty",
-                describe_status(status)
-            )
-        } else {
-            format!(
-                "{} without a reply to the request: {what}: {}",
-                describe_status(status),
-                self.quoted(body)
-            )
-        };
-        Trouble::new(WireErrorKind::Protocol, detail)
-    }
-
-    fn quoted(&self, body: &[u8]) -> String {
-        quote(
-            &self.mask(&String::from_utf8_lossy(body)),
-            EXCERPT_CHARS.min(self.max_text_chars),
-        )
-    }
-
-    fn violate(&self, shared: &Shared, detail: &str, text: &str) {
+    fn record_violation(&self, shared: &Shared, detail: &str, text: &str) {
         shared
             .state()
             .violations
             .record(ViolationKind::Http, detail, &self.mask(text));
     }
 
-    /// One message from first to last.
+    /// Sends one message and reports the outcome to its caller.
     async fn deliver(self: Arc<Self>, shared: Arc<Shared>, outgoing: Outgoing, outline: Outline) {
         let exchange = self.exchange(&shared, &outgoing, &outline);
         let Some(id) = outgoing.id else {
-            let outcome = timeout(NOTICE_WAIT, exchange).await;
+            let outcome = timeout(NOTIFICATION_WAIT, exchange).await;
             let what = outline.method.as_deref().unwrap_or("answer to a request");
             let detail = match outcome {
                 Ok(Ok(())) => return,
-                Ok(Err(trouble)) => trouble.detail,
-                Err(_) => format!("no response within {}s", NOTICE_WAIT.as_secs()),
+                Ok(Err(error)) => error.detail,
+                Err(_) => format!("no response within {}s", NOTIFICATION_WAIT.as_secs()),
             };
-            self.violate(
+            self.record_violation(
                 &shared,
                 &format!("our {what} was not accepted: {detail}"),
                 "",
@@ -611,19 +454,19 @@ impl Endpoint {
         };
         let unneeded = async {
             unneeded.cancelled().await;
-            // Giving up a call closes its stream, which tells the server; a reply lets it end by
-            // itself.
-            if !shared.state().is_forgotten(id) {
-                sleep(AFTER_REPLY).await;
+            // Abandoning a call closes its stream, which notifies the server; after a reply, the
+            // stream may end by itself.
+            if !shared.state().is_abandoned(id) {
+                sleep(AFTER_REPLY_WAIT).await;
             }
         };
         tokio::select! {
             biased;
-            outcome = exchange => if let Err(trouble) = outcome {
+            outcome = exchange => if let Err(error) = outcome {
                 let mut state = shared.state();
-                state.fail(id, trouble.kind, trouble.detail.clone());
-                if trouble.ends_connection {
-                    state.close(Closed { kind: trouble.kind, detail: trouble.detail });
+                state.fail(id, error.kind, error.detail.clone());
+                if error.closes_connection {
+                    state.close(Closed { kind: error.kind, detail: error.detail });
                 }
             },
             () = unneeded => {}
@@ -631,7 +474,7 @@ impl Endpoint {
     }
 }
 
-/// Carries the queue to the server until it is given up. All that it started ends with it.
+/// Sends the queued messages until the queue is closed. All exchanges end with it.
 pub(crate) async fn serve(
     endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
@@ -647,7 +490,7 @@ pub(crate) async fn serve(
                 };
                 let outline = Outline::of(&outgoing.line);
                 if outline.method.as_deref() == Some("notifications/initialized") {
-                    // Nothing may overtake it.
+                    // Later messages must not overtake it.
                     endpoint.clone().deliver(shared.clone(), outgoing, outline).await;
                     running.spawn(endpoint.clone().listen(shared.clone()));
                 } else {
@@ -664,12 +507,4 @@ fn accepted(method: &Method) -> &'static str {
         Method::GET => "text/event-stream",
         _ => "application/json, text/event-stream",
     }
-}
-
-/// Whether a body is a JSON-RPC error about this request.
-fn replies_to(body: &[u8], id: u64) -> bool {
-    serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|value| {
-        value.get("error").is_some()
-            && value.get("id").and_then(serde_json::Value::as_u64) == Some(id)
-    })
 }

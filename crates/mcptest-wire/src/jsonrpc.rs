@@ -1,8 +1,7 @@
-//! JSON-RPC frames: reading a line into messages and what is wrong with it.
+//! JSON-RPC messages: parsing a line into messages and violations.
 //!
-//! The classifier is pure. It never fails: a line gives messages, findings, or
-//! both. What the findings mean for a waiting call is decided in
-//! `connection.rs`, which knows what was asked.
+//! The parser is pure and never fails: a line gives messages, violations, or both. `state.rs` decides
+//! what they mean for a waiting call.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,19 +9,19 @@ use serde_json::{Map, Value, json};
 use crate::violation::ViolationKind;
 use mcptest_http::text::quote;
 
-/// A JSON-RPC error as the server sent it. It is an outcome, hence evidence.
+/// A JSON-RPC error as the server sent it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RpcError {
-    /// The code; -32601 is an unknown method, -32602 bad parameters.
+    /// The code; -32601 is an unknown method, -32602 invalid parameters.
     pub code: i64,
-    /// The server's words, not cleaned: use [`crate::sanitize`] to show them.
+    /// The server's message, unsanitized: use [`crate::sanitize`] to show it.
     pub message: String,
-    /// Whatever else the server attached.
+    /// Additional data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// How a request ended, seen from the protocol: either way the server answered.
+/// The server's answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
     /// The `result` member exactly as sent.
@@ -31,36 +30,36 @@ pub enum CallOutcome {
     Error(RpcError),
 }
 
-/// A reply together with the line it came in.
+/// A reply with its raw line.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Response {
     /// The id of the request.
     pub id: u64,
-    /// What the server answered.
+    /// The answer.
     pub outcome: CallOutcome,
-    /// The line as received, for whoever needs what parsing loses (duplicate
-    /// keys, number spelling). For a batch it is the line of the whole batch.
+    /// The line as received, for callers that need what parsing loses (duplicate keys, number
+    /// formats). For a batch it is the line of the whole batch.
     pub raw: String,
 }
 
-/// A message id. JSON-RPC allows strings and numbers; null stands for "unknown".
+/// A message id. JSON-RPC allows strings and numbers; null means "unknown".
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Id {
     Absent,
     Null,
     Number(u64),
-    Text(String),
+    String(String),
     /// Anything else: fractions, negatives, booleans, arrays, objects.
     Other(Value),
 }
 
 impl Id {
-    fn read(object: &Map<String, Value>) -> Self {
+    fn of(object: &Map<String, Value>) -> Self {
         match object.get("id") {
             None => Self::Absent,
             Some(Value::Null) => Self::Null,
-            Some(Value::String(s)) => Self::Text(s.clone()),
+            Some(Value::String(s)) => Self::String(s.clone()),
             Some(other) => match other.as_u64() {
                 Some(n) => Self::Number(n),
                 None => Self::Other(other.clone()),
@@ -68,23 +67,23 @@ impl Id {
         }
     }
 
-    /// The id as it goes back to a server that asked something.
+    /// The id for the answer to a request of the server.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Absent | Self::Null => Value::Null,
             Self::Number(n) => json!(n),
-            Self::Text(s) => json!(s),
+            Self::String(s) => json!(s),
             Self::Other(value) => value.clone(),
         }
     }
 }
 
-/// The part of a reply that is not the id.
+/// A reply without its id.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Payload {
-    Good(CallOutcome),
-    /// Reply-shaped, but no client may accept it.
-    Broken(ViolationKind, String),
+    Valid(CallOutcome),
+    /// Shaped like a reply, but not acceptable.
+    Invalid(ViolationKind, String),
 }
 
 /// One message of a line.
@@ -105,53 +104,53 @@ pub(crate) enum Message {
     },
 }
 
-/// Something wrong with a line as a whole.
+/// A violation by a line as a whole.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Finding {
+pub(crate) struct LineViolation {
     pub(crate) kind: ViolationKind,
     pub(crate) detail: String,
-    /// The line looks like a reply that arrived damaged.
+    /// The line looks like a damaged reply.
     pub(crate) damaged_reply: bool,
-    /// The request it seems to answer, read from the damaged text.
-    pub(crate) about: Option<u64>,
+    /// The id of the request that it seems to answer, read from the damaged text.
+    pub(crate) request_id: Option<u64>,
 }
 
-impl Finding {
+impl LineViolation {
     fn new(kind: ViolationKind, detail: impl Into<String>) -> Self {
         Self {
             kind,
             detail: detail.into(),
             damaged_reply: false,
-            about: None,
+            request_id: None,
         }
     }
 
     fn damaged(kind: ViolationKind, detail: impl Into<String>, line: &str) -> Self {
         Self {
             damaged_reply: looks_like_message(line) && !line.contains("\"method\""),
-            about: id_in_broken_text(line),
+            request_id: id_in_damaged_text(line),
             ..Self::new(kind, detail)
         }
     }
 }
 
-/// What a line turned out to be.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Classified {
+pub(crate) struct ParsedLine {
     pub(crate) messages: Vec<Message>,
-    pub(crate) findings: Vec<Finding>,
-    /// The line as text, damaged bytes replaced.
+    pub(crate) violations: Vec<LineViolation>,
+    /// The line as a string, with invalid bytes replaced.
     pub(crate) raw: String,
 }
 
-/// Reads one line (without its newline).
-pub(crate) fn classify(line: Vec<u8>) -> Classified {
-    let mut out = Classified::default();
+/// Parses one line (without its newline).
+pub(crate) fn parse_line(line: Vec<u8>) -> ParsedLine {
+    let mut out = ParsedLine::default();
     out.raw = match String::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            out.findings.push(Finding::damaged(
+            out.violations.push(LineViolation::damaged(
                 ViolationKind::InvalidUtf8,
                 error.utf8_error().to_string(),
                 &text,
@@ -163,43 +162,44 @@ pub(crate) fn classify(line: Vec<u8>) -> Classified {
     let mut text = out.raw.as_str();
     if let Some(rest) = text.strip_suffix('\r') {
         text = rest;
-        out.findings.push(Finding::new(ViolationKind::CrLf, ""));
+        out.violations
+            .push(LineViolation::new(ViolationKind::CrLf, ""));
     }
     if let Some(rest) = text.strip_prefix('\u{feff}') {
         text = rest;
-        out.findings
-            .push(Finding::new(ViolationKind::ByteOrderMark, ""));
+        out.violations
+            .push(LineViolation::new(ViolationKind::ByteOrderMark, ""));
     }
     if text.trim().is_empty() {
-        out.findings
-            .push(Finding::new(ViolationKind::BlankLine, ""));
+        out.violations
+            .push(LineViolation::new(ViolationKind::BlankLine, ""));
         return out;
     }
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(items)) if items.iter().any(is_message_like) => {
             let detail = format!("{} messages", items.len());
-            out.findings
-                .push(Finding::new(ViolationKind::Batch, detail));
+            out.violations
+                .push(LineViolation::new(ViolationKind::Batch, detail));
             for item in items {
-                read_message(item, &mut out.messages, &mut out.findings);
+                parse_message(item, &mut out.messages, &mut out.violations);
             }
         }
-        Ok(value) => read_message(value, &mut out.messages, &mut out.findings),
+        Ok(value) => parse_message(value, &mut out.messages, &mut out.violations),
         Err(error) => {
-            let finding = if !looks_like_message(text) {
-                Finding::new(ViolationKind::StdoutNoise, "")
+            let violation = if !looks_like_message(text) {
+                LineViolation::new(ViolationKind::StdoutNoise, "")
             } else if error.to_string().contains("recursion limit") {
-                Finding::damaged(ViolationKind::TooDeep, error.to_string(), text)
+                LineViolation::damaged(ViolationKind::TooDeep, error.to_string(), text)
             } else {
-                Finding::damaged(ViolationKind::UnparsableJson, error.to_string(), text)
+                LineViolation::damaged(ViolationKind::UnparsableJson, error.to_string(), text)
             };
-            out.findings.push(finding);
+            out.violations.push(violation);
         }
     }
     out
 }
 
-/// Whether broken text was meant as a message rather than as a log line.
+/// Returns true if invalid JSON was meant as a message rather than as a log line.
 fn looks_like_message(line: &str) -> bool {
     let line = line.trim_start_matches(['\u{feff}', ' ', '\t', '[']);
     line.starts_with('{') && line.contains("\"jsonrpc\"")
@@ -213,9 +213,9 @@ fn is_message_like(value: &Value) -> bool {
     })
 }
 
-fn read_message(value: Value, messages: &mut Vec<Message>, findings: &mut Vec<Finding>) {
+fn parse_message(value: Value, messages: &mut Vec<Message>, violations: &mut Vec<LineViolation>) {
     let Value::Object(mut object) = value else {
-        findings.push(Finding::new(
+        violations.push(LineViolation::new(
             ViolationKind::NotJsonRpc,
             "a message must be an object",
         ));
@@ -226,11 +226,11 @@ fn read_message(value: Value, messages: &mut Vec<Message>, findings: &mut Vec<Fi
         Some(other) => Some(format!("it is {}", quote(&other.to_string(), 40))),
         None => Some("it is missing".to_owned()),
     };
-    let id = Id::read(&object);
+    let id = Id::of(&object);
     if let Some(Value::String(method)) = object.get("method") {
         // Without the version this is as likely a log record as a message.
         if let Some(detail) = version {
-            findings.push(Finding::new(ViolationKind::BadJsonRpcVersion, detail));
+            violations.push(LineViolation::new(ViolationKind::BadJsonRpcVersion, detail));
             return;
         }
         let method = method.clone();
@@ -243,42 +243,42 @@ fn read_message(value: Value, messages: &mut Vec<Message>, findings: &mut Vec<Fi
     }
     let reply_shaped = object.contains_key("result") || object.contains_key("error");
     if !reply_shaped && (id == Id::Absent || version.is_some()) {
-        findings.push(Finding::new(ViolationKind::NotJsonRpc, ""));
+        violations.push(LineViolation::new(ViolationKind::NotJsonRpc, ""));
         return;
     }
     if version.is_some() && id == Id::Absent {
         // A log record such as {"level":"error","error":"…"}.
-        findings.push(Finding::new(ViolationKind::NotJsonRpc, ""));
+        violations.push(LineViolation::new(ViolationKind::NotJsonRpc, ""));
         return;
     }
     let payload = match version {
-        Some(detail) => Payload::Broken(ViolationKind::BadJsonRpcVersion, detail),
-        None => read_payload(&mut object, findings),
+        Some(detail) => Payload::Invalid(ViolationKind::BadJsonRpcVersion, detail),
+        None => parse_payload(&mut object, violations),
     };
     messages.push(Message::Reply { id, payload });
 }
 
-fn read_payload(object: &mut Map<String, Value>, findings: &mut Vec<Finding>) -> Payload {
+fn parse_payload(object: &mut Map<String, Value>, violations: &mut Vec<LineViolation>) -> Payload {
     match (object.shift_remove("result"), object.shift_remove("error")) {
-        (Some(result), None) => Payload::Good(CallOutcome::Result(result)),
+        (Some(result), None) => Payload::Valid(CallOutcome::Result(result)),
         (Some(result), Some(Value::Null)) => {
-            // Old JSON-RPC habit: harmless, yet strict clients refuse it.
-            findings.push(Finding::new(
+            // A habit from older JSON-RPC: harmless, but strict clients reject it.
+            violations.push(LineViolation::new(
                 ViolationKind::ResultAndError,
                 "error is null, taken as a result",
             ));
-            Payload::Good(CallOutcome::Result(result))
+            Payload::Valid(CallOutcome::Result(result))
         }
-        (Some(_), Some(_)) => Payload::Broken(ViolationKind::ResultAndError, String::new()),
-        (None, None) => Payload::Broken(ViolationKind::NoResultOrError, String::new()),
-        (None, Some(error)) => match read_error(error) {
-            Ok(error) => Payload::Good(CallOutcome::Error(error)),
-            Err(detail) => Payload::Broken(ViolationKind::MalformedError, detail),
+        (Some(_), Some(_)) => Payload::Invalid(ViolationKind::ResultAndError, String::new()),
+        (None, None) => Payload::Invalid(ViolationKind::NoResultOrError, String::new()),
+        (None, Some(error)) => match parse_error(error) {
+            Ok(error) => Payload::Valid(CallOutcome::Error(error)),
+            Err(detail) => Payload::Invalid(ViolationKind::MalformedError, detail),
         },
     }
 }
 
-fn read_error(error: Value) -> Result<RpcError, String> {
+fn parse_error(error: Value) -> Result<RpcError, String> {
     let Value::Object(mut error) = error else {
         return Err("error is not an object".to_owned());
     };
@@ -296,9 +296,9 @@ fn read_error(error: Value) -> Result<RpcError, String> {
     })
 }
 
-/// Finds the top-level id in damaged JSON, as far as that can be told: only
-/// before the payload begins, since ids inside it are the tool's business.
-fn id_in_broken_text(text: &str) -> Option<u64> {
+/// Finds the top-level id in damaged JSON. It searches only before the payload, because the payload
+/// may contain ids of its own.
+fn id_in_damaged_text(text: &str) -> Option<u64> {
     let payload = ["\"result\"", "\"error\"", "\"params\""]
         .iter()
         .filter_map(|key| text.find(key))
@@ -308,7 +308,7 @@ fn id_in_broken_text(text: &str) -> Option<u64> {
     let after = head[head.find("\"id\"")? + 4..].trim_start();
     let after = after.strip_prefix(':')?.trim_start();
     let digits = after.find(|c: char| !c.is_ascii_digit())?;
-    // A number cut off by the damage could be any longer number.
+    // A number truncated by the damage could be any longer number.
     after[digits..]
         .trim_start()
         .starts_with([',', '}'])
@@ -332,7 +332,7 @@ pub(crate) fn encode_call(id: Option<u64>, method: &str, params: Option<Value>) 
     line
 }
 
-/// The line that answers a request of the server.
+/// The line of an answer to a request of the server.
 pub(crate) fn encode_reply(id: &Id, outcome: Result<Value, RpcError>) -> Vec<u8> {
     let id = id.to_value();
     to_line(&match outcome {
@@ -348,9 +348,9 @@ fn to_line(value: &Value) -> Vec<u8> {
     line
 }
 
-/// Compact JSON never holds a raw newline, so one line is one frame.
+/// Appends compact JSON, which never contains a raw newline, so one line is one message.
 fn append(line: &mut Vec<u8>, value: &Value) {
-    // A value has texts for keys, and writing to memory cannot fail.
+    // A value has string keys, and writing to memory cannot fail.
     let _ = serde_json::to_writer(line, value);
 }
 

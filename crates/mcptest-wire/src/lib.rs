@@ -1,23 +1,26 @@
-//! MCP client of mcptest, made for servers that may be wrong.
+//! An MCP client for servers that may be wrong.
 //!
-//! The official SDKs hide what a test tool has to show: they drop unknown fields, skip broken lines
-//! until a timeout strikes, and accept ids of the wrong type. So this is JSON-RPC on plain
+//! The official SDKs hide what a test tool has to show: they drop unknown fields, skip invalid lines
+//! until a timeout, and accept ids of the wrong type. This client works on plain
 //! [`serde_json::Value`]s:
 //!
-//! - results and errors arrive as sent, with the raw line at hand;
-//! - breaches of the protocol are recorded as [`Violation`]s, never swallowed, and are no failure
-//!   by themselves;
-//! - a failure is a [`WireError`] that carries exit status, stderr and the last message;
-//! - everything a server can make us hold is bounded by [`Limits`], and every wait by a timeout;
-//! - nothing a server started outlives it, see [`kill_all`].
+//! - results and errors arrive as sent, with the raw line;
+//! - protocol violations are recorded as [`Violation`]s; they are not failures by themselves;
+//! - a failure is a [`WireError`] with exit status, stderr and the last message;
+//! - everything that a server can make us store is bounded by [`WireLimits`], and every wait by a
+//!   timeout;
+//! - no process that a server started outlives it, see [`kill_all`].
 //!
-//! This crate knows neither models nor gates, and prints nothing. It is for Unix; finding
-//! stragglers outside the process group needs Linux.
+//! The crate knows neither models nor gates, and prints nothing. It supports Unix; finding processes
+//! that left the process group needs Linux.
 //!
-//! From the bottom up: `jsonrpc` reads lines, `state` decides what they mean for waiting calls,
-//! `tasks` moves bytes, `process` and `reaper` start and end servers, `http` carries the same
-//! frames over streamable HTTP, `connection` ties these together, `handshake`, `client`, `calls`
-//! and `answers` are MCP.
+//! From the bottom up: `jsonrpc` parses lines, `state` decides what they mean for waiting calls,
+//! `tasks` moves bytes, `process` and `reaper` start and stop servers, `http` carries the same
+//! messages over streamable HTTP, `connection` combines these, and `handshake`, `client`, `calls`
+//! and `answers` implement MCP.
+//!
+//! Log events have the target `mcptest::wire`: connections, processes and failures at info, one line
+//! per message and per stderr line at debug, message bodies at trace.
 
 mod answers;
 mod calls;
@@ -28,6 +31,7 @@ mod handshake;
 mod http;
 mod jsonrpc;
 mod limits;
+mod log;
 mod options;
 mod process;
 mod reaper;
@@ -35,14 +39,16 @@ mod server_process;
 mod state;
 mod stderr_tail;
 mod tasks;
+mod time;
 mod violation;
+mod violation_list;
 
 pub use answers::{Answers, Elicitation};
 pub use client::Client;
 pub use error::{WireError, WireErrorKind, WireFailure};
 pub use http::HttpServer;
 pub use jsonrpc::{CallOutcome, Response, RpcError};
-pub use limits::Limits;
+pub use limits::WireLimits;
 pub use mcptest_http::text::sanitize;
 pub use mcptest_protocol::Revision;
 pub use options::{CallOptions, ConnectOptions, Lifecycle, ServerInfo};

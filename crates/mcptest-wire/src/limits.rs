@@ -1,32 +1,31 @@
-//! Bounds on what a server can make us hold.
+//! Bounds on what a server can make us store.
 //!
-//! The server under test is the one party nobody vouches for, so everything it
-//! can grow (a line, a list, a log) has a ceiling. The defaults are far above
-//! what any real server was seen to send.
+//! Nobody vouches for the server under test, so everything that it can grow (a line, a list, a log)
+//! has a bound. The defaults are far above what real servers send.
 
-/// Ceilings for one connection.
+/// The bounds of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Longest line accepted on stdout, in bytes, newline excluded. A longer
-    /// one is dropped as it arrives and fails the calls that were waiting.
+pub struct WireLimits {
+    /// Longest line accepted on stdout, in bytes without the newline. A longer one is discarded as
+    /// it arrives and fails the waiting calls.
     pub max_line_bytes: usize,
     /// Violations kept in full; later ones are only counted.
     pub max_violations: usize,
     /// Characters of server text kept with a violation or an error.
     pub max_text_chars: usize,
-    /// Notifications and server requests kept in full; older ones give way.
+    /// Notifications and requests of the server kept in full; the oldest are discarded first.
     pub max_server_messages: usize,
     /// Lines of stderr kept for error messages (the last ones).
     pub max_stderr_lines: usize,
     /// Bytes of stderr kept for error messages (the last ones).
     pub max_stderr_bytes: usize,
-    /// Pages followed by one list request.
+    /// Pages fetched by one list request.
     pub max_pages: usize,
-    /// Items taken from one list request, over all its pages.
+    /// Items accepted from one list request, over all its pages.
     pub max_items: usize,
 }
 
-impl Default for Limits {
+impl Default for WireLimits {
     fn default() -> Self {
         Self {
             max_line_bytes: 64 * 1024 * 1024,

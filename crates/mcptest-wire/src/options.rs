@@ -1,4 +1,4 @@
-//! What a caller chooses before connecting, and what is known afterwards.
+//! Settings for a connection, and the server's description of itself.
 
 use std::time::Duration;
 
@@ -8,38 +8,37 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
-use crate::limits::Limits;
+use crate::limits::WireLimits;
 
-/// How to open the conversation.
+/// The way to open a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lifecycle {
-    /// Ask `server/discover` first; use `initialize` if the server does not
-    /// know it, stays silent, or dies of it (then it is started again).
+    /// Sends `server/discover` first, and `initialize` if the server does not know it, stays silent,
+    /// or crashes (then it is started again).
     #[default]
     Auto,
     /// The handshake of the revisions up to 2025-11-25.
     Initialize,
-    /// The stateless revision 2026-07-28 and nothing else.
+    /// Only the stateless revision 2026-07-28.
     Discover,
 }
 
-/// How to connect.
+/// Settings for a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// How to open the conversation.
+    /// The way to open the connection.
     pub lifecycle: Lifecycle,
-    /// Time for the server to start and answer, restarts included. Real servers
-    /// were seen to need 17 s.
+    /// Time for the server to start and answer, including restarts. Some real servers need 17 s.
     pub connect_timeout: Duration,
-    /// Time for each request after that, unless the call says otherwise.
+    /// Time for each later request, unless its [`CallOptions`] set another.
     pub call_timeout: Duration,
-    /// Ceilings on what the server can make us hold.
-    pub limits: Limits,
-    /// What a server gets that asks back.
+    /// Bounds on what the server can make us store.
+    pub limits: WireLimits,
+    /// The answers to requests of the server.
     pub answers: Answers,
-    /// The name we give to the server.
+    /// The client's name, as sent to the server.
     pub client_name: String,
-    /// The version we give to the server.
+    /// The client's version, as sent to the server.
     pub client_version: String,
 }
 
@@ -49,7 +48,7 @@ impl Default for ConnectOptions {
             lifecycle: Lifecycle::Auto,
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(30),
-            limits: Limits::default(),
+            limits: WireLimits::default(),
             answers: Answers::default(),
             client_name: "mcptest".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -57,31 +56,30 @@ impl Default for ConnectOptions {
     }
 }
 
-/// How to make one call.
+/// Settings for one call.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
     /// Time for the reply; [`ConnectOptions::call_timeout`] when absent.
     pub timeout: Option<Duration>,
-    /// Stops the wait and tells the server so.
+    /// Cancels the call and notifies the server.
     pub cancel: Option<CancellationToken>,
 }
 
-/// What the server said about itself when the conversation was opened.
+/// The server's description of itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerInfo {
-    /// The revision spoken on this connection.
+    /// The revision of this connection.
     pub revision: Revision,
     /// Its capabilities as sent; an empty object if it sent none.
     pub capabilities: Value,
     /// Its name and version as sent.
     pub server_info: Option<Value>,
-    /// Its advice to the model.
+    /// Its instructions for the model.
     pub instructions: Option<String>,
-    /// The first start ended during the `server/discover` probe, so this is the
-    /// second one.
+    /// The server exited during the `server/discover` probe and was started a second time.
     pub restarted_after_probe: bool,
-    /// The probe got no answer in time. The server might speak a newer revision
-    /// when it starts faster, so this belongs into a report.
+    /// The probe got no answer in time. The server might use a newer revision when it starts
+    /// faster, so reports should mention it.
     pub probe_unanswered: bool,
 }

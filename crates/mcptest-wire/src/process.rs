@@ -1,4 +1,4 @@
-//! Starting a server's process and reading how it ended.
+//! Starting a server's process and describing its exit.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,24 +9,28 @@ use std::process::{ExitStatus, Stdio};
 use tokio::process::{Child, Command};
 
 use crate::error::{WireError, WireErrorKind};
-use crate::reaper::{self, Tree};
+use crate::log;
+use crate::reaper::{self, ProcessTree};
 use mcptest_http::text::sanitize;
 
-/// How to start a server that speaks over its standard streams.
+/// The command of a server that communicates over its standard streams.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerCommand {
-    /// The program and its arguments. No shell reads them.
+    /// The program and its arguments, without a shell.
     pub argv: Vec<String>,
-    /// Variables added to our own environment, which the server inherits.
+    /// Variables added to the environment that the server inherits.
     pub env: Vec<(String, String)>,
-    /// The folder to start in; ours when absent. A relative program path with a
-    /// slash is looked up from there.
+    /// The working directory; ours if absent. A relative program path with a slash is resolved from
+    /// it.
     pub cwd: Option<PathBuf>,
 }
 
-/// Starts the process in a group of its own, marked so that [`Tree`] finds all
-/// that it leaves behind.
-pub(crate) fn spawn(server: &str, command: &ServerCommand) -> Result<(Child, Tree), WireError> {
+/// Starts the process in a process group of its own, marked so that [`ProcessTree`] finds all its
+/// descendants.
+pub(crate) fn spawn(
+    server: &str,
+    command: &ServerCommand,
+) -> Result<(Child, ProcessTree), WireError> {
     spawn_with(server, command, Stdio::piped())
 }
 
@@ -34,7 +38,7 @@ pub(crate) fn spawn_with(
     server: &str,
     command: &ServerCommand,
     stderr: Stdio,
-) -> Result<(Child, Tree), WireError> {
+) -> Result<(Child, ProcessTree), WireError> {
     let failed =
         |detail: String| WireError::new(WireErrorKind::Spawn, server, "starting it", detail);
     let Some((program, args)) = command.argv.split_first() else {
@@ -45,11 +49,11 @@ pub(crate) fn spawn_with(
     {
         // Otherwise the system reports the program as missing.
         return Err(failed(format!(
-            "its working directory `{}` does not exist or is no directory",
+            "its working directory `{}` does not exist or is not a directory",
             sanitize(&cwd.to_string_lossy())
         )));
     }
-    reaper::adopt_orphans();
+    reaper::become_subreaper();
     let cookie = reaper::new_cookie();
     let mut builder = Command::new(program);
     builder
@@ -66,27 +70,31 @@ pub(crate) fn spawn_with(
     }
     let child = builder
         .spawn()
-        .map_err(|error| failed(explain(program, command.cwd.as_deref(), &error)))?;
+        .map_err(|error| failed(describe_error(program, command.cwd.as_deref(), &error)))?;
     match child.id() {
-        Some(pid) => Ok((child, Tree::register(cookie, pid))),
+        Some(pid) => {
+            log::started(server, pid, &command.argv);
+            Ok((child, ProcessTree::register(cookie, pid)))
+        }
         None => Err(failed("its process has no id".to_owned())),
     }
 }
 
+/// The error for a process without standard streams.
 pub(crate) fn no_streams(server: &str) -> WireError {
     let detail = "its standard streams could not be connected";
     WireError::new(WireErrorKind::Spawn, server, "starting it", detail)
 }
 
-fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
+fn describe_error(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
     let shown = sanitize(program);
-    let from = cwd.map_or_else(String::new, |cwd| {
-        format!(" (seen from `{}`)", sanitize(&cwd.to_string_lossy()))
+    let location = cwd.map_or_else(String::new, |cwd| {
+        format!(" (relative to `{}`)", sanitize(&cwd.to_string_lossy()))
     });
     match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') => {
             format!(
-                "`{shown}`{from} does not exist, or the interpreter named in its first line does not"
+                "`{shown}`{location} does not exist, or the interpreter named in its first line does not"
             )
         }
         io::ErrorKind::NotFound => {
@@ -94,20 +102,20 @@ fn explain(program: &str, cwd: Option<&Path>, error: &io::Error) -> String {
                 Some("js" | "mjs" | "cjs" | "ts") => " (start a script through `node`)",
                 Some("py") => " (start a script through `python3`)",
                 _ if program.contains(' ') => {
-                    " (it contains a space: give the program and its arguments as separate items)"
+                    " (it contains a space: write the program and its arguments as separate items)"
                 }
                 _ => "",
             };
             format!("command `{shown}` not found on PATH; install it or give its full path{hint}")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("`{shown}`{from} may not be executed; check its mode (chmod +x)")
+            format!("`{shown}`{location} is not executable; check its mode (chmod +x)")
         }
-        _ => format!("`{shown}`{from}: {error}"),
+        _ => format!("`{shown}`{location}: {error}"),
     }
 }
 
-/// The end of a process in words that fit after "the server".
+/// The exit of a process, as a phrase after "the server".
 pub(crate) fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with code {code}"),

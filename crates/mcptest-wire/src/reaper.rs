@@ -1,34 +1,36 @@
-//! Ending every process a server consists of.
+//! Killing every process of a server.
 //!
-//! The process we start is often only a launcher (`npx`, `sh`), and servers
-//! start helpers of their own. Two nets catch them: each server gets a process
-//! group, and each server's environment carries a cookie. The group catches
-//! the ordinary cases; the cookie, looked up in `/proc` on Linux, also catches
-//! what moved to another session or forked twice. Where nothing of ours is left
-//! at all, the system says so, and nobody has to look.
+//! The process that we start is often only a launcher (`npx`, `sh`), and servers start helpers of
+//! their own. Two mechanisms find them: each server has a process group, and each server's
+//! environment contains a cookie. The group covers the ordinary cases; the cookie, read from `/proc`
+//! on Linux, also covers processes that moved to another session or forked twice. If we have no
+//! child process at all, nothing is left and the scan is skipped.
 //!
-//! All of it is synchronous, so that a panic hook or the exit path can call
-//! [`kill_all`] without a runtime.
+//! Everything is synchronous, so that a panic hook or the exit path can call [`kill_all`] without a
+//! runtime.
 
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::collections::HashSet;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-/// The variable that marks every descendant of a server.
+/// The environment variable that marks every descendant of a server.
 pub(crate) const COOKIE_VARIABLE: &str = "MCPTEST_SESSION";
 
-/// Processes can fork while we look; a few rounds settle it.
-const MAX_ROUNDS: usize = 20;
+/// Scans until no marked process is found; processes can fork during a scan.
+const MAX_SCANS: usize = 20;
 
-/// Every server of this process that may still have something alive, by the
-/// number in its cookie. `None` once its group is known to be empty: the system
-/// may hand the number to somebody else then.
+/// The process groups of all servers that may still have live processes, by the number in their
+/// cookie. `None` if the group is known to be empty: the system may reuse its number then.
 static LIVE: Mutex<BTreeMap<u64, Option<Pid>>> = Mutex::new(BTreeMap::new());
 
-/// The mark of one server. The text is unique on the machine.
+/// The mark of one server. Its string form is unique on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cookie(u64);
 
@@ -38,21 +40,21 @@ pub(crate) fn new_cookie() -> Cookie {
 }
 
 impl Cookie {
-    fn text(self) -> String {
+    fn value(self) -> String {
         format!("{}-{}", session(), self.0)
     }
 
-    /// The value for the environment: the cookies we run under ourselves come
-    /// first, so that an outer mcptest still finds the servers of an inner one.
+    /// The value for the environment. It begins with the cookies of our own environment, so that an
+    /// outer mcptest finds the servers of an inner one.
     pub(crate) fn chained(self) -> String {
         match std::env::var(COOKIE_VARIABLE) {
-            Ok(outer) if !outer.is_empty() => format!("{outer},{}", self.text()),
-            _ => self.text(),
+            Ok(outer) if !outer.is_empty() => format!("{outer},{}", self.value()),
+            _ => self.value(),
         }
     }
 }
 
-/// What all cookies of this process begin with.
+/// The prefix of all cookies of this process.
 fn session() -> &'static str {
     static SESSION: OnceLock<String> = OnceLock::new();
     SESSION.get_or_init(|| {
@@ -63,75 +65,75 @@ fn session() -> &'static str {
     })
 }
 
-/// All processes of one server. Dropping it kills what is left of them.
+/// All processes of one server. Dropping it kills those that are left.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     cookie: Cookie,
-    /// Everything was killed already, so dropping has nothing left to do.
-    settled: AtomicBool,
+    /// Everything was killed already, so dropping has nothing to do.
+    killed: AtomicBool,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn register(cookie: Cookie, leader: u32) -> Self {
         let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
         lock().insert(cookie.0, group);
         Self {
             cookie,
-            settled: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
         }
     }
 
-    /// A handle for the task that waits for the leader.
+    /// The cookie, for the task that waits for the leader.
     pub(crate) fn cookie(&self) -> Cookie {
         self.cookie
     }
 
-    /// Whether the server's process group still has a member. Its leader must have been waited for.
+    /// Returns true if the process group has a member. Its leader must have been waited for.
     pub(crate) fn group_exists(&self) -> bool {
         group_of(self.cookie).is_some_and(|group| {
-            bury(group);
+            reap_group(group);
             test_kill_process_group(group).is_ok()
         })
     }
 
-    /// Asks the group to end.
+    /// Sends SIGTERM to the group.
     pub(crate) fn terminate(&self) {
         if let Some(group) = group_of(self.cookie) {
-            // A group that is gone already is what we want.
+            // Fails if the group is gone already, which is fine.
             let _ = kill_process_group(group, Signal::TERM);
         }
     }
 
-    /// Kills the group and every straggler that carries the cookie.
+    /// Kills the group and every other process with the cookie.
     pub(crate) fn kill(&self) {
-        self.settled.store(true, Ordering::Relaxed);
-        if is_childless() {
+        self.killed.store(true, Ordering::Relaxed);
+        if has_no_children() {
             return;
         }
         if let Some(group) = group_of(self.cookie) {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        let cookie = self.cookie.text();
+        let cookie = self.cookie.value();
         kill_marked(|mark| mark == cookie);
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
-        if !*self.settled.get_mut() {
+        if !*self.killed.get_mut() {
             self.kill();
         }
         lock().remove(&self.cookie.0);
     }
 }
 
-/// To be called once the leader has been waited for: from then on its number is
-/// only ours as long as the group has other members.
-pub(crate) fn leader_gone(cookie: Cookie) {
+/// Records that the leader was waited for: from then on the group's number is only ours as long as
+/// the group has other members.
+pub(crate) fn leader_exited(cookie: Cookie) {
     let mut live = lock();
     if let Some(slot) = live.get_mut(&cookie.0)
         && slot.is_some_and(|group| {
-            bury(group);
+            reap_group(group);
             test_kill_process_group(group).is_err()
         })
     {
@@ -139,9 +141,10 @@ pub(crate) fn leader_gone(cookie: Cookie) {
     }
 }
 
-/// Kills every server started by this process that is still alive, with all its
-/// descendants. For panic hooks, signal paths and the end of `main`: it is
-/// synchronous, needs no runtime and never blocks for long.
+/// Kills every server that this process started and that is still alive, with all its descendants.
+///
+/// It is for panic hooks, signal handling and the end of `main`: it is synchronous, needs no runtime
+/// and never blocks for long.
 pub fn kill_all() {
     let Some(groups) = try_lock().map(|live| live.values().copied().collect::<Vec<_>>()) else {
         return;
@@ -164,7 +167,7 @@ fn lock() -> MutexGuard<'static, BTreeMap<u64, Option<Pid>>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives up after a while: a panic hook may run on the thread that holds it.
+/// Gives up after 100 ms: a panic hook may run on the thread that holds the lock.
 fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Option<Pid>>>> {
     for _ in 0..50 {
         match LIVE.try_lock() {
@@ -176,125 +179,159 @@ fn try_lock() -> Option<MutexGuard<'static, BTreeMap<u64, Option<Pid>>>> {
     None
 }
 
+/// Kills every process whose cookie matches, until a scan finds none and leaves none unclear.
+///
+/// One scan is not enough: a process shows no environment while it executes another program, so a
+/// single look can miss it.
 fn kill_marked(matches: impl Fn(&str) -> bool) {
-    for _ in 0..MAX_ROUNDS {
-        let Marked { found, unclear } = marked(&matches);
-        if found.is_empty() && !unclear {
+    let mut scan = Scan::default();
+    for _ in 0..MAX_SCANS {
+        let Found { marked, unclear } = scan.run(&matches);
+        if marked.is_empty() && !unclear {
             return;
         }
-        for pid in found {
+        for pid in marked {
             let _ = kill_process(pid, Signal::KILL);
         }
-        // A killed process shows its environment for a moment longer, and one that becomes another
-        // program shows none for a moment.
+        // A killed process shows its environment a moment longer.
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// What a look at all processes found.
-#[derive(Default)]
-struct Marked {
-    /// Those whose cookie matches.
-    found: Vec<Pid>,
-    /// Whether one of them could not be told yet.
+/// The result of one scan of all processes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// The processes whose cookie matches.
+    marked: Vec<Pid>,
+    /// A process may be executing another program, so its cookie is not known yet.
     unclear: bool,
 }
 
-/// Has the system hand us whatever a server leaves behind, instead of the first process of the
-/// machine. Then having no children means that nothing is left, and nobody needs to look at all
-/// processes to know it.
+/// Makes orphaned descendants of servers our children, instead of children of the machine's first
+/// process. Then having no children means that nothing is left, and no scan is needed.
 #[cfg(target_os = "linux")]
-pub(crate) fn adopt_orphans() {
-    ADOPTING.get_or_init(|| {
+pub(crate) fn become_subreaper() {
+    IS_SUBREAPER.get_or_init(|| {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
     });
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn adopt_orphans() {}
+pub(crate) fn become_subreaper() {}
 
-/// Whether orphans come to us. Set before the first server is started.
+/// True if orphans become our children. Set before the first server is started.
 #[cfg(target_os = "linux")]
-static ADOPTING: OnceLock<bool> = OnceLock::new();
+static IS_SUBREAPER: OnceLock<bool> = OnceLock::new();
 
-/// Whether nothing that we started, and nothing that it started, is left.
+/// Returns true if no process that we started, and no descendant of one, is left.
 #[cfg(target_os = "linux")]
-fn is_childless() -> bool {
+fn has_no_children() -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-    // Only a look: whoever ended is left for the one that waits for it.
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    ADOPTING.get() == Some(&true)
-        && waitid(WaitId::All, look).is_err_and(|error| error == rustix::io::Errno::CHILD)
+    // NOWAIT: exited processes stay for the task that waits for them.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    IS_SUBREAPER.get() == Some(&true)
+        && waitid(WaitId::All, options).is_err_and(|error| error == rustix::io::Errno::CHILD)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_childless() -> bool {
+fn has_no_children() -> bool {
     false
 }
 
-/// Takes note of the ends of a group's members that came to us as orphans: until then they count as
-/// members. Its leader must have been waited for.
+/// Reaps exited members of a group that became our children as orphans: until then they count as
+/// members. The group's leader must have been waited for.
 #[cfg(target_os = "linux")]
-fn bury(group: Pid) {
+fn reap_group(group: Pid) {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(group)), ended) {}
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(group)), options) {}
 }
 
 #[cfg(not(target_os = "linux"))]
-fn bury(_: Pid) {}
+fn reap_group(_: Pid) {}
 
-/// Our user's processes whose cookie matches, ourselves excluded.
+/// Scans of all processes of our user, ourselves excluded.
 #[cfg(target_os = "linux")]
-fn marked(matches: &impl Fn(&str) -> bool) -> Marked {
-    use std::os::unix::fs::MetadataExt;
-
-    let mut marked = Marked::default();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return marked;
-    };
-    let user = rustix::process::geteuid().as_raw();
-    let ourselves = rustix::process::getpid();
-    let needle = format!("{COOKIE_VARIABLE}=");
-    for entry in entries.flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| *pid != ourselves) else {
-            continue;
-        };
-        if entry
-            .metadata()
-            .map_or(true, |metadata| metadata.uid() != user)
-        {
-            continue;
-        }
-        let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
-            continue;
-        };
-        if environment.is_empty() {
-            marked.unclear |= is_becoming(&entry.path());
-            continue;
-        }
-        let value = environment
-            .split(|byte| *byte == 0)
-            .find_map(|variable| variable.strip_prefix(needle.as_bytes()))
-            .and_then(|value| std::str::from_utf8(value).ok());
-        if value.is_some_and(|value| value.split(',').any(matches)) {
-            marked.found.push(pid);
-        }
-    }
-    marked
+struct Scan {
+    /// `/proc`, or a stand-in for it in tests.
+    root: PathBuf,
+    /// Programs that had an empty environment in the previous scan.
+    empty: HashSet<Pid>,
 }
 
-/// Whether a process that shows no environment is in the middle of becoming another program
-/// (`exec`): it is neither a thread of the kernel nor a process that has ended, and does not know
-/// its arguments yet either.
 #[cfg(target_os = "linux")]
-fn is_becoming(process: &std::path::Path) -> bool {
+impl Default for Scan {
+    fn default() -> Self {
+        Self {
+            root: PathBuf::from("/proc"),
+            empty: HashSet::new(),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Scan {
+    fn run(&mut self, matches: &impl Fn(&str) -> bool) -> Found {
+        use std::os::unix::fs::MetadataExt;
+
+        let mut found = Found::default();
+        let mut empty = HashSet::new();
+        let Ok(entries) = std::fs::read_dir(&self.root) else {
+            return found;
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let ourselves = rustix::process::getpid();
+        for entry in entries.flatten() {
+            let pid = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            let Some(pid) = pid.and_then(Pid::from_raw).filter(|pid| *pid != ourselves) else {
+                continue;
+            };
+            if entry
+                .metadata()
+                .map_or(true, |metadata| metadata.uid() != user)
+            {
+                continue;
+            }
+            let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
+                continue;
+            };
+            if !environment.is_empty() {
+                if cookies(&environment).is_some_and(|value| value.split(',').any(matches)) {
+                    found.marked.push(pid);
+                }
+            } else if is_program(&entry.path()) {
+                // The kernel fills in the arguments of a new program before its environment. So
+                // only a program that has arguments, and has had no environment since the previous
+                // scan, really has none.
+                let has_arguments = std::fs::read(entry.path().join("cmdline"))
+                    .is_ok_and(|arguments| !arguments.is_empty());
+                found.unclear |= !has_arguments || !self.empty.contains(&pid);
+                empty.insert(pid);
+            }
+        }
+        self.empty = empty;
+        found
+    }
+}
+
+/// The value of the cookie variable in an environment.
+#[cfg(target_os = "linux")]
+fn cookies(environment: &[u8]) -> Option<&str> {
+    environment
+        .split(|byte| *byte == 0)
+        .filter_map(|variable| variable.strip_prefix(COOKIE_VARIABLE.as_bytes()))
+        .find_map(|rest| rest.strip_prefix(b"="))
+        .and_then(|value| std::str::from_utf8(value).ok())
+}
+
+/// Returns true if a process is neither a kernel thread nor a process that has exited.
+#[cfg(target_os = "linux")]
+fn is_program(process: &Path) -> bool {
     const KERNEL_THREAD: u64 = 0x0020_0000;
 
     let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
@@ -309,58 +346,139 @@ fn is_becoming(process: &std::path::Path) -> bool {
         .nth(5)
         .and_then(|flags| flags.parse().ok())
         .unwrap_or(KERNEL_THREAD);
-    let is_program = !matches!(state, "Z" | "X" | "x") && flags & KERNEL_THREAD == 0;
-    is_program && std::fs::read(process.join("cmdline")).is_ok_and(|words| words.is_empty())
+    !matches!(state, "Z" | "X" | "x") && flags & KERNEL_THREAD == 0
 }
 
-/// Elsewhere the process group is the only net.
+/// Other systems have process groups only.
 #[cfg(not(target_os = "linux"))]
-fn marked(_matches: &impl Fn(&str) -> bool) -> Marked {
-    Marked::default()
+#[derive(Default)]
+struct Scan;
+
+#[cfg(not(target_os = "linux"))]
+impl Scan {
+    fn run(&mut self, _matches: &impl Fn(&str) -> bool) -> Found {
+        Found::default()
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
+    /// A stand-in for `/proc` with one process.
+    struct FakeProc(tempfile::TempDir);
+
+    impl FakeProc {
+        fn new() -> Self {
+            let proc = Self(tempfile::tempdir().unwrap());
+            std::fs::create_dir(proc.0.path().join("4711")).unwrap();
+            proc.write("stat", "4711 (a) b) R 1 4711 4711 0 -1 4194304 0");
+            proc.write("environ", "");
+            proc.write("cmdline", "");
+            proc
+        }
+
+        fn write(&self, file: &str, content: &str) {
+            std::fs::write(self.0.path().join("4711").join(file), content).unwrap();
+        }
+
+        fn scan(&self) -> Scan {
+            Scan {
+                root: self.0.path().to_owned(),
+                ..Scan::default()
+            }
+        }
+    }
+
+    const NOTHING: Found = Found {
+        marked: Vec::new(),
+        unclear: false,
+    };
+    const UNCLEAR: Found = Found {
+        marked: Vec::new(),
+        unclear: true,
+    };
+
     #[test]
-    fn a_process_with_an_empty_environment_is_not_taken_for_one_in_exec() {
+    fn a_process_in_the_middle_of_exec_is_scanned_again() {
+        let proc = FakeProc::new();
+        let mut scan = proc.scan();
+        let is_ours = |cookie: &str| cookie == "ours";
+        // No arguments yet: unclear as often as we look.
+        assert_eq!(scan.run(&is_ours), UNCLEAR);
+        assert_eq!(scan.run(&is_ours), UNCLEAR);
+        // With arguments, one empty environment proves nothing: it may be filled in next.
+        let mut scan = proc.scan();
+        proc.write("cmdline", "sleep\0");
+        assert_eq!(scan.run(&is_ours), UNCLEAR);
+        proc.write("environ", "A=1\0MCPTEST_SESSION=outer,ours\0");
+        let marked = vec![Pid::from_raw(4711).unwrap()];
+        let unclear = false;
+        assert_eq!(scan.run(&is_ours), Found { marked, unclear });
+        assert_eq!(scan.run(&|cookie| cookie == "other"), NOTHING);
+    }
+
+    #[test]
+    fn an_environment_that_stays_empty_is_empty() {
+        let proc = FakeProc::new();
+        proc.write("cmdline", "sleep\0");
+        let mut scan = proc.scan();
+        assert_eq!(scan.run(&|_| true), UNCLEAR);
+        assert_eq!(scan.run(&|_| true), NOTHING);
+        assert_eq!(scan.run(&|_| true), NOTHING);
+    }
+
+    #[test]
+    fn kernel_threads_and_exited_processes_are_ignored() {
+        let proc = FakeProc::new();
+        for stat in [
+            "4711 (kthreadd) S 0 0 0 0 -1 2129984 0",
+            "4711 (sh) Z 1 1 1 0 -1 4194304 0",
+        ] {
+            proc.write("stat", stat);
+            assert_eq!(proc.scan().run(&|_| true), NOTHING, "{stat}");
+        }
+    }
+
+    #[test]
+    fn a_real_process_with_an_empty_environment_is_not_waited_for() {
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .env_clear()
             .spawn()
             .unwrap();
-        let path = format!("/proc/{}", child.id());
-        let path = Path::new(&path);
-        // It has become `sleep` when it knows its arguments.
+        let pid = Pid::from_child(&child);
+        let path = PathBuf::from(format!("/proc/{}", child.id()));
+        // It has become `sleep` when it has arguments.
         while std::fs::read(path.join("cmdline")).unwrap().is_empty() {
             std::thread::yield_now();
         }
         assert!(std::fs::read(path.join("environ")).unwrap().is_empty());
-        assert!(!is_becoming(path));
-        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
-        // It has ended and nobody has waited for it: still no program.
+        assert!(is_program(&path));
+        let mut scan = Scan::default();
+        scan.run(&|_| false);
+        assert!(scan.empty.contains(&pid));
+        kill_process(pid, Signal::KILL).unwrap();
+        // It has exited and nobody has waited for it: no longer a program.
         while !std::fs::read_to_string(path.join("stat"))
             .unwrap()
             .contains(") Z ")
         {
             std::thread::yield_now();
         }
-        assert!(!is_becoming(path));
+        assert!(!is_program(&path));
         child.wait().unwrap();
-        assert!(!is_becoming(path));
+        assert!(!is_program(&path));
     }
 
     #[test]
-    fn threads_of_the_kernel_are_no_programs() {
-        // Seen only where the machine shows them.
+    fn kernel_threads_are_not_programs() {
+        // Visible only where the machine shows them.
         let kernel = Path::new("/proc/2");
         if std::fs::read_to_string(kernel.join("comm")).is_ok_and(|name| name.trim() == "kthreadd")
         {
-            assert!(!is_becoming(kernel));
+            assert!(!is_program(kernel));
         }
-        assert!(!is_becoming(Path::new("/proc/self")));
+        assert!(is_program(Path::new("/proc/self")));
     }
 }

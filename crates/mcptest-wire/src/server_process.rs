@@ -1,4 +1,4 @@
-//! A server's process for whoever speaks to it in their own way, such as a proxy.
+//! A server's process for callers that handle its streams themselves, such as the proxy.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -7,61 +7,77 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
-use crate::connection::Grace;
 use crate::error::WireError;
-use crate::process::{self, ServerCommand};
-use crate::reaper::{self, Tree};
+use crate::log;
+use crate::process::{self, ServerCommand, describe_exit};
+use crate::reaper::{self, ProcessTree};
+use crate::time::Grace;
 
-/// Time for helpers of a server that has left to leave too.
+/// Time for the helpers of an exited server to exit, too.
 const HELPER_WAIT: Duration = Duration::from_millis(100);
 
-/// A started server whose stdin and stdout are the caller's; its stderr is ours. Dropping it kills
-/// it with all its descendants.
+/// A started server whose stdin and stdout belong to the caller; its stderr is ours. Dropping it
+/// kills it with all its descendants.
 #[derive(Debug)]
 pub struct ServerProcess {
+    name: String,
     child: Child,
-    tree: Tree,
+    tree: ProcessTree,
+    exited: bool,
 }
 
 impl ServerProcess {
-    /// Starts it in a process group of its own. Must be called within a tokio runtime with I/O
-    /// enabled.
+    /// Starts the server in a process group of its own. Must be called within a tokio runtime with
+    /// I/O enabled.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The server cannot be started.
     pub fn start(
         name: &str,
         command: &ServerCommand,
     ) -> Result<(Self, ChildStdin, ChildStdout), WireError> {
         let (mut child, tree) = process::spawn_with(name, command, Stdio::inherit())?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok((Self { child, tree }, stdin, stdout)),
+            (Some(stdin), Some(stdout)) => {
+                let process = Self {
+                    name: name.to_owned(),
+                    child,
+                    tree,
+                    exited: false,
+                };
+                Ok((process, stdin, stdout))
+            }
             _ => Err(process::no_streams(name)),
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the process to exit.
     ///
     /// # Errors
-    /// The system does not say how it ended.
+    /// The system does not report the exit status.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
-        reaper::leader_gone(self.tree.cookie());
+        reaper::leader_exited(self.tree.cookie());
+        if let Ok(status) = status
+            && !std::mem::replace(&mut self.exited, true)
+        {
+            log::exited(&self.name, &describe_exit(status));
+        }
         status
     }
 
-    /// Ends it without waiting for it to end by itself: whoever sent us a signal may not wait for
-    /// us either.
-    pub async fn end_at_once(&mut self) {
+    /// Stops the server without giving it time to exit by itself, for a caller that was interrupted
+    /// by a signal and may be killed soon.
+    pub async fn stop_now(&mut self) {
         self.tree.terminate();
         let _ = timeout(HELPER_WAIT, self.wait()).await;
         self.tree.kill();
         let _ = timeout(Grace::NORMAL.term, self.wait()).await;
     }
 
-    /// Ends it, once its stdin is closed: waits a moment, then SIGTERM, another moment, then
-    /// SIGKILL for all that is left of it.
-    pub async fn end(&mut self) {
+    /// Stops the server after its stdin was closed: waits, sends SIGTERM, waits, and sends SIGKILL
+    /// to all its remaining processes.
+    pub async fn stop(&mut self) {
         if timeout(Grace::NORMAL.eof, self.wait()).await.is_err() {
             self.tree.terminate();
             let _ = timeout(Grace::NORMAL.term, self.wait()).await;

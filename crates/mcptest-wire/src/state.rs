@@ -1,7 +1,7 @@
-//! What a connection remembers, and what a line from the server does to it.
+//! The state of a connection, and the effect of a line from the server on it.
 //!
-//! Everything here is synchronous and under one lock: the tasks in `tasks.rs`
-//! feed it, the callers in `connection.rs` wait for what it hands out.
+//! Everything here is synchronous and under one lock: the tasks in `tasks.rs` pass lines in, and the
+//! callers in `connection.rs` wait for replies.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
@@ -14,51 +14,54 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::answers::Answers;
 use crate::error::WireErrorKind;
 use crate::jsonrpc::{self, CallOutcome, Id, Message, Payload, Response};
-use crate::limits::Limits;
+use crate::limits::WireLimits;
+use crate::log::ConnectionLog;
 use crate::process::describe_exit;
-use crate::violation::{ViolationKind, Violations};
+use crate::violation::ViolationKind;
+use crate::violation_list::ViolationList;
 use mcptest_http::text::{clip, quote};
 
-/// Ids we stopped waiting for and still recognise. Older ones count as answered.
-const MAX_FORGOTTEN: usize = 4096;
+/// Abandoned ids that are still recognised. Older ones count as answered.
+const MAX_ABANDONED: usize = 4096;
 
-/// Distinct methods counted; a server could invent one per message.
+/// Distinct methods that are counted; a server could invent one per message.
 const MAX_COUNTED_METHODS: usize = 64;
 
-/// Parameters of a server message above this line length are not kept.
+/// The longest line of a server message whose parameters are kept.
 const MAX_KEPT_PARAMS_BYTES: usize = 16 * 1024;
 
-/// A notification or a request that the server sent on its own account.
+/// A notification or a request from the server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerMessage {
-    /// Place in the order of all such messages of this connection.
+    /// The position among all such messages of this connection.
     pub seq: u64,
-    /// The method, as in `notifications/tools/list_changed`.
+    /// The method, such as `notifications/tools/list_changed`.
     pub method: String,
-    /// Its parameters; absent also when they were too long to keep.
+    /// The parameters; also absent if they were too long to keep.
     pub params: Option<Value>,
-    /// Whether it asked for an answer.
+    /// True for a request.
     pub is_request: bool,
 }
 
-/// What a waiting call is told.
+/// An event for a waiting call.
 #[derive(Debug)]
 pub(crate) enum PendingEvent {
     Reply(Response),
-    /// A reply arrived broken; a good one may still follow for a short while.
-    Suspect(String),
-    /// No good reply can come any more.
+    /// A damaged reply arrived; a good one may follow shortly.
+    Damaged(String),
+    /// No good reply can arrive any more.
     Fail(WireErrorKind, String),
 }
 
 #[derive(Debug)]
 struct Pending {
     events: mpsc::UnboundedSender<PendingEvent>,
-    /// Whether the request has left us.
+    /// True once the request was sent.
     written: bool,
-    suspected: bool,
-    /// Cancelled when nobody waits any more: answered, given up or closed.
+    /// True once a damaged reply was reported.
+    damaged: bool,
+    /// Cancelled when nobody waits any more: answered, abandoned or closed.
     unneeded: DropGuard,
 }
 
@@ -69,7 +72,7 @@ pub(crate) struct Outgoing {
     pub(crate) line: Vec<u8>,
 }
 
-/// Why nothing more can be said on a connection.
+/// The reason why a connection is closed.
 #[derive(Debug, Clone)]
 pub(crate) struct Closed {
     pub(crate) kind: WireErrorKind,
@@ -87,46 +90,52 @@ impl Closed {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    limits: Limits,
+    limits: WireLimits,
     answers: Answers,
     next_id: u64,
     pending: BTreeMap<u64, Pending>,
-    forgotten: VecDeque<u64>,
-    /// Set while an error without id may be about a notification of ours, which
-    /// some servers answer although nothing may: the first id sent after it.
+    abandoned: VecDeque<u64>,
+    /// Set while an error without id may be the answer to a notification of ours, which some servers
+    /// send against the protocol: the first id sent after the notification.
     notified_before: Option<u64>,
     pub(crate) outgoing: Option<mpsc::Sender<Outgoing>>,
     pub(crate) closed: Option<Closed>,
     pub(crate) exit: Option<ExitStatus>,
-    pub(crate) violations: Violations,
-    /// The last line of the server, cut but not cleaned.
+    pub(crate) violations: ViolationList,
+    /// The last line of the server, truncated but not sanitized.
     pub(crate) last_line: Option<String>,
     pub(crate) late_replies: u64,
     pub(crate) batches_allowed: bool,
-    /// Whether a call that is given up is told to the server by a message.
+    /// True if the server is notified of an abandoned call by a message.
     pub(crate) sends_cancelled: bool,
     messages: VecDeque<ServerMessage>,
     message_counts: BTreeMap<String, u64>,
     next_message: u64,
+    log: ConnectionLog,
 }
 
 impl State {
     pub(crate) fn new(
-        limits: &Limits,
+        limits: &WireLimits,
         answers: &Answers,
         outgoing: mpsc::Sender<Outgoing>,
+        log: ConnectionLog,
     ) -> Self {
         Self {
             limits: limits.clone(),
             answers: answers.clone(),
             next_id: 1,
             pending: BTreeMap::new(),
-            forgotten: VecDeque::new(),
+            abandoned: VecDeque::new(),
             notified_before: None,
             outgoing: Some(outgoing),
             closed: None,
             exit: None,
-            violations: Violations::new(limits.max_violations, limits.max_text_chars),
+            violations: ViolationList::new(
+                limits.max_violations,
+                limits.max_text_chars,
+                log.clone(),
+            ),
             last_line: None,
             late_replies: 0,
             batches_allowed: false,
@@ -134,6 +143,7 @@ impl State {
             messages: VecDeque::new(),
             message_counts: BTreeMap::new(),
             next_message: 0,
+            log,
         }
     }
 
@@ -141,7 +151,7 @@ impl State {
         self.exit.map(describe_exit)
     }
 
-    /// Reserves an id and the place where its reply will arrive.
+    /// Reserves an id and a channel for its reply.
     pub(crate) fn open_call(&mut self) -> (u64, mpsc::UnboundedReceiver<PendingEvent>) {
         let id = self.next_id;
         self.next_id += 1;
@@ -149,21 +159,21 @@ impl State {
         let pending = Pending {
             events,
             written: false,
-            suspected: false,
+            damaged: false,
             unneeded: CancellationToken::new().drop_guard(),
         };
         self.pending.insert(id, pending);
         (id, receiver)
     }
 
-    /// Stops waiting. Says whether the request was still open and had been sent.
-    pub(crate) fn forget_call(&mut self, id: u64) -> bool {
+    /// Stops waiting for a call. Returns true if the request was open and had been sent.
+    pub(crate) fn abandon_call(&mut self, id: u64) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
             return false;
         };
-        self.forgotten.push_back(id);
-        if self.forgotten.len() > MAX_FORGOTTEN {
-            self.forgotten.pop_front();
+        self.abandoned.push_back(id);
+        if self.abandoned.len() > MAX_ABANDONED {
+            self.abandoned.pop_front();
         }
         pending.written
     }
@@ -178,40 +188,43 @@ impl State {
         self.pending.get(&id).is_none_or(|pending| pending.written)
     }
 
-    /// Whether the reply to this request has not come yet and is still wanted.
+    /// Returns true if a caller waits for the reply to this request.
     pub(crate) fn is_waiting(&self, id: u64) -> bool {
         self.pending.contains_key(&id)
     }
 
-    /// Whether we stopped waiting for this request.
-    pub(crate) fn is_forgotten(&self, id: u64) -> bool {
-        self.forgotten.contains(&id)
+    /// Returns true if the caller stopped waiting for this request.
+    pub(crate) fn is_abandoned(&self, id: u64) -> bool {
+        self.abandoned.contains(&id)
     }
 
-    /// What tells that nobody waits for this request any more; nothing if that is so already.
+    /// A token that is cancelled when nobody waits for this request any more; `None` if that is so
+    /// already.
     pub(crate) fn unneeded(&self, id: u64) -> Option<CancellationToken> {
         self.pending
             .get(&id)
             .map(|pending| pending.unneeded.token().clone())
     }
 
-    /// Tells a call that no reply can come.
+    /// Fails a call for which no reply can arrive.
     pub(crate) fn fail(&mut self, id: u64, kind: WireErrorKind, reason: String) {
         if let Some(pending) = self.pending.get(&id) {
-            // A caller that is gone needs no news.
+            // The caller may be gone.
             let _ = pending.events.send(PendingEvent::Fail(kind, reason));
         }
     }
 
-    /// Ends the connection; the first reason given stays. Waiting calls wake up
-    /// and read it.
+    /// Closes the connection; the first reason wins. Waiting calls wake up and report it.
     pub(crate) fn close(&mut self, closed: Closed) {
+        if self.closed.is_none() {
+            self.log.closed(&closed.detail);
+        }
         self.closed.get_or_insert(closed);
         self.pending.clear();
     }
 
-    /// Queues a line that nobody waits for. A server that does not read must not
-    /// stop us, so a full queue drops it and says so.
+    /// Queues a line that nobody waits for. A server that does not read must not block us, so a full
+    /// queue drops the line and records a violation.
     pub(crate) fn send_now(&mut self, line: Vec<u8>, what: &str) {
         let Some(outgoing) = &self.outgoing else {
             return;
@@ -228,6 +241,7 @@ impl State {
     pub(crate) fn notify(&mut self, method: &str, params: Option<Value>) {
         self.notified_before = Some(self.next_id);
         let line = jsonrpc::encode_call(None, method, params);
+        self.log.sent(method, None, &line);
         self.send_now(line, method);
     }
 
@@ -239,7 +253,7 @@ impl State {
         self.message_counts.clone()
     }
 
-    /// A line was longer than allowed; its beginning is all there is.
+    /// Handles a line above the limit, of which only the beginning was kept.
     pub(crate) fn line_too_long(&mut self, beginning: &[u8]) {
         let text = String::from_utf8_lossy(beginning);
         let detail = format!("more than {} bytes", self.limits.max_line_bytes);
@@ -252,39 +266,41 @@ impl State {
         );
         self.last_line = Some(shown);
         for pending in self.pending.values() {
-            // A caller that is gone needs no news.
+            // The caller may be gone.
             let _ = pending
                 .events
                 .send(PendingEvent::Fail(WireErrorKind::Protocol, reason.clone()));
         }
     }
 
-    /// Takes in one line of stdout.
+    /// Handles one line of stdout.
     pub(crate) fn line(&mut self, line: Vec<u8>, terminated: bool) {
-        let mut classified = jsonrpc::classify(line);
-        let raw = std::mem::take(&mut classified.raw);
+        self.log.received(&line);
+        let mut parsed = jsonrpc::parse_line(line);
+        let raw = std::mem::take(&mut parsed.raw);
         if !raw.trim().is_empty() {
-            // Cleaned when it is shown, which is seldom.
+            // Sanitized when it is shown, which is rare.
             self.last_line = Some(clip(&raw, self.limits.max_text_chars));
         }
         if !terminated {
             self.violations
                 .record(ViolationKind::Unterminated, "", &raw);
         }
-        for finding in classified.findings {
-            if finding.kind == ViolationKind::Batch && self.batches_allowed {
+        for violation in parsed.violations {
+            if violation.kind == ViolationKind::Batch && self.batches_allowed {
                 continue;
             }
-            self.violations.record(finding.kind, &finding.detail, &raw);
-            if finding.damaged_reply {
-                let text = self.describe(finding.kind, &finding.detail, &raw);
-                match finding.about {
-                    Some(id) => self.suspect(id, &text),
-                    None => self.suspect_sole(&text),
+            self.violations
+                .record(violation.kind, &violation.detail, &raw);
+            if violation.damaged_reply {
+                let text = self.describe(violation.kind, &violation.detail, &raw);
+                match violation.request_id {
+                    Some(id) => self.report_damage(id, &text),
+                    None => self.report_damage_to_only_call(&text),
                 }
             }
         }
-        for message in classified.messages {
+        for message in parsed.messages {
             match message {
                 Message::Notification { method, params } => {
                     self.keep_message(method, params, false, raw.len());
@@ -307,7 +323,7 @@ impl State {
     fn reply(&mut self, id: &Id, payload: Payload, raw: &str) {
         let target = match id {
             Id::Number(n) if self.pending.contains_key(n) => Ok(*n),
-            Id::Number(n) if self.forgotten.contains(n) => {
+            Id::Number(n) if self.abandoned.contains(n) => {
                 self.late_replies += 1;
                 return;
             }
@@ -318,13 +334,17 @@ impl State {
                 return;
             }
             Id::Number(n) => Err((ViolationKind::UnknownId, format!("id {n}"), None)),
-            Id::Text(text) => {
-                let meant = text.parse().ok().filter(|n| self.pending.contains_key(n));
-                let kind = match meant {
+            Id::String(text) => {
+                let intended = text.parse().ok().filter(|n| self.pending.contains_key(n));
+                let kind = match intended {
                     Some(_) => ViolationKind::WrongIdType,
                     None => ViolationKind::UnknownId,
                 };
-                Err((kind, format!("id {:?}, a string", quote(text, 80)), meant))
+                Err((
+                    kind,
+                    format!("id {:?}, a string", quote(text, 80)),
+                    intended,
+                ))
             }
             Id::Other(value) => {
                 let detail = format!("id {}", quote(&value.to_string(), 80));
@@ -333,26 +353,26 @@ impl State {
             Id::Absent | Id::Null => Err((ViolationKind::MissingId, String::new(), None)),
         };
         match (target, payload) {
-            (Ok(id), Payload::Good(outcome)) => {
-                // A server that got here has passed the notification.
+            (Ok(id), Payload::Valid(outcome)) => {
+                // The server has handled the notification before this request.
                 self.notified_before = self.notified_before.filter(|first| id < *first);
                 if let Some(pending) = self.pending.remove(&id) {
                     let raw = raw.to_owned();
-                    // A caller that is gone needs no reply.
+                    // The caller may be gone.
                     let _ = pending
                         .events
                         .send(PendingEvent::Reply(Response { id, outcome, raw }));
                 }
             }
-            (Ok(id), Payload::Broken(kind, detail)) => {
+            (Ok(id), Payload::Invalid(kind, detail)) => {
                 self.violations.record(kind, &detail, raw);
                 let text = self.describe(kind, &detail, raw);
-                self.suspect(id, &text);
+                self.report_damage(id, &text);
             }
-            (Err((kind, detail, meant)), payload) => {
+            (Err((kind, detail, intended)), payload) => {
                 self.violations.record(kind, &detail, raw);
-                let is_error = matches!(payload, Payload::Good(CallOutcome::Error(_)));
-                if let Payload::Broken(kind, detail) = payload {
+                let is_error = matches!(payload, Payload::Valid(CallOutcome::Error(_)));
+                if let Payload::Invalid(kind, detail) = payload {
                     self.violations.record(kind, &detail, raw);
                 }
                 let about_notification = is_error && self.notified_before.is_some();
@@ -360,29 +380,29 @@ impl State {
                     return;
                 }
                 let text = self.describe(kind, &detail, raw);
-                match meant {
-                    Some(id) => self.suspect(id, &text),
-                    None => self.suspect_sole(&text),
+                match intended {
+                    Some(id) => self.report_damage(id, &text),
+                    None => self.report_damage_to_only_call(&text),
                 }
             }
         }
     }
 
-    /// Tells a call that its reply came in broken.
-    fn suspect(&mut self, id: u64, text: &str) {
+    /// Reports a damaged reply to its call.
+    fn report_damage(&mut self, id: u64, text: &str) {
         if let Some(pending) = self.pending.get_mut(&id)
-            && !pending.suspected
+            && !pending.damaged
         {
-            pending.suspected = true;
-            let _ = pending.events.send(PendingEvent::Suspect(text.to_owned()));
+            pending.damaged = true;
+            let _ = pending.events.send(PendingEvent::Damaged(text.to_owned()));
         }
     }
 
-    /// A broken reply that names nobody can only be meant for a lone call.
-    fn suspect_sole(&mut self, text: &str) {
+    /// Reports a damaged reply without an id, which can only belong to the only open call.
+    fn report_damage_to_only_call(&mut self, text: &str) {
         let mut ids = self.pending.keys().copied();
         if let (Some(id), None) = (ids.next(), ids.next()) {
-            self.suspect(id, text);
+            self.report_damage(id, text);
         }
     }
 
@@ -402,6 +422,7 @@ impl State {
         size: usize,
     ) {
         let method = quote(&method, self.limits.max_text_chars);
+        self.log.server_message(&method, is_request, size);
         if self.message_counts.len() < MAX_COUNTED_METHODS
             || self.message_counts.contains_key(&method)
         {

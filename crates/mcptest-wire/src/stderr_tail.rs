@@ -1,16 +1,18 @@
-//! The end of a server's stderr, in bounded space.
+//! The last lines of a server's stderr, in bounded space.
 
 use std::collections::VecDeque;
 
 use mcptest_http::text::quote;
 
-/// Characters shown of one line.
+use crate::log::ConnectionLog;
+
+/// Characters kept of one line.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Bytes held of the line being received; the rest of it is skipped.
+/// Bytes kept of the line being received; the rest of it is skipped.
 const MAX_PARTIAL_BYTES: usize = 4 * 1024;
 
-/// Collects bytes and keeps the last lines, ready to be shown.
+/// Collects bytes and keeps the last lines, sanitized.
 #[derive(Debug)]
 pub(crate) struct StderrTail {
     lines: VecDeque<String>,
@@ -18,16 +20,18 @@ pub(crate) struct StderrTail {
     partial: Vec<u8>,
     max_lines: usize,
     max_bytes: usize,
+    log: ConnectionLog,
 }
 
 impl StderrTail {
-    pub(crate) fn new(max_lines: usize, max_bytes: usize) -> Self {
+    pub(crate) fn new(max_lines: usize, max_bytes: usize, log: ConnectionLog) -> Self {
         Self {
             lines: VecDeque::new(),
             bytes: 0,
             partial: Vec::new(),
             max_lines,
             max_bytes,
+            log,
         }
     }
 
@@ -44,11 +48,12 @@ impl StderrTail {
     }
 
     fn end_line(&mut self) {
-        let line = show(&self.partial);
+        let line = sanitized(&self.partial);
         self.partial.clear();
         if line.is_empty() {
             return;
         }
+        self.log.stderr(&line);
         self.bytes += line.len();
         self.lines.push_back(line);
         while self.lines.len() > self.max_lines || self.bytes > self.max_bytes {
@@ -59,15 +64,15 @@ impl StderrTail {
         }
     }
 
-    /// The last lines, an unfinished one included.
+    /// The last lines, including an unfinished one.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let unfinished = show(&self.partial);
+        let unfinished = sanitized(&self.partial);
         let unfinished = (!unfinished.is_empty()).then_some(unfinished);
         self.lines.iter().cloned().chain(unfinished).collect()
     }
 }
 
-fn show(line: &[u8]) -> String {
+fn sanitized(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     quote(text.trim_end(), MAX_LINE_CHARS)
 }
@@ -77,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joins_chunks_and_forgets_the_oldest() {
-        let mut tail = StderrTail::new(2, 1000);
+    fn chunks_are_joined_and_the_oldest_lines_dropped() {
+        let mut tail = StderrTail::new(2, 1000, ConnectionLog::default());
         tail.push(b"one\ntw");
         tail.push(b"o\r\n\nthree\nun");
         tail.push(b"finished");
@@ -86,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn is_bounded_in_bytes() {
-        let mut tail = StderrTail::new(40, 100);
+    fn the_tail_is_bounded_in_bytes() {
+        let mut tail = StderrTail::new(40, 100, ConnectionLog::default());
         for _ in 0..1000 {
             tail.push(&[b'x'; 90]);
             tail.push(b"\n");

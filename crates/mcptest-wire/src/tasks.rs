@@ -1,5 +1,5 @@
-//! The four tasks behind a connection: read stdout, write stdin, drain stderr,
-//! wait for the end of the process. None of them ever waits for a caller.
+//! The four tasks of a connection over stdio: reading stdout, writing stdin, draining stderr, and
+//! waiting for the process to exit. None of them ever waits for a caller.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,56 +12,64 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::WireErrorKind;
+use crate::log::ConnectionLog;
 use crate::options::ConnectOptions;
+use crate::process::describe_exit;
 use crate::reaper::{self, Cookie};
 use crate::state::{Closed, Outgoing, State};
 use crate::stderr_tail::StderrTail;
 
-/// After stdout ends: time for the exit status to follow, so errors can name it.
+/// After the end of stdout: time for the exit status to arrive, so that errors can name it.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(300);
 
 /// After the exit: time for the rest of stderr to be read.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
 
-/// After a failed write: time for stdout to end by itself, with its last replies.
+/// After a failed write: time for the last replies to arrive on stdout.
 const BROKEN_PIPE_WAIT: Duration = Duration::from_millis(500);
 
-/// After a crash: time for stdout to end. It may not, if a helper holds it open.
+/// After a crash: time for stdout to end. It does not end if a helper holds it open.
 const HELD_STDOUT_WAIT: Duration = Duration::from_secs(1);
 
-/// Beginning of an overlong line that is kept to show it.
-const SHOWN_OF_LONG_LINE: usize = 2048;
+/// Bytes kept of a line above the limit, to show its beginning.
+const LONG_LINE_EXCERPT: usize = 2048;
 
-/// Lines are gathered up to this many bytes: a pipe takes that at once, so that none of them waits
-/// half written for another.
-const WRITTEN_TOGETHER: usize = 8 * 1024;
+/// Lines are combined into writes of up to this number of bytes, which a pipe accepts at once.
+const MAX_COMBINED_BYTES: usize = 8 * 1024;
 
-/// What the tasks and the callers share.
+/// The data shared by the tasks and the callers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) stderr: Mutex<StderrTail>,
-    /// The process we started has ended and was waited for.
+    /// Cancelled when the process has exited and was waited for.
     pub(crate) exited: CancellationToken,
-    /// Stdout has ended, or will not be waited for any more.
+    /// Cancelled when stdout has ended.
     pub(crate) stdout_done: CancellationToken,
     pub(crate) stderr_done: CancellationToken,
     pub(crate) max_line_bytes: usize,
+    pub(crate) log: ConnectionLog,
 }
 
 impl Shared {
-    pub(crate) fn new(options: &ConnectOptions, outgoing: mpsc::Sender<Outgoing>) -> Self {
+    pub(crate) fn new(
+        options: &ConnectOptions,
+        outgoing: mpsc::Sender<Outgoing>,
+        log: ConnectionLog,
+    ) -> Self {
         let limits = &options.limits;
         Self {
-            state: Mutex::new(State::new(limits, &options.answers, outgoing)),
+            state: Mutex::new(State::new(limits, &options.answers, outgoing, log.clone())),
             stderr: Mutex::new(StderrTail::new(
                 limits.max_stderr_lines,
                 limits.max_stderr_bytes,
+                log.clone(),
             )),
             exited: CancellationToken::new(),
             stdout_done: CancellationToken::new(),
             stderr_done: CancellationToken::new(),
             max_line_bytes: limits.max_line_bytes,
+            log,
         }
     }
 
@@ -73,9 +81,9 @@ impl Shared {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the connection once the evidence is in, as far as it comes soon.
-    async fn close_with_evidence(&self, otherwise: &str) {
-        // Both may stay open if the server lives on; then we say that instead.
+    /// Closes the connection after a short wait for the evidence. `reason` applies if the process is
+    /// still running.
+    async fn close_with_evidence(&self, reason: &str) {
         let _ = timeout(EXIT_STATUS_WAIT, self.exited.cancelled()).await;
         if self.exited.is_cancelled() {
             let _ = timeout(STDERR_WAIT, self.stderr_done.cancelled()).await;
@@ -88,14 +96,14 @@ impl Shared {
             },
             None => Closed {
                 kind: WireErrorKind::Transport,
-                detail: otherwise.to_owned(),
+                detail: reason.to_owned(),
             },
         };
         state.close(closed);
     }
 }
 
-/// Reads lines until stdout ends, whatever is in them.
+/// Reads lines until stdout ends.
 pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let mut line = Vec::new();
@@ -112,8 +120,8 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
         if !skipping {
             if line.len() + taken > shared.max_line_bytes {
                 let mut beginning = std::mem::take(&mut line);
-                beginning.extend_from_slice(&chunk[..taken.min(SHOWN_OF_LONG_LINE)]);
-                beginning.truncate(SHOWN_OF_LONG_LINE);
+                beginning.extend_from_slice(&chunk[..taken.min(LONG_LINE_EXCERPT)]);
+                beginning.truncate(LONG_LINE_EXCERPT);
                 shared.state().line_too_long(&beginning);
                 skipping = true;
             } else {
@@ -138,10 +146,9 @@ pub(crate) async fn read_stdout(shared: Arc<Shared>, stdout: ChildStdout) {
     shared.stdout_done.cancel();
 }
 
-/// Writes what is queued; closes stdin when the queue is given up.
+/// Writes the queued lines; closes stdin when the queue is closed.
 ///
-/// Short lines that wait together leave together: one write wakes the server once, and it has its
-/// next request at hand.
+/// Short lines that wait at the same time are written at once: one write wakes the server once.
 pub(crate) async fn write_stdin(
     shared: Arc<Shared>,
     mut stdin: ChildStdin,
@@ -151,16 +158,16 @@ pub(crate) async fn write_stdin(
     while let Some(first) = queue.recv().await {
         let mut bytes = first.line;
         ids.extend(first.id);
-        while bytes.len() < WRITTEN_TOGETHER
+        while bytes.len() < MAX_COMBINED_BYTES
             && let Ok(next) = queue.try_recv()
         {
             bytes.extend_from_slice(&next.line);
             ids.extend(next.id);
         }
         if let Err(error) = stdin.write_all(&bytes).await {
-            // The server may have answered and left: its replies come first.
+            // The server may have answered and exited: its replies come first.
             let _ = timeout(BROKEN_PIPE_WAIT, shared.stdout_done.cancelled()).await;
-            let detail = format!("the server does not accept input any more ({error})");
+            let detail = format!("the server no longer accepts input ({error})");
             shared.close_with_evidence(&detail).await;
             return;
         }
@@ -171,7 +178,7 @@ pub(crate) async fn write_stdin(
     }
 }
 
-/// Drains stderr, so that a talkative server never blocks on it.
+/// Drains stderr, so that the server never blocks on it.
 pub(crate) async fn read_stderr(shared: Arc<Shared>, mut stderr: ChildStderr) {
     let mut buffer = [0; 8 * 1024];
     loop {
@@ -185,23 +192,24 @@ pub(crate) async fn read_stderr(shared: Arc<Shared>, mut stderr: ChildStderr) {
     shared.stderr_done.cancel();
 }
 
-/// Waits for the process, which also keeps it from becoming a zombie.
+/// Waits for the process to exit, which also keeps it from becoming a zombie.
 pub(crate) async fn wait_for_exit(shared: Arc<Shared>, mut child: Child, cookie: Cookie) {
     let status = child.wait().await;
-    reaper::leader_gone(cookie);
+    reaper::leader_exited(cookie);
     if let Ok(status) = status {
+        shared.log.exited(&describe_exit(status));
         shared.state().exit = Some(status);
     }
     shared.exited.cancel();
-    // A launcher that ends well may have left the real server behind. One that
-    // failed has not, even if some helper still holds its stdout open.
+    // A launcher that exits with success may have left the real server running. One that failed has
+    // not, even if a helper still holds its stdout open.
     if status.is_ok_and(|status| !status.success())
         && timeout(HELD_STDOUT_WAIT, shared.stdout_done.cancelled())
             .await
             .is_err()
     {
         shared
-            .close_with_evidence("the server's process ended")
+            .close_with_evidence("the server's process exited")
             .await;
     }
 }

@@ -1,29 +1,26 @@
-//! Breaches of the protocol, kept as data.
+//! Protocol violations, recorded as data.
 //!
-//! A violation is not an error by itself: real servers print banners on stdout
-//! and are used every day. Whether one matters is for a test to decide, so all
-//! of them are written down and none is swallowed.
+//! A violation is not an error by itself: real servers print banners on stdout and work well. A
+//! test decides which violations matter, so all of them are recorded.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use mcptest_http::text::quote;
-
-/// Which rule was broken.
+/// The rule that was violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ViolationKind {
     /// A line on stdout that is not JSON at all, such as a banner or a log line.
     StdoutNoise,
-    /// Valid JSON that is no JSON-RPC message, such as a structured log line.
+    /// Valid JSON that is not a JSON-RPC message, such as a structured log line.
     NotJsonRpc,
-    /// A line that begins like a message but is not complete JSON.
+    /// A line that begins like a message but is not valid JSON.
     UnparsableJson,
-    /// JSON nested deeper than we follow.
+    /// JSON nested deeper than the parser's limit.
     TooDeep,
-    /// A line above [`crate::Limits::max_line_bytes`].
+    /// A line above [`crate::WireLimits::max_line_bytes`].
     LineTooLong,
     /// Bytes that are not UTF-8.
     InvalidUtf8,
@@ -39,7 +36,7 @@ pub enum ViolationKind {
     Batch,
     /// A message whose `jsonrpc` is missing or not "2.0".
     BadJsonRpcVersion,
-    /// A reply without an id, or with id null, that belongs to no request.
+    /// A reply without an id, or with id null.
     MissingId,
     /// A reply to an id that was never used.
     UnknownId,
@@ -53,20 +50,20 @@ pub enum ViolationKind {
     NoResultOrError,
     /// An `error` that is not an object with an integer code and a message.
     MalformedError,
-    /// A result that lacks something its method demands.
+    /// A result that lacks something its method requires.
     MalformedResult,
-    /// A response that breaks the rules of streamable HTTP.
+    /// A response that violates the rules of streamable HTTP.
     Http,
-    /// The server let its input queue fill up, so a message of ours was dropped.
+    /// The server did not read its input, so one of our messages was dropped.
     NotReading,
 }
 
 impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::StdoutNoise => "text on stdout that is no message",
+            Self::StdoutNoise => "text on stdout that is not a message",
             Self::NotJsonRpc => "JSON on stdout that is not JSON-RPC",
-            Self::UnparsableJson => "broken JSON",
+            Self::UnparsableJson => "invalid JSON",
             Self::TooDeep => "JSON nested too deep",
             Self::LineTooLong => "line too long",
             Self::InvalidUtf8 => "bytes that are not UTF-8",
@@ -84,25 +81,26 @@ impl fmt::Display for ViolationKind {
             Self::NoResultOrError => "reply with neither result nor error",
             Self::MalformedError => "malformed error object",
             Self::MalformedResult => "malformed result",
-            Self::Http => "HTTP response against the rules",
+            Self::Http => "invalid HTTP response",
             Self::NotReading => "server does not read its stdin",
         })
     }
 }
 
-/// One breach, with the text that shows it.
+/// One violation, with the text that shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Violation {
-    /// Place in the order of everything recorded on this connection.
+    /// The position among all violations of this connection.
     pub seq: u64,
-    /// Which rule was broken.
+    /// The rule that was violated.
     pub kind: ViolationKind,
-    /// What exactly is wrong.
+    /// An explanation; may be empty.
     pub detail: String,
-    /// The offending text, cut and cleaned.
+    /// The offending text, truncated and sanitized.
     pub text: String,
-    /// How often it was seen. Above 1 only for kinds that say nothing new the
-    /// second time (blank lines, line ends).
+    /// The number of occurrences. Above 1 only for kinds whose repetition adds no information (blank
+    /// lines, line ends).
     pub count: u64,
 }
 
@@ -116,104 +114,5 @@ impl fmt::Display for Violation {
             write!(f, ": {}", self.text)?;
         }
         Ok(())
-    }
-}
-
-/// The bounded record of a connection's violations.
-#[derive(Debug)]
-pub(crate) struct Violations {
-    list: Vec<Violation>,
-    next_seq: u64,
-    max: usize,
-    max_chars: usize,
-}
-
-impl Violations {
-    pub(crate) fn new(max: usize, max_chars: usize) -> Self {
-        Self {
-            list: Vec::new(),
-            next_seq: 0,
-            max,
-            max_chars,
-        }
-    }
-
-    /// Writes one down; `text` is the raw server text.
-    pub(crate) fn record(&mut self, kind: ViolationKind, detail: &str, text: &str) {
-        let seq = self.next_seq;
-        self.next_seq += 1;
-        let merges = matches!(
-            kind,
-            ViolationKind::CrLf | ViolationKind::BlankLine | ViolationKind::ByteOrderMark
-        );
-        if merges && let Some(seen) = self.list.iter_mut().find(|v| v.kind == kind) {
-            seen.count += 1;
-            return;
-        }
-        if self.list.len() >= self.max {
-            return;
-        }
-        self.list.push(Violation {
-            seq,
-            kind,
-            detail: quote(detail, self.max_chars),
-            text: quote(text, self.max_chars),
-            count: 1,
-        });
-    }
-
-    /// How many were seen, kept or not.
-    pub(crate) fn total(&self) -> u64 {
-        self.next_seq
-    }
-
-    pub(crate) fn to_vec(&self) -> Vec<Violation> {
-        self.list.clone()
-    }
-
-    /// The ones recorded at or after a point, in a form for an error message.
-    pub(crate) fn since(&self, seq: u64, max_shown: usize) -> Option<String> {
-        let new: Vec<&Violation> = self.list.iter().filter(|v| v.seq >= seq).collect();
-        if new.is_empty() {
-            return None;
-        }
-        let mut shown: Vec<String> = new.iter().take(max_shown).map(|v| v.to_string()).collect();
-        if new.len() > max_shown {
-            shown.push(format!("and {} more", new.len() - max_shown));
-        }
-        Some(shown.join(" | "))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn is_bounded_but_keeps_counting() {
-        let mut violations = Violations::new(2, 4);
-        violations.record(ViolationKind::BlankLine, "", "");
-        for _ in 0..5 {
-            violations.record(ViolationKind::StdoutNoise, "", "abcdefgh\u{1b}");
-        }
-        violations.record(ViolationKind::BlankLine, "", "");
-        let list = violations.to_vec();
-        assert_eq!(list.len(), 2);
-        assert_eq!(list[0].count, 2);
-        assert_eq!(list[1].text, "abcd… (9 bytes in total)");
-        assert_eq!(violations.total(), 7);
-    }
-
-    #[test]
-    fn tells_what_is_new() {
-        let mut violations = Violations::new(10, 100);
-        violations.record(ViolationKind::StdoutNoise, "", "old");
-        let mark = violations.total();
-        assert_eq!(violations.since(mark, 3), None);
-        violations.record(ViolationKind::StdoutNoise, "", "new");
-        assert_eq!(
-            violations.since(mark, 3).unwrap(),
-            "text on stdout that is no message: new"
-        );
     }
 }

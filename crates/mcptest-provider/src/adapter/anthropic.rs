@@ -7,26 +7,26 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
-use super::conversation::{self, Said};
-use super::names::{NameRule, Names};
-use super::results::{self, Piece};
-use super::{Adapter, Ask, Assembler, Failure, failure};
+use super::conversation::{self, TextBlocks};
+use super::names::{NameRule, ToolNames};
+use super::results::{self, ContentPart};
+use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error};
 
 const VERSION: &str = "2023-06-01";
 
-/// The API wants a bound in every request.
+/// The API requires `max_tokens` in every request.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 const NAMES: NameRule = NameRule {
-    most: 128,
-    also: &['-'],
-    begins_with_letter: false,
+    max_length: 128,
+    extra_characters: &['-'],
+    starts_with_letter: false,
 };
 
-/// The image types that the API takes.
+/// The image types that the API accepts.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// The dialect of Anthropic's Messages API.
+/// The adapter of Anthropic's Messages API.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Anthropic;
 
@@ -41,61 +41,65 @@ impl Adapter for Anthropic {
         headers
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
-        let request = ask.request;
-        let names = Names::new(NAMES, request.tools);
-        let messages: Vec<Value> = request
+    fn body(&self, request: &ProviderRequest<'_>) -> Value {
+        let turn = request.turn;
+        let names = ToolNames::new(NAMES, turn.tools);
+        let messages: Vec<Value> = turn
             .messages
             .iter()
             .enumerate()
-            .filter_map(|(place, message)| written(message, place, &names))
+            .filter_map(|(index, message)| written(message, index, &names))
             .collect();
         let mut body = json!({
-            "model": ask.model,
-            "max_tokens": request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            "stream": ask.stream,
+            "model": request.model,
+            "max_tokens": turn.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            "stream": request.stream,
         });
-        if let Some(system) = request.system.filter(|system| !system.trim().is_empty()) {
+        if let Some(system) = turn.system.filter(|system| !system.trim().is_empty()) {
             body["system"] = system.into();
         }
         body["messages"] = messages.into();
-        if !request.tools.is_empty() {
+        if !turn.tools.is_empty() {
             body["tools"] = names
                 .tools()
                 .map(|(name, tool)| offered(name, tool))
                 .collect();
         }
-        if let Some(container) = container(request.messages) {
+        if let Some(container) = container(turn.messages) {
             body["container"] = container.into();
         }
-        conversation::body(ask, body)
+        conversation::body(request, body)
     }
 
-    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
-        if let Some(failure) = failure::inside(answer) {
-            return Err(failure);
+    fn turn(
+        &self,
+        request: &ProviderRequest<'_>,
+        answer: &Value,
+    ) -> Result<AssistantTurn, ApiError> {
+        if let Some(error) = api_error::inside(answer) {
+            return Err(error);
         }
         let Some(blocks) = answer.get("content").and_then(Value::as_array) else {
-            return Err(Failure::malformed(format!(
+            return Err(ApiError::malformed(format!(
                 "an answer without `content`: {answer}"
             )));
         };
-        let names = Names::new(NAMES, ask.request.tools);
-        let mut said = Said::default();
+        let names = ToolNames::new(NAMES, request.turn.tools);
+        let mut text = TextBlocks::default();
         let mut calls = Vec::new();
         for block in blocks {
             match block.get("type").and_then(Value::as_str) {
-                Some("text") => said.say(
+                Some("text") => text.push(
                     block
                         .get("text")
                         .and_then(Value::as_str)
                         .unwrap_or_default(),
                 ),
                 Some("tool_use") => {
-                    said.interrupt();
+                    text.separate();
                     calls.push(called(block, &names)?);
                 }
-                _ => said.interrupt(),
+                _ => text.separate(),
             }
         }
         let mut native = Map::from_iter([("content".to_owned(), answer["content"].clone())]);
@@ -106,11 +110,11 @@ impl Adapter for Anthropic {
             native.insert("container".to_owned(), container.clone());
         }
         Ok(AssistantTurn {
-            text: said.into_text(),
+            text: text.into_text(),
             calls,
             usage: answer.get("usage").and_then(usage),
             end: end(answer),
-            stop_reason: conversation::own_id(answer, "stop_reason"),
+            stop_reason: conversation::non_empty(answer, "stop_reason"),
             native: Some(native.into()),
         })
     }
@@ -119,8 +123,8 @@ impl Adapter for Anthropic {
         Box::new(stream::Blocks::default())
     }
 
-    fn failure(&self, status: u16, body: &[u8]) -> Failure {
-        failure::from_status(status, body)
+    fn error(&self, status: u16, body: &[u8]) -> ApiError {
+        api_error::from_status(status, body)
     }
 }
 
@@ -146,26 +150,26 @@ fn offered(name: &str, tool: &mcptest_agent::OfferedTool) -> Value {
     offered
 }
 
-fn called(block: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
+fn called(block: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     let Some(name) = block.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!(
+        return Err(ApiError::malformed(format!(
             "a `tool_use` without a name: {block}"
         )));
     };
     Ok(ModelCall {
-        id: conversation::own_id(block, "id"),
-        wire_name: names.back(name),
+        id: conversation::non_empty(block, "id"),
+        wire_name: names.from_provider(name),
         args: Some(block.get("input").cloned().unwrap_or_else(|| json!({}))),
         caller: conversation::caller(block),
     })
 }
 
-/// Tokens that were written to the cache, or read from it, were read all the same.
+/// Reads the usage. Tokens that were written to the cache or read from it are input tokens too.
 fn usage(usage: &Value) -> Option<Usage> {
     let read = |key: &str| conversation::count(usage, &[key]);
     let cached = read("cache_read_input_tokens");
     let created = read("cache_creation_input_tokens").unwrap_or(0);
-    conversation::counted(Usage {
+    conversation::known_usage(Usage {
         input: read("input_tokens")?
             .saturating_add(cached.unwrap_or(0))
             .saturating_add(created),
@@ -175,8 +179,8 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// A message in the dialect; none for a turn in which nothing was said, which the API refuses.
-fn written(message: &Message, place: usize, names: &Names<'_>) -> Option<Value> {
+/// Converts a message. An empty turn gives none: the API rejects it.
+fn written(message: &Message, index: usize, names: &ToolNames<'_>) -> Option<Value> {
     match message {
         Message::User(text) => Some(json!({"role": "user", "content": text})),
         Message::Assistant(turn) => {
@@ -185,19 +189,19 @@ fn written(message: &Message, place: usize, names: &Names<'_>) -> Option<Value> 
                 .as_ref()
                 .and_then(|native| native.get("content")?.as_array())
             {
-                Some(blocks) => sent_back(blocks, turn, place, names),
-                None => built(turn, place, names),
+                Some(blocks) => sent_back(blocks, turn, index, names),
+                None => built(turn, index, names),
             };
             (!blocks.is_empty()).then(|| json!({"role": "assistant", "content": blocks}))
         }
-        // The results of one turn go in one message, or the model learns not to make several calls
-        // at once.
+        // All results of a turn are one message. Separate messages would teach the model not to make
+        // several calls at once.
         Message::Results(results) => {
             let blocks = results.iter().enumerate();
             let blocks: Vec<Value> = blocks
-                .map(|(at, (call, reply))| {
+                .map(|(position, (call, reply))| {
                     result(
-                        &conversation::call_id(call, place.saturating_sub(1), at),
+                        &conversation::call_id(call, index.saturating_sub(1), position),
                         reply,
                     )
                 })
@@ -207,13 +211,13 @@ fn written(message: &Message, place: usize, names: &Names<'_>) -> Option<Value> 
     }
 }
 
-/// The provider's own blocks, unchanged but for what it would not take back: empty texts, input
-/// that is no object, names out of its alphabet.
+/// Returns the provider's own blocks with only the changes that it requires: no empty texts, input
+/// as objects, valid names.
 fn sent_back(
     blocks: &[Value],
     turn: &AssistantTurn,
-    place: usize,
-    names: &Names<'_>,
+    index: usize,
+    names: &ToolNames<'_>,
 ) -> Vec<Value> {
     let mut calls = turn.calls.iter().enumerate();
     let mut kept = Vec::with_capacity(blocks.len());
@@ -224,7 +228,7 @@ fn sent_back(
         }
         let mut block = block.clone();
         if kind == Some("tool_use")
-            && let Some((at, call)) = calls.next()
+            && let Some((position, call)) = calls.next()
         {
             if !block.get("input").is_some_and(Value::is_object) {
                 block["input"] = conversation::object(call.args.as_ref());
@@ -232,11 +236,11 @@ fn sent_back(
             if !block
                 .get("name")
                 .and_then(Value::as_str)
-                .is_some_and(|name| names.fits(name))
+                .is_some_and(|name| names.is_valid(name))
             {
-                block["name"] = names.out(&call.wire_name).into();
+                block["name"] = names.to_provider(&call.wire_name).into();
             }
-            block["id"] = conversation::call_id(call, place, at).into();
+            block["id"] = conversation::call_id(call, index, position).into();
         }
         kept.push(block);
     }
@@ -250,20 +254,20 @@ fn blank(block: &Value) -> bool {
         .is_none_or(|text| text.trim().is_empty())
 }
 
-fn built(turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {
+fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.trim().is_empty()).then(|| json!({"type": "text", "text": turn.text}));
-    let calls = turn.calls.iter().enumerate().map(|(at, call)| {
+    let calls = turn.calls.iter().enumerate().map(|(position, call)| {
         json!({
             "type": "tool_use",
-            "id": conversation::call_id(call, place, at),
-            "name": names.out(&call.wire_name),
+            "id": conversation::call_id(call, index, position),
+            "name": names.to_provider(&call.wire_name),
             "input": conversation::object(call.args.as_ref()),
         })
     });
     text.into_iter().chain(calls).collect()
 }
 
-/// An error must say something, and only in text.
+/// Converts a result. An error result must have text and nothing else.
 fn result(id: &str, reply: &ToolReply) -> Value {
     let mut result = json!({"type": "tool_result", "tool_use_id": id});
     if reply.is_error {
@@ -276,7 +280,7 @@ fn result(id: &str, reply: &ToolReply) -> Value {
         result["is_error"] = true.into();
         return result;
     }
-    let pieces = results::pieces(reply);
+    let pieces = results::content_parts(reply);
     let content: Vec<Value> = pieces.iter().map(block).collect();
     if !content.is_empty() {
         result["content"] = content.into();
@@ -284,21 +288,21 @@ fn result(id: &str, reply: &ToolReply) -> Value {
     result
 }
 
-fn block(piece: &Piece<'_>) -> Value {
+fn block(piece: &ContentPart<'_>) -> Value {
     match piece {
-        Piece::Image { mime, data } if IMAGES.contains(mime) => {
+        ContentPart::Image { mime, data } if IMAGES.contains(mime) => {
             json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}})
         }
-        piece => json!({"type": "text", "text": piece.in_words()}),
+        piece => json!({"type": "text", "text": piece.as_text()}),
     }
 }
 
-/// The container in which the model's code runs: the next request must name it, or the code that
-/// waits for a result is gone.
+/// Returns the container of the model's code. The next request must name it, or the code that waits
+/// for a result is lost.
 fn container(messages: &[Message]) -> Option<String> {
     messages.iter().rev().find_map(|message| match message {
         Message::Assistant(turn) => {
-            conversation::own_id(turn.native.as_ref()?.get("container")?, "id")
+            conversation::non_empty(turn.native.as_ref()?.get("container")?, "id")
         }
         _ => None,
     })

@@ -1,31 +1,31 @@
-//! What all dialects need to write a conversation and to read an answer.
+//! Shared parts of writing a conversation and reading an answer.
 
 use std::borrow::Cow;
 
 use mcptest_agent::{ModelCall, OfferedTool, Usage};
 use serde_json::{Map, Value, json};
 
-use super::Ask;
+use super::ProviderRequest;
 
-/// Under this key, arguments that are no JSON object go back to a provider that takes nothing else.
+/// The key for arguments that are not a JSON object, for providers that accept only objects.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";
 
-/// Lays `ask.body` over our fields: objects key by key, anything else in place of ours. Tools of
-/// theirs (those that the provider runs itself) stand before ours. Which model is asked and whether
-/// it streams is not theirs to say: the answer could not be read.
-pub(super) fn body(ask: &Ask<'_>, ours: Value) -> Value {
+/// Merges the suite's `request.body` into the adapter's body. It overrides fields, objects key by
+/// key. Its tools (those that the provider runs itself) come first. `model` and `stream` cannot be
+/// overridden: the answer could not be read.
+pub(super) fn body(request: &ProviderRequest<'_>, ours: Value) -> Value {
     let (Some(model), Some(stream)) = (ours.get("model").cloned(), ours.get("stream").cloned())
     else {
-        // A dialect that has them in its path.
-        return with_tools_of_both(ask.body, ours);
+        // An API with the model in its path.
+        return merge(request.body, ours);
     };
-    let mut body = with_tools_of_both(ask.body, ours);
+    let mut body = merge(request.body, ours);
     body["model"] = model;
     body["stream"] = stream;
     body
 }
 
-fn with_tools_of_both(theirs: &Map<String, Value>, mut ours: Value) -> Value {
+fn merge(theirs: &Map<String, Value>, mut ours: Value) -> Value {
     let own_tools = ours.get_mut("tools").map(Value::take);
     overlay(&mut ours, theirs);
     if let Some(Value::Array(own)) = own_tools {
@@ -46,9 +46,8 @@ fn overlay(ours: &mut Value, theirs: &Map<String, Value>) {
     }
 }
 
-/// The input schema as providers take it: an object schema, with `properties` even where there are
-/// none. What else is wrong with it is for the provider to refuse: rewriting a server's schema
-/// would test another server.
+/// Returns the input schema as providers accept it: an object schema, with `properties` even if
+/// there are none. Other defects are not repaired: the test is about the server's own schema.
 pub(super) fn schema(tool: &OfferedTool) -> Value {
     let mut schema = match tool.tool.input_schema() {
         Some(Value::Object(schema)) => schema.clone(),
@@ -59,8 +58,8 @@ pub(super) fn schema(tool: &OfferedTool) -> Value {
     schema.into()
 }
 
-/// The arguments in a text that a model wrote: as JSON, or as the text where it is none. No text at
-/// all means no arguments.
+/// Parses the arguments that a model wrote. Invalid JSON stays a string; an empty string means no
+/// arguments.
 pub(super) fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
@@ -68,7 +67,7 @@ pub(super) fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// The arguments as an object, which is all that some providers take back.
+/// Returns the arguments as an object, for providers that accept only objects.
 pub(super) fn object(args: Option<&Value>) -> Value {
     match args {
         None | Some(Value::Null) => json!({}),
@@ -77,9 +76,8 @@ pub(super) fn object(args: Option<&Value>) -> Value {
     }
 }
 
-/// The text of arguments that goes back: the model's own where it holds an object, else one that
-/// does. Many servers parse it before they show it to the model, and refuse the whole conversation
-/// if they cannot.
+/// Returns the arguments as text: the model's own text if it is an object, else an object made from
+/// it. Many servers parse the text and reject the whole conversation if they cannot.
 pub(super) fn arguments_text(written: Option<&str>, args: Option<&Value>) -> String {
     let is_object =
         |text: &&str| matches!(arguments(text), Value::Object(_)) && !text.trim().is_empty();
@@ -88,17 +86,17 @@ pub(super) fn arguments_text(written: Option<&str>, args: Option<&Value>) -> Str
         .map_or_else(|| object(args).to_string(), str::to_owned)
 }
 
-/// The id that joins a call and its result. A model that gave none gets one from the places of the
+/// Returns the id that connects a call and its result. Without one, it is made from the index of the
 /// turn and of the call in it.
-pub(super) fn call_id(call: &ModelCall, turn: usize, place: usize) -> Cow<'_, str> {
+pub(super) fn call_id(call: &ModelCall, turn: usize, index: usize) -> Cow<'_, str> {
     match call.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Cow::Borrowed(id),
-        None => Cow::Owned(format!("call_{turn}_{place}")),
+        None => Cow::Owned(format!("call_{turn}_{index}")),
     }
 }
 
-/// The id in an answer, if it says anything.
-pub(super) fn own_id(block: &Value, key: &str) -> Option<String> {
+/// Returns the string at a key, unless it is empty.
+pub(super) fn non_empty(block: &Value, key: &str) -> Option<String> {
     block
         .get(key)?
         .as_str()
@@ -106,35 +104,34 @@ pub(super) fn own_id(block: &Value, key: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The tag of a call made from generated code. A call that the model made itself has none, whether
-/// or not the provider says so.
+/// Returns the tag of a call made from generated code. Direct calls of the model have none.
 pub(super) fn caller(block: &Value) -> Option<Value> {
     let caller = block.get("caller").filter(|caller| !caller.is_null())?;
     (caller.get("type").and_then(Value::as_str) != Some("direct")).then(|| caller.clone())
 }
 
-/// The text of a turn that comes in blocks. Blocks side by side are one text that was cut; with
-/// something in between they are two.
+/// The text of a turn, joined from its text blocks. Adjacent blocks are concatenated; blocks with
+/// something else between them are separated by a line break.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct TextBlocks {
     text: String,
-    interrupted: bool,
+    separated: bool,
 }
 
-impl Said {
-    pub(super) fn say(&mut self, more: &str) {
+impl TextBlocks {
+    pub(super) fn push(&mut self, more: &str) {
         if more.is_empty() {
             return;
         }
-        if self.interrupted && !self.text.is_empty() {
+        if self.separated && !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.interrupted = false;
+        self.separated = false;
         self.text.push_str(more);
     }
 
-    pub(super) fn interrupt(&mut self) {
-        self.interrupted = true;
+    pub(super) fn separate(&mut self) {
+        self.separated = true;
     }
 
     pub(super) fn into_text(self) -> String {
@@ -142,16 +139,15 @@ impl Said {
     }
 }
 
-/// A count at a path of keys.
+/// Returns the number at a path of keys.
 pub(super) fn count(usage: &Value, path: &[&str]) -> Option<u64> {
     path.iter()
         .try_fold(usage, |value, key| value.get(key))?
         .as_u64()
 }
 
-/// Usage that says something. No request reads nothing and writes nothing: a server that reports
-/// zero for both does not count.
-pub(super) fn counted(usage: Usage) -> Option<Usage> {
+/// Returns the usage unless both counts are zero: a server that reports zero does not count.
+pub(super) fn known_usage(usage: Usage) -> Option<Usage> {
     (usage.input > 0 || usage.output > 0).then_some(usage)
 }
 
@@ -162,44 +158,44 @@ mod tests {
 
     use super::*;
 
-    fn laid_over(theirs: Value, ours: Value) -> Value {
+    fn merged(theirs: Value, ours: Value) -> Value {
         let theirs = theirs.as_object().unwrap();
-        let request = Request {
+        let turn = Request {
             system: None,
             messages: &[],
             tools: &[],
             max_tokens: None,
         };
-        let ask = Ask {
+        let request = ProviderRequest {
             model: "m",
-            request,
+            turn,
             stream: false,
             body: theirs,
         };
-        body(&ask, ours)
+        body(&request, ours)
     }
 
     #[test]
-    fn fields_of_the_suite_are_laid_over_ours() {
+    fn fields_of_the_suite_override_the_adapters() {
         let ours = json!({"model": "m", "stream": false, "config": {"a": 1, "b": 2}, "tools": [1]});
         let theirs = json!({"model": "other", "stream": true, "config": {"b": 3, "c": [4]}, "temperature": 0, "tools": [0]});
         assert_eq!(
-            laid_over(theirs, ours.clone()),
+            merged(theirs, ours.clone()),
             json!({"model": "m", "stream": false, "config": {"a": 1, "b": 3, "c": [4]}, "tools": [0, 1], "temperature": 0})
         );
-        assert_eq!(laid_over(json!({}), ours.clone()), ours);
+        assert_eq!(merged(json!({}), ours.clone()), ours);
         assert_eq!(
-            laid_over(json!({"a": {"b": 1}}), json!({"a": 2})),
+            merged(json!({"a": {"b": 1}}), json!({"a": 2})),
             json!({"a": {"b": 1}})
         );
         assert_eq!(
-            laid_over(json!({"tools": "x"}), json!({"tools": [1]})),
+            merged(json!({"tools": "x"}), json!({"tools": [1]})),
             json!({"tools": [1]})
         );
     }
 
     #[test]
-    fn a_schema_is_an_object_schema_whatever_the_server_lists() {
+    fn a_schema_is_always_an_object_schema() {
         let schema_of = |listed: Value| {
             let tool = Tool::from_listing(None, &listed).unwrap();
             schema(&OfferedTool {
@@ -225,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_json_or_stay_text() {
+    fn arguments_that_are_not_json_stay_a_string() {
         assert_eq!(
             arguments(r#"{"a": 12345678901234567890}"#),
             json!({"a": 12_345_678_901_234_567_890_u64})
@@ -238,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_go_back_as_written_where_they_are_an_object() {
+    fn arguments_are_sent_back_unchanged_if_they_are_an_object() {
         let text = |written: Option<&str>, args: Value| arguments_text(written, Some(&args));
         assert_eq!(
             text(Some(r#"{ "a":1.0 }"#), json!({"a": 1.0})),
@@ -256,15 +252,15 @@ mod tests {
     }
 
     #[test]
-    fn text_blocks_side_by_side_are_one_text() {
-        let mut said = Said::default();
-        said.interrupt();
-        said.say("a");
-        said.say("b");
-        said.interrupt();
-        said.say("");
-        said.say("c");
-        assert_eq!(said.into_text(), "ab\nc");
+    fn adjacent_text_blocks_are_concatenated() {
+        let mut text = TextBlocks::default();
+        text.separate();
+        text.push("a");
+        text.push("b");
+        text.separate();
+        text.push("");
+        text.push("c");
+        assert_eq!(text.into_text(), "ab\nc");
     }
 
     #[test]

@@ -4,23 +4,31 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
-
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, ToolReply, TurnEnd, Usage};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::conversation::{self, Said, count};
-use super::names::{NameRule, Names};
-use super::{Adapter, Ask, Assembler, Failure, FailureKind, failure, results};
+use super::conversation::{self, TextBlocks, count};
+use super::names::{NameRule, ToolNames};
+use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
 
-/// The documentation allows 128; older models take half of it.
+/// The documentation allows 128 characters; older models accept 64.
 const NAMES: NameRule = NameRule {
-    most: 64,
-    also: &['-', '.', ':'],
-    begins_with_letter: true,
+    max_length: 64,
+    extra_characters: &['-', '.', ':'],
+    starts_with_letter: true,
 };
 
-/// The dialect of the Gemini API.
+/// The characters of a model's id that are escaped in a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'@');
+
+/// The adapter of the Gemini API.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gemini;
 
@@ -31,8 +39,8 @@ impl Adapter for Gemini {
         } else {
             "generateContent"
         };
-        let model = escaped(model);
-        // A tuned model, or one written as the API lists it, has its collection in front.
+        let model = utf8_percent_encode(model, ESCAPED).to_string();
+        // Tuned models, and ids as the API lists them, already name their collection.
         let collection = if model.contains('/') { "" } else { "models/" };
         format!("/v1beta/{collection}{model}:{method}")
     }
@@ -43,34 +51,38 @@ impl Adapter for Gemini {
             .collect()
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
-        let request = ask.request;
-        let names = Names::new(NAMES, request.tools);
-        let contents: Vec<Value> = request
+    fn body(&self, request: &ProviderRequest<'_>) -> Value {
+        let turn = request.turn;
+        let names = ToolNames::new(NAMES, turn.tools);
+        let contents: Vec<Value> = turn
             .messages
             .iter()
             .filter_map(|message| written(message, &names))
             .collect();
         let mut body = json!({"contents": contents});
-        if let Some(system) = request.system.filter(|system| !system.trim().is_empty()) {
+        if let Some(system) = turn.system.filter(|system| !system.trim().is_empty()) {
             body["systemInstruction"] = json!({"parts": [{"text": system}]});
         }
-        if let Some(most) = request.max_tokens {
+        if let Some(most) = turn.max_tokens {
             body["generationConfig"] = json!({"maxOutputTokens": most});
         }
-        if !request.tools.is_empty() {
+        if !turn.tools.is_empty() {
             let declarations: Vec<Value> = names
                 .tools()
                 .map(|(name, tool)| declared(name, tool))
                 .collect();
             body["tools"] = json!([{"functionDeclarations": declarations}]);
         }
-        conversation::body(ask, body)
+        conversation::body(request, body)
     }
 
-    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
-        if let Some(failure) = failure::inside(answer) {
-            return Err(failure);
+    fn turn(
+        &self,
+        request: &ProviderRequest<'_>,
+        answer: &Value,
+    ) -> Result<AssistantTurn, ApiError> {
+        if let Some(error) = api_error::inside(answer) {
+            return Err(error);
         }
         let Some(candidate) = answer
             .get("candidates")
@@ -78,11 +90,11 @@ impl Adapter for Gemini {
         else {
             return Err(no_candidate(answer));
         };
-        let reason = conversation::own_id(candidate, "finishReason");
+        let reason = conversation::non_empty(candidate, "finishReason");
         let end = end(reason.as_deref())?;
-        let names = Names::new(NAMES, ask.request.tools);
+        let names = ToolNames::new(NAMES, request.turn.tools);
         let content = candidate.get("content");
-        let mut said = Said::default();
+        let mut text = TextBlocks::default();
         let mut calls = Vec::new();
         let parts = content.and_then(|content| content.get("parts")?.as_array());
         for part in parts.into_iter().flatten() {
@@ -92,15 +104,15 @@ impl Adapter for Gemini {
                 part.get("functionCall"),
             ) {
                 (_, Some(call)) => {
-                    said.interrupt();
+                    text.separate();
                     calls.push(called(call, &names)?);
                 }
-                (Some(text), None) if !thought => said.say(text),
-                _ => said.interrupt(),
+                (Some(more), None) if !thought => text.push(more),
+                _ => text.separate(),
             }
         }
         Ok(AssistantTurn {
-            text: said.into_text(),
+            text: text.into_text(),
             calls,
             usage: answer.get("usageMetadata").and_then(usage),
             end,
@@ -113,14 +125,13 @@ impl Adapter for Gemini {
         Box::new(stream::Parts::default())
     }
 
-    fn failure(&self, status: u16, body: &[u8]) -> Failure {
-        failure::from_status(status, body)
+    fn error(&self, status: u16, body: &[u8]) -> ApiError {
+        api_error::from_status(status, body)
     }
 }
 
-/// Of what the provider does not explain nobody knows whether it is the model's doing, so it is not
-/// taken for an answer.
-fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
+/// Maps `finishReason`. Unexplained reasons are errors: they may not be the model's fault.
+fn end(reason: Option<&str>) -> Result<TurnEnd, ApiError> {
     match reason {
         Some("MAX_TOKENS") => Ok(TurnEnd::OutOfTokens),
         Some(
@@ -134,28 +145,15 @@ fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
         ) => Ok(TurnEnd::Withheld),
         Some(reason) if reason.starts_with("IMAGE_") => Ok(TurnEnd::Withheld),
         Some(reason @ ("OTHER" | "FINISH_REASON_UNSPECIFIED")) => {
-            Err(Failure::broken_off("finishReason", reason))
+            Err(ApiError::aborted("finishReason", reason))
         }
-        Some("MISSING_THOUGHT_SIGNATURE") => Err(Failure::new(
-            FailureKind::Refused,
-            "the request lacks a signature of hidden reasoning (finishReason `MISSING_THOUGHT_SIGNATURE`)",
+        Some("MISSING_THOUGHT_SIGNATURE") => Err(ApiError::new(
+            ApiErrorKind::Refused,
+            "the request lacks a signature of hidden reasoning (finishReason \
+             `MISSING_THOUGHT_SIGNATURE`)",
         )),
         _ => Ok(TurnEnd::Finished),
     }
-}
-
-/// A model's name as part of a path.
-fn escaped(model: &str) -> String {
-    let mut out = String::with_capacity(model.len());
-    for byte in model.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 fn declared(name: &str, tool: &OfferedTool) -> Value {
@@ -165,36 +163,36 @@ fn declared(name: &str, tool: &OfferedTool) -> Value {
     }
     let mut schema = conversation::schema(tool);
     if let Some(schema) = schema.as_object_mut() {
-        // The one keyword that names a dialect of JSON Schema, and that the API does not take.
+        // The API rejects this keyword, which only names the version of JSON Schema.
         schema.shift_remove("$schema");
     }
     declared["parametersJsonSchema"] = schema;
     declared
 }
 
-/// A blocked prompt has no candidate: nothing was answered, so there is no turn.
-fn no_candidate(answer: &Value) -> Failure {
+/// Returns the error of an answer without a candidate, such as for a blocked prompt.
+fn no_candidate(answer: &Value) -> ApiError {
     let blocked = answer
         .get("promptFeedback")
-        .and_then(|feedback| conversation::own_id(feedback, "blockReason"));
+        .and_then(|feedback| conversation::non_empty(feedback, "blockReason"));
     match blocked {
-        Some(reason) => Failure::new(
-            FailureKind::Refused,
+        Some(reason) => ApiError::new(
+            ApiErrorKind::Refused,
             format!("the prompt was blocked: {reason}"),
         ),
-        None => Failure::malformed(format!("an answer without `candidates[0]`: {answer}")),
+        None => ApiError::malformed(format!("an answer without `candidates[0]`: {answer}")),
     }
 }
 
-fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
+fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     let Some(name) = call.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!(
+        return Err(ApiError::malformed(format!(
             "a `functionCall` without a name: {call}"
         )));
     };
     Ok(ModelCall {
-        id: conversation::own_id(call, "id"),
-        wire_name: names.back(name),
+        id: conversation::non_empty(call, "id"),
+        wire_name: names.from_provider(name),
         args: Some(
             call.get("args")
                 .filter(|args| !args.is_null())
@@ -205,22 +203,22 @@ fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
     })
 }
 
-/// The API leaves counts of zero out, but never the one of the prompt.
+/// Reads the usage. The API omits counts of zero, but never that of the prompt.
 fn usage(usage: &Value) -> Option<Usage> {
     let input = count(usage, &["promptTokenCount"])?;
     let from_tools = count(usage, &["toolUsePromptTokenCount"]).unwrap_or(0);
     let reasoning = count(usage, &["thoughtsTokenCount"]);
-    let written = count(usage, &["candidatesTokenCount"]).unwrap_or(0);
-    conversation::counted(Usage {
+    let visible = count(usage, &["candidatesTokenCount"]).unwrap_or(0);
+    conversation::known_usage(Usage {
         input: input.saturating_add(from_tools),
-        output: written.saturating_add(reasoning.unwrap_or(0)),
+        output: visible.saturating_add(reasoning.unwrap_or(0)),
         cached_input: count(usage, &["cachedContentTokenCount"]),
         reasoning,
     })
 }
 
-/// A message in the dialect; none for a turn in which nothing was said, which the API refuses.
-fn written(message: &Message, names: &Names<'_>) -> Option<Value> {
+/// Converts a message. An empty turn gives none: the API rejects it.
+fn written(message: &Message, names: &ToolNames<'_>) -> Option<Value> {
     match message {
         Message::User(text) => Some(json!({"role": "user", "parts": [{"text": text}]})),
         Message::Assistant(turn) => {
@@ -245,12 +243,12 @@ fn written(message: &Message, names: &Names<'_>) -> Option<Value> {
     }
 }
 
-/// The provider's own parts, unchanged but for what it would not take back: empty texts that carry
-/// nothing else, arguments that are no object, names out of its alphabet.
-fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &Names<'_>) -> Vec<Value> {
+/// Returns the provider's own parts with only the changes that it requires: no empty texts without
+/// other fields, arguments as objects, valid names.
+fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let mut calls = turn.calls.iter();
     let mut kept = Vec::with_capacity(parts.len());
-    for part in parts.iter().filter(|part| !carries_nothing(part)) {
+    for part in parts.iter().filter(|part| !is_empty_part(part)) {
         let mut part = part.clone();
         if let Some(block) = part.get_mut("functionCall").and_then(Value::as_object_mut)
             && let Some(call) = calls.next()
@@ -261,9 +259,9 @@ fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &Names<'_>) -> Vec<Va
             if !block
                 .get("name")
                 .and_then(Value::as_str)
-                .is_some_and(|name| names.fits(name))
+                .is_some_and(|name| names.is_valid(name))
             {
-                block.insert("name".to_owned(), names.out(&call.wire_name).into());
+                block.insert("name".to_owned(), names.to_provider(&call.wire_name).into());
             }
         }
         kept.push(part);
@@ -271,8 +269,8 @@ fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &Names<'_>) -> Vec<Va
     kept
 }
 
-/// An empty text may still carry a signature of hidden reasoning.
-fn carries_nothing(part: &Value) -> bool {
+/// Returns true if a part is empty. An empty text may still have a signature of hidden reasoning.
+fn is_empty_part(part: &Value) -> bool {
     let Some(part) = part.as_object() else {
         return true;
     };
@@ -283,10 +281,10 @@ fn carries_nothing(part: &Value) -> bool {
     })
 }
 
-fn built(turn: &AssistantTurn, names: &Names<'_>) -> Vec<Value> {
+fn built(turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"text": turn.text}));
     let calls = turn.calls.iter().map(|call| {
-        let mut block = json!({"name": names.out(&call.wire_name), "args": conversation::object(call.args.as_ref())});
+        let mut block = json!({"name": names.to_provider(&call.wire_name), "args": conversation::object(call.args.as_ref())});
         if let Some(id) = &call.id {
             block["id"] = id.as_str().into();
         }
@@ -295,15 +293,15 @@ fn built(turn: &AssistantTurn, names: &Names<'_>) -> Vec<Value> {
     text.into_iter().chain(calls).collect()
 }
 
-/// The API joins call and result by id where the model gave one, else by name and order.
-fn result(call: &ModelCall, reply: &ToolReply, names: &Names<'_>) -> Value {
+/// Converts a result. The API connects it with its call by id, or else by name and order.
+fn result(call: &ModelCall, reply: &ToolReply, names: &ToolNames<'_>) -> Value {
     let text = results::text(reply);
     let response = if reply.is_error {
         json!({"error": if text.is_empty() { "Error" } else { &text }})
     } else {
         json!({"output": text})
     };
-    let mut result = json!({"name": names.out(&call.wire_name), "response": response});
+    let mut result = json!({"name": names.to_provider(&call.wire_name), "response": response});
     if let Some(id) = &call.id {
         result["id"] = id.as_str().into();
     }

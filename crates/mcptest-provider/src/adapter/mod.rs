@@ -1,8 +1,8 @@
-//! What a provider's dialect is, apart from sending it.
+//! The APIs of the providers, apart from sending.
 
 mod anthropic;
+mod api_error;
 mod conversation;
-mod failure;
 mod gemini;
 mod names;
 mod openai_chat;
@@ -20,89 +20,94 @@ pub use openai_responses::OpenAiResponses;
 use mcptest_agent::{AssistantTurn, Request};
 use serde_json::{Map, Value};
 
-/// Everything that goes into one request.
+/// A request to a provider.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// The model, as the provider calls it (without `provider/` in front).
+pub struct ProviderRequest<'a> {
+    /// The provider's own id of the model (without the prefix `provider/`).
     pub model: &'a str,
-    /// What the model sees.
-    pub request: Request<'a>,
-    /// Whether the answer is wanted as a stream.
+    /// The requested turn: everything that the model sees.
+    pub turn: Request<'a>,
+    /// True if the answer is requested as a stream.
     pub stream: bool,
-    /// More fields of the body, from `providers.<name>.body`: they are laid over ours, objects key
-    /// by key. `tools` are put before ours; `model` and `stream` stay ours.
+    /// Additional fields of the body, from `providers.<name>.body`. They override the adapter's
+    /// fields, objects key by key; `tools` are inserted before the offered ones, and `model` and
+    /// `stream` are ignored.
     pub body: &'a Map<String, Value>,
 }
 
-/// A provider's dialect.
+/// The API of a provider, as pure functions.
 pub trait Adapter: Send + Sync + std::fmt::Debug {
-    /// The path (and query) after the base URL, beginning with `/`.
+    /// Returns the path (and query) after the base URL, with a leading `/`.
     fn path(&self, model: &str, stream: bool) -> String;
 
-    /// Headers that carry the key, and those that every request needs beside `content-type`.
+    /// Returns the headers with the key, and others that every request needs.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
-    /// The request's body.
-    fn body(&self, ask: &Ask<'_>) -> Value;
+    /// Returns the body of a request.
+    fn body(&self, request: &ProviderRequest<'_>) -> Value;
 
-    /// The turn in a whole (not streamed) answer with a status of success. The question is needed
-    /// to read it: tools may have gone out under another name than their own.
+    /// Returns the turn of a complete (not streamed) answer with a success status. `request` is the
+    /// request that was sent: it maps the names of tools.
     ///
     /// # Errors
-    /// What is wrong with an answer that holds no turn. Arguments that are not JSON are no error:
-    /// they stay as text in the turn.
-    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure>;
+    /// The answer has no turn. Arguments that are not valid JSON are not an error: they stay a
+    /// string.
+    fn turn(
+        &self,
+        request: &ProviderRequest<'_>,
+        answer: &Value,
+    ) -> Result<AssistantTurn, ApiError>;
 
-    /// Takes in a streamed answer.
+    /// Returns an assembler for a streamed answer.
     fn assembler(&self) -> Box<dyn Assembler>;
 
-    /// What an answer with a status of failure says. `retry_after` is set by the sender from
-    /// headers where the body does not tell.
-    fn failure(&self, status: u16, body: &[u8]) -> Failure;
+    /// Returns the error of an answer with an error status. The sender sets `retry_after` from the
+    /// headers, which take precedence over the body.
+    fn error(&self, status: u16, body: &[u8]) -> ApiError;
 }
 
-/// Puts the events of a stream together to the answer that the provider would have given in one
-/// piece, so that both ways end in [`Adapter::turn`].
+/// Combines the events of a stream into the answer that the provider would have sent without
+/// streaming, so that [`Adapter::turn`] reads both.
 pub trait Assembler: Send {
-    /// One server-sent event.
+    /// Adds a server-sent event.
     ///
     /// # Errors
-    /// An error that the provider sends in the stream, or an event that is not in its dialect.
-    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure>;
+    /// The provider sent an error, or an event that is not part of its API.
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), ApiError>;
 
-    /// The whole answer, after the stream has ended.
+    /// Returns the complete answer, after the stream has ended.
     ///
     /// # Errors
-    /// The stream ended before the answer was whole.
-    fn finish(self: Box<Self>) -> Result<Value, Failure>;
+    /// The stream ended before the answer was complete.
+    fn finish(self: Box<Self>) -> Result<Value, ApiError>;
 }
 
-/// Why there is no turn. Never what the model answered.
+/// An error of a provider: the reason why there is no turn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
-    /// What kind of failure.
-    pub kind: FailureKind,
-    /// In the provider's words, cut to a bearable length.
+pub struct ApiError {
+    /// The kind of error.
+    pub kind: ApiErrorKind,
+    /// The provider's message, truncated.
     pub message: String,
-    /// How long the provider asks to wait, if its body says so.
+    /// The wait that the provider requests, if any.
     pub retry_after: Option<std::time::Duration>,
 }
 
-/// The kinds of failure. The first three are tried again.
+/// The kinds of errors. The first three are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// Too many requests, or a quota that refills.
+#[non_exhaustive]
+pub enum ApiErrorKind {
+    /// Too many requests, or an exhausted quota that is reset.
     RateLimit,
-    /// The provider has too much to do (529, 503, `overloaded_error`, `UNAVAILABLE`).
+    /// The provider is overloaded (529, 503, `overloaded_error`, `UNAVAILABLE`).
     Overloaded,
-    /// The provider or something on the way broke: a 5xx, a connection that ended early, a stream
-    /// cut short.
+    /// The provider or the network failed: a 5xx, a lost connection, a truncated stream.
     Transient,
-    /// The key is missing, wrong, or not allowed to do this; or the account has no credit.
+    /// The key is missing, wrong or not permitted, or the account has no credit.
     Auth,
-    /// The request was refused as it is: unknown model, bad schema, too long.
+    /// The request was rejected: unknown model, invalid schema, too long.
     Refused,
-    /// The answer is not in the provider's dialect.
+    /// The answer does not follow the provider's API.
     Malformed,
 }

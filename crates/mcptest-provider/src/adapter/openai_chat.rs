@@ -1,4 +1,4 @@
-//! Chat Completions: OpenAI's older API, and what every compatible server speaks.
+//! Chat Completions: OpenAI's older API, which compatible servers share.
 
 mod stream;
 #[cfg(test)]
@@ -8,35 +8,36 @@ use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usa
 use serde_json::{Map, Value, json};
 
 use super::conversation::{self, count};
-use super::names::{NameRule, Names};
-use super::{Adapter, Ask, Assembler, Failure, FailureKind, failure, results};
+use super::names::{NameRule, ToolNames};
+use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
 
 pub(super) const NAMES: NameRule = NameRule {
-    most: 64,
-    also: &['-'],
-    begins_with_letter: false,
+    max_length: 64,
+    extra_characters: &['-'],
+    starts_with_letter: false,
 };
 
-/// The dialect of Chat Completions.
+/// The adapter of Chat Completions.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenAiChat {
-    bound: &'static str,
+    /// The name of the limit of output tokens.
+    max_tokens_key: &'static str,
 }
 
 impl OpenAiChat {
-    /// As openai.com takes it: its reasoning models refuse `max_tokens`.
+    /// Returns the adapter for openai.com, whose reasoning models reject `max_tokens`.
     #[must_use]
     pub fn openai() -> Self {
         Self {
-            bound: "max_completion_tokens",
+            max_tokens_key: "max_completion_tokens",
         }
     }
 
-    /// As compatible servers take it: many do not know `max_completion_tokens`.
+    /// Returns the adapter for compatible servers: many do not support `max_completion_tokens`.
     #[must_use]
     pub fn compatible() -> Self {
         Self {
-            bound: "max_tokens",
+            max_tokens_key: "max_tokens",
         }
     }
 }
@@ -50,56 +51,61 @@ impl Adapter for OpenAiChat {
         bearer(key)
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
-        let request = ask.request;
-        let names = Names::new(NAMES, request.tools);
+    fn body(&self, request: &ProviderRequest<'_>) -> Value {
+        let turn = request.turn;
+        let names = ToolNames::new(NAMES, turn.tools);
         let mut messages = Vec::new();
-        if let Some(system) = request.system.filter(|system| !system.trim().is_empty()) {
+        if let Some(system) = turn.system.filter(|system| !system.trim().is_empty()) {
             messages.push(json!({"role": "system", "content": system}));
         }
-        for (place, message) in request.messages.iter().enumerate() {
-            write(message, place, &names, &mut messages);
+        for (index, message) in turn.messages.iter().enumerate() {
+            write(message, index, &names, &mut messages);
         }
-        let mut body = json!({"model": ask.model, "messages": messages, "stream": ask.stream});
-        if ask.stream {
-            // Without it, a streamed answer does not tell what it cost.
+        let mut body =
+            json!({"model": request.model, "messages": messages, "stream": request.stream});
+        if request.stream {
+            // Without it, a streamed answer has no usage.
             body["stream_options"] = json!({"include_usage": true});
         }
-        if let Some(most) = request.max_tokens {
-            body[self.bound] = most.into();
+        if let Some(most) = turn.max_tokens {
+            body[self.max_tokens_key] = most.into();
         }
-        if !request.tools.is_empty() {
+        if !turn.tools.is_empty() {
             let tools = names.tools();
             body["tools"] = tools
                 .map(|(name, tool)| json!({"type": "function", "function": function(name, tool)}))
                 .collect();
         }
-        conversation::body(ask, body)
+        conversation::body(request, body)
     }
 
-    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
-        if let Some(failure) = failure::inside(answer) {
-            return Err(failure);
+    fn turn(
+        &self,
+        request: &ProviderRequest<'_>,
+        answer: &Value,
+    ) -> Result<AssistantTurn, ApiError> {
+        if let Some(error) = api_error::inside(answer) {
+            return Err(error);
         }
         let choice = answer.get("choices").and_then(|choices| choices.get(0));
-        if let Some(failure) = choice.and_then(failure::inside) {
-            return Err(failure);
+        if let Some(error) = choice.and_then(api_error::inside) {
+            return Err(error);
         }
         let Some(message) = choice.and_then(|choice| choice.get("message")?.as_object()) else {
-            return Err(Failure::malformed(format!(
+            return Err(ApiError::malformed(format!(
                 "an answer without `choices[0].message`: {answer}"
             )));
         };
-        let reason = choice.and_then(|choice| conversation::own_id(choice, "finish_reason"));
+        let reason = choice.and_then(|choice| conversation::non_empty(choice, "finish_reason"));
         let end = end(reason.as_deref())?;
-        let names = Names::new(NAMES, ask.request.tools);
+        let names = ToolNames::new(NAMES, request.turn.tools);
         let calls = message
             .get("tool_calls")
             .and_then(Value::as_array)
             .into_iter()
             .flatten();
         Ok(AssistantTurn {
-            text: said(message),
+            text: text(message),
             calls: calls
                 .map(|call| called(call, &names))
                 .collect::<Result<_, _>>()?,
@@ -114,33 +120,33 @@ impl Adapter for OpenAiChat {
         Box::new(stream::Chunks::default())
     }
 
-    fn failure(&self, status: u16, body: &[u8]) -> Failure {
-        failure::from_status(status, body)
+    fn error(&self, status: u16, body: &[u8]) -> ApiError {
+        api_error::from_status(status, body)
     }
 }
 
-/// Compatible servers have words of their own; what they do not say here is an end like any other.
-fn end(reason: Option<&str>) -> Result<TurnEnd, Failure> {
+/// Maps `finish_reason`. Compatible servers have others, which count as finished.
+fn end(reason: Option<&str>) -> Result<TurnEnd, ApiError> {
     match reason {
         Some("length" | "model_length") => Ok(TurnEnd::OutOfTokens),
         Some("content_filter") => Ok(TurnEnd::Withheld),
-        Some("error") => Err(Failure::broken_off("finish_reason", "error")),
-        Some("insufficient_system_resource") => Err(Failure {
-            kind: FailureKind::Overloaded,
-            ..Failure::broken_off("finish_reason", "insufficient_system_resource")
+        Some("error") => Err(ApiError::aborted("finish_reason", "error")),
+        Some("insufficient_system_resource") => Err(ApiError {
+            kind: ApiErrorKind::Overloaded,
+            ..ApiError::aborted("finish_reason", "insufficient_system_resource")
         }),
         _ => Ok(TurnEnd::Finished),
     }
 }
 
-/// How both of OpenAI's APIs take the key.
+/// Returns the header with the key, for both of OpenAI's APIs.
 pub(super) fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}")))
         .into_iter()
         .collect()
 }
 
-/// A function as both of OpenAI's APIs describe it.
+/// Returns the description of a function, for both of OpenAI's APIs.
 pub(super) fn function(name: &str, tool: &OfferedTool) -> Value {
     let mut function = json!({"name": name});
     if let Some(description) = tool.tool.description() {
@@ -150,8 +156,8 @@ pub(super) fn function(name: &str, tool: &OfferedTool) -> Value {
     function
 }
 
-/// The text of a message: its content, as text or in parts, or else its words of refusal.
-fn said(message: &Map<String, Value>) -> String {
+/// Returns the text of a message: its content, as string or parts, or else its refusal.
+fn text(message: &Map<String, Value>) -> String {
     let content = match message.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => parts
@@ -166,10 +172,10 @@ fn said(message: &Map<String, Value>) -> String {
     }
 }
 
-fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
+fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     let function = call.get("function");
     let Some(name) = function.and_then(|function| function.get("name")?.as_str()) else {
-        return Err(Failure::malformed(format!(
+        return Err(ApiError::malformed(format!(
             "a tool call without a name: {call}"
         )));
     };
@@ -180,8 +186,8 @@ fn called(call: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
         Some(other) => other.clone(),
     };
     Ok(ModelCall {
-        id: conversation::own_id(call, "id"),
-        wire_name: names.back(name),
+        id: conversation::non_empty(call, "id"),
+        wire_name: names.from_provider(name),
         args: Some(args),
         caller: conversation::caller(call),
     })
@@ -191,12 +197,12 @@ fn usage(usage: &Value) -> Option<Usage> {
     let input = count(usage, &["prompt_tokens"])?;
     let mut output = count(usage, &["completion_tokens"])?;
     let reasoning = count(usage, &["completion_tokens_details", "reasoning_tokens"]);
-    // Some providers leave the reasoning out of `completion_tokens`; the total tells.
+    // Some providers omit reasoning from `completion_tokens`; the total shows it.
     let with_reasoning = output.saturating_add(reasoning.unwrap_or(0));
     if count(usage, &["total_tokens"]) == Some(input.saturating_add(with_reasoning)) {
         output = with_reasoning;
     }
-    conversation::counted(Usage {
+    conversation::known_usage(Usage {
         input,
         output,
         cached_input: count(usage, &["prompt_tokens_details", "cached_tokens"])
@@ -205,35 +211,34 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-fn write(message: &Message, place: usize, names: &Names<'_>, out: &mut Vec<Value>) {
+fn write(message: &Message, index: usize, names: &ToolNames<'_>, out: &mut Vec<Value>) {
     match message {
         Message::User(text) => out.push(json!({"role": "user", "content": text})),
         Message::Assistant(turn) => {
             out.push(match turn.native.as_ref().and_then(Value::as_object) {
-                Some(native) => sent_back(native, turn, place, names),
-                None => built(turn, place, names),
+                Some(native) => sent_back(native, turn, index, names),
+                None => built(turn, index, names),
             })
         }
         Message::Results(results) => {
-            out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
+            out.extend(results.iter().enumerate().map(|(position, (call, reply))| {
                 json!({
                     "role": "tool",
-                    "tool_call_id": conversation::call_id(call, place.saturating_sub(1), at),
-                    "content": results::text_that_tells_errors(reply),
+                    "tool_call_id": conversation::call_id(call, index.saturating_sub(1), position),
+                    "content": results::text_with_error_prefix(reply),
                 })
             }))
         }
     }
 }
 
-/// The provider's own message, unchanged but for what it would not take back: fields without a
-/// value (strict servers refuse those that only answers have), arguments that are no object, names
-/// out of its alphabet.
+/// Returns the provider's own message with only the changes that it requires: no empty fields
+/// (strict servers reject those that only answers have), arguments as objects, valid names.
 fn sent_back(
     native: &Map<String, Value>,
     turn: &AssistantTurn,
-    place: usize,
-    names: &Names<'_>,
+    index: usize,
+    names: &ToolNames<'_>,
 ) -> Value {
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     let mut message: Map<String, Value> = native.clone();
@@ -245,7 +250,7 @@ fn sent_back(
         .and_then(Value::as_array_mut)
         .into_iter()
         .flatten();
-    for (at, (block, call)) in calls.zip(&turn.calls).enumerate() {
+    for (position, (block, call)) in calls.zip(&turn.calls).enumerate() {
         let mut function = block
             .get("function")
             .and_then(Value::as_object)
@@ -254,15 +259,15 @@ fn sent_back(
         let written = |key: &str| function.get(key).and_then(Value::as_str);
         let arguments = conversation::arguments_text(written("arguments"), call.args.as_ref());
         let name = written("name")
-            .filter(|name| names.fits(name))
+            .filter(|name| names.is_valid(name))
             .map(str::to_owned);
-        let name = name.unwrap_or_else(|| names.out(&call.wire_name).into_owned());
+        let name = name.unwrap_or_else(|| names.to_provider(&call.wire_name).into_owned());
         let mut whole = block.as_object().cloned().unwrap_or_default();
         function.insert("name".to_owned(), name.into());
         function.insert("arguments".to_owned(), arguments.into());
         whole.insert(
             "id".to_owned(),
-            conversation::call_id(call, place, at).into(),
+            conversation::call_id(call, index, position).into(),
         );
         whole.insert("type".to_owned(), "function".into());
         whole.insert("function".to_owned(), function.into());
@@ -274,18 +279,18 @@ fn sent_back(
     message.into()
 }
 
-fn built(turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Value {
+fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Value {
     let mut message = json!({"role": "assistant", "content": turn.text});
     if !turn.calls.is_empty() {
         if turn.text.is_empty() {
             message["content"] = Value::Null;
         }
-        let calls = turn.calls.iter().enumerate().map(|(at, call)| {
+        let calls = turn.calls.iter().enumerate().map(|(position, call)| {
             json!({
-                "id": conversation::call_id(call, place, at),
+                "id": conversation::call_id(call, index, position),
                 "type": "function",
                 "function": {
-                    "name": names.out(&call.wire_name),
+                    "name": names.to_provider(&call.wire_name),
                     "arguments": conversation::arguments_text(None, call.args.as_ref()),
                 },
             })

@@ -7,15 +7,15 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Value, json};
 
-use super::conversation::{self, Said, count};
-use super::names::Names;
+use super::conversation::{self, TextBlocks, count};
+use super::names::ToolNames;
 use super::openai_chat::{self, NAMES};
-use super::{Adapter, Ask, Assembler, Failure, failure, results};
+use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error, results};
 
-/// The dialect of the Responses API.
+/// The adapter of the Responses API.
 ///
-/// Nothing is stored at the provider: each request carries the whole conversation, so that a run
-/// depends on nothing but what it sends.
+/// Nothing is stored at the provider: each request has the whole conversation, so that a run depends
+/// only on what it sends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenAiResponses;
 
@@ -28,49 +28,53 @@ impl Adapter for OpenAiResponses {
         openai_chat::bearer(key)
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
-        let request = ask.request;
-        let names = Names::new(NAMES, request.tools);
+    fn body(&self, request: &ProviderRequest<'_>) -> Value {
+        let turn = request.turn;
+        let names = ToolNames::new(NAMES, turn.tools);
         let mut input = Vec::new();
-        for (place, message) in request.messages.iter().enumerate() {
-            write(message, place, &names, &mut input);
+        for (index, message) in turn.messages.iter().enumerate() {
+            write(message, index, &names, &mut input);
         }
-        let mut body = json!({"model": ask.model, "stream": ask.stream, "store": false});
-        if let Some(system) = request.system.filter(|system| !system.trim().is_empty()) {
+        let mut body = json!({"model": request.model, "stream": request.stream, "store": false});
+        if let Some(system) = turn.system.filter(|system| !system.trim().is_empty()) {
             body["instructions"] = system.into();
         }
         body["input"] = input.into();
-        if reasons(ask.model) {
-            // What is not stored must be carried along. Models that do not reason refuse the wish.
+        if is_reasoning_model(request.model) {
+            // Unstored reasoning must be sent back. Other models reject the option.
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
-        if let Some(most) = request.max_tokens {
+        if let Some(most) = turn.max_tokens {
             body["max_output_tokens"] = most.into();
         }
-        if !request.tools.is_empty() {
+        if !turn.tools.is_empty() {
             body["tools"] = names
                 .tools()
                 .map(|(name, tool)| offered(name, tool))
                 .collect();
         }
-        conversation::body(ask, body)
+        conversation::body(request, body)
     }
 
-    fn turn(&self, ask: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
-        if let Some(failure) = failure::inside(answer) {
-            return Err(failure);
+    fn turn(
+        &self,
+        request: &ProviderRequest<'_>,
+        answer: &Value,
+    ) -> Result<AssistantTurn, ApiError> {
+        if let Some(error) = api_error::inside(answer) {
+            return Err(error);
         }
         let Some(items) = answer.get("output").and_then(Value::as_array) else {
-            return Err(Failure::malformed(format!(
+            return Err(ApiError::malformed(format!(
                 "an answer without `output`: {answer}"
             )));
         };
         let end = end(answer)?;
-        let names = Names::new(NAMES, ask.request.tools);
-        let mut said = Said::default();
+        let names = ToolNames::new(NAMES, request.turn.tools);
+        let mut text = TextBlocks::default();
         let mut calls = Vec::new();
         for item in items {
-            said.interrupt();
+            text.separate();
             match item.get("type").and_then(Value::as_str) {
                 Some("message") => {
                     for part in item
@@ -79,11 +83,11 @@ impl Adapter for OpenAiResponses {
                         .into_iter()
                         .flatten()
                     {
-                        let words = part
+                        let more = part
                             .get("text")
                             .or_else(|| part.get("refusal"))
                             .and_then(Value::as_str);
-                        said.say(words.unwrap_or_default());
+                        text.push(more.unwrap_or_default());
                     }
                 }
                 Some("function_call") => calls.push(called(item, &names)?),
@@ -91,7 +95,7 @@ impl Adapter for OpenAiResponses {
             }
         }
         Ok(AssistantTurn {
-            text: said.into_text(),
+            text: text.into_text(),
             calls,
             usage: answer.get("usage").and_then(usage),
             end,
@@ -104,15 +108,15 @@ impl Adapter for OpenAiResponses {
         Box::new(stream::Items::default())
     }
 
-    fn failure(&self, status: u16, body: &[u8]) -> Failure {
-        failure::from_status(status, body)
+    fn error(&self, status: u16, body: &[u8]) -> ApiError {
+        api_error::from_status(status, body)
     }
 }
 
-/// Whether a model of OpenAI's reasons, by its name: the o-series, and from gpt-5 on all but the
-/// chat ones.
-fn reasons(model: &str) -> bool {
-    // A gateway may put its own prefix in front.
+/// Returns true if a model of OpenAI reasons, by its name: the o-series, and from gpt-5 on all but the
+/// chat models.
+fn is_reasoning_model(model: &str) -> bool {
+    // A gateway may add its own prefix.
     let name = model.rsplit('/').next().unwrap_or(model);
     let number_after = |prefix: &str| -> Option<u32> {
         let rest = name.strip_prefix(prefix)?;
@@ -129,28 +133,31 @@ fn reasons(model: &str) -> bool {
 fn offered(name: &str, tool: &OfferedTool) -> Value {
     let mut offered = openai_chat::function(name, tool);
     offered["type"] = "function".into();
-    // By default this API would bend the schema until it is strict.
+    // By default this API would rewrite the schema to be strict.
     offered["strict"] = false.into();
     offered
 }
 
-fn called(item: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
+fn called(item: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     let Some(name) = item.get("name").and_then(Value::as_str) else {
-        return Err(Failure::malformed(format!(
+        return Err(ApiError::malformed(format!(
             "a `function_call` without a name: {item}"
         )));
     };
-    // A namespace is part of the name, unless the plain name is what we offered.
-    let wire_name = match conversation::own_id(item, "namespace") {
-        Some(namespace) if !names.offers(name) => names.back(&format!("{namespace}__{name}")),
-        _ => names.back(name),
+    // A namespace is part of the name, unless the plain name was offered.
+    let wire_name = match conversation::non_empty(item, "namespace") {
+        Some(namespace) if !names.offers(name) => {
+            names.from_provider(&format!("{namespace}__{name}"))
+        }
+        _ => names.from_provider(name),
     };
     let arguments = item
         .get("arguments")
         .and_then(Value::as_str)
         .unwrap_or_default();
     Ok(ModelCall {
-        id: conversation::own_id(item, "call_id").or_else(|| conversation::own_id(item, "id")),
+        id: conversation::non_empty(item, "call_id")
+            .or_else(|| conversation::non_empty(item, "id")),
         wire_name,
         args: Some(conversation::arguments(arguments)),
         caller: conversation::caller(item),
@@ -158,7 +165,7 @@ fn called(item: &Value, names: &Names<'_>) -> Result<ModelCall, Failure> {
 }
 
 fn usage(usage: &Value) -> Option<Usage> {
-    conversation::counted(Usage {
+    conversation::known_usage(Usage {
         input: count(usage, &["input_tokens"])?,
         output: count(usage, &["output_tokens"])?,
         cached_input: count(usage, &["input_tokens_details", "cached_tokens"]),
@@ -166,43 +173,44 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// An answer that is not finished, or that the provider gave up, holds no turn.
-fn end(answer: &Value) -> Result<TurnEnd, Failure> {
+/// Maps the status. An answer that is not finished, or that the provider aborted, has no turn.
+fn end(answer: &Value) -> Result<TurnEnd, ApiError> {
     let status = answer.get("status").and_then(Value::as_str);
     match (status, stop_reason(answer).as_deref()) {
-        (Some(status @ ("queued" | "in_progress")), _) => Err(Failure::malformed(format!(
-            "the answer is not there yet (status `{status}`): `background` in the body of requests is not supported"
+        (Some(status @ ("queued" | "in_progress")), _) => Err(ApiError::malformed(format!(
+            "the answer is not complete (status `{status}`): `background` in the body of requests is \
+             not supported"
         ))),
-        (Some(status @ ("failed" | "cancelled")), _) => Err(Failure::broken_off("status", status)),
+        (Some(status @ ("failed" | "cancelled")), _) => Err(ApiError::aborted("status", status)),
         (_, Some("max_output_tokens")) => Ok(TurnEnd::OutOfTokens),
         (_, Some("content_filter")) => Ok(TurnEnd::Withheld),
-        // Why is not said: whatever is there is not the whole.
+        // Incomplete for an unknown reason.
         (Some("incomplete"), _) => Ok(TurnEnd::OutOfTokens),
         _ => Ok(TurnEnd::Finished),
     }
 }
 
-/// Why an answer is incomplete, or else its status.
+/// Returns the reason why an answer is incomplete, or else its status.
 fn stop_reason(answer: &Value) -> Option<String> {
     let incomplete = answer
         .get("incomplete_details")
-        .and_then(|details| conversation::own_id(details, "reason"));
-    incomplete.or_else(|| conversation::own_id(answer, "status"))
+        .and_then(|details| conversation::non_empty(details, "reason"));
+    incomplete.or_else(|| conversation::non_empty(answer, "status"))
 }
 
-fn write(message: &Message, place: usize, names: &Names<'_>, out: &mut Vec<Value>) {
+fn write(message: &Message, index: usize, names: &ToolNames<'_>, out: &mut Vec<Value>) {
     match message {
         Message::User(text) => out.push(json!({"role": "user", "content": text})),
         Message::Assistant(turn) => match turn.native.as_ref().and_then(Value::as_array) {
-            Some(items) => out.extend(sent_back(items, turn, place, names)),
-            None => out.extend(built(turn, place, names)),
+            Some(items) => out.extend(sent_back(items, turn, index, names)),
+            None => out.extend(built(turn, index, names)),
         },
         Message::Results(results) => {
-            out.extend(results.iter().enumerate().map(|(at, (call, reply))| {
+            out.extend(results.iter().enumerate().map(|(position, (call, reply))| {
                 let mut output = json!({
                     "type": "function_call_output",
-                    "call_id": conversation::call_id(call, place.saturating_sub(1), at),
-                    "output": results::text_that_tells_errors(reply),
+                    "call_id": conversation::call_id(call, index.saturating_sub(1), position),
+                    "output": results::text_with_error_prefix(reply),
                 });
                 if let Some(caller) = &call.caller {
                     output["caller"] = caller.clone();
@@ -213,30 +221,35 @@ fn write(message: &Message, place: usize, names: &Names<'_>, out: &mut Vec<Value
     }
 }
 
-/// The provider's own items, unchanged but for what it would not take back: names out of its
-/// alphabet, arguments that are no object, and reasoning that is neither here nor stored there.
-fn sent_back(items: &[Value], turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {
+/// Returns the provider's own items with only the changes that it requires: valid names, arguments
+/// as objects, no reasoning that is neither included nor stored.
+fn sent_back(
+    items: &[Value],
+    turn: &AssistantTurn,
+    index: usize,
+    names: &ToolNames<'_>,
+) -> Vec<Value> {
     let mut calls = turn.calls.iter().enumerate();
     let lost = items.iter().any(is_lost_reasoning);
     let mut kept = Vec::with_capacity(items.len());
     for item in items.iter().filter(|item| !is_lost_reasoning(item)) {
         let mut item = item.clone();
         if item.get("type").and_then(Value::as_str) == Some("function_call")
-            && let Some((at, call)) = calls.next()
+            && let Some((position, call)) = calls.next()
         {
             let written = item.get("arguments").and_then(Value::as_str);
             item["arguments"] = conversation::arguments_text(written, call.args.as_ref()).into();
             if !item
                 .get("name")
                 .and_then(Value::as_str)
-                .is_some_and(|name| names.fits(name))
+                .is_some_and(|name| names.is_valid(name))
             {
-                item["name"] = names.out(&call.wire_name).into();
+                item["name"] = names.to_provider(&call.wire_name).into();
             }
-            item["call_id"] = conversation::call_id(call, place, at).into();
+            item["call_id"] = conversation::call_id(call, index, position).into();
         }
         if lost && let Some(item) = item.as_object_mut() {
-            // By its id the provider would look for the reasoning that led to it.
+            // By the id, the provider would look for the reasoning before it.
             item.shift_remove("id");
         }
         kept.push(item);
@@ -255,13 +268,13 @@ fn is_lost_reasoning(item: &Value) -> bool {
         && absent("content")
 }
 
-fn built(turn: &AssistantTurn, place: usize, names: &Names<'_>) -> Vec<Value> {
+fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"role": "assistant", "content": turn.text}));
-    let calls = turn.calls.iter().enumerate().map(|(at, call)| {
+    let calls = turn.calls.iter().enumerate().map(|(position, call)| {
         json!({
             "type": "function_call",
-            "call_id": conversation::call_id(call, place, at),
-            "name": names.out(&call.wire_name),
+            "call_id": conversation::call_id(call, index, position),
+            "name": names.to_provider(&call.wire_name),
             "arguments": conversation::arguments_text(None, call.args.as_ref()),
         })
     });

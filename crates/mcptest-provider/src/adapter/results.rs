@@ -1,4 +1,4 @@
-//! What a tool came back with, as a model can be told.
+//! Tool results in the form that providers accept.
 
 use std::borrow::Cow;
 
@@ -7,68 +7,71 @@ use serde_json::Value;
 
 /// One part of a result.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece<'a> {
+pub(super) enum ContentPart<'a> {
     Text(Cow<'a, str>),
     Image { mime: &'a str, data: &'a str },
 }
 
-impl Piece<'_> {
-    /// As text, for who cannot see.
-    pub(super) fn in_words(&self) -> Cow<'_, str> {
+impl ContentPart<'_> {
+    /// Returns the part as text, for APIs without images.
+    pub(super) fn as_text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
-            Self::Image { mime, .. } => Cow::Owned(left_out("image", mime)),
+            Self::Image { mime, .. } => Cow::Owned(omitted("image", mime)),
         }
     }
 }
 
-/// The parts of a result, in order. What no provider takes in a result is named in its place.
-pub(super) fn pieces(reply: &ToolReply) -> Vec<Piece<'_>> {
-    let mut pieces: Vec<Piece<'_>> = match &reply.content {
-        Value::String(text) => vec![Piece::Text(text.into())],
+/// Returns the parts of a result, in order. Content that no API accepts becomes a text that names
+/// it.
+pub(super) fn content_parts(reply: &ToolReply) -> Vec<ContentPart<'_>> {
+    let mut parts: Vec<ContentPart<'_>> = match &reply.content {
+        Value::String(text) => vec![ContentPart::Text(text.into())],
         content => content
             .as_array()
             .into_iter()
             .flatten()
-            .map(piece)
+            .map(content_part)
             .collect(),
     };
-    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
-    if let (true, Some(structured)) = (pieces.is_empty(), &reply.structured) {
-        pieces.push(Piece::Text(structured.to_string().into()));
+    parts.retain(|part| !matches!(part, ContentPart::Text(text) if text.trim().is_empty()));
+    if let (true, Some(structured)) = (parts.is_empty(), &reply.structured) {
+        parts.push(ContentPart::Text(structured.to_string().into()));
     }
-    pieces
+    parts
 }
 
-fn piece(block: &Value) -> Piece<'_> {
+fn content_part(block: &Value) -> ContentPart<'_> {
     let text = |key: &str| block.get(key).and_then(Value::as_str);
     let mime = text("mimeType").unwrap_or("of unknown type");
     match text("type") {
-        Some("image") if text("data").is_some() => Piece::Image {
+        Some("image") if text("data").is_some() => ContentPart::Image {
             mime,
             data: text("data").unwrap_or_default(),
         },
         Some("resource") => resource(block.get("resource").unwrap_or(&Value::Null)),
         Some("resource_link") => {
             let uri = text("uri").unwrap_or("without address");
-            Piece::Text(format!("[link to {}: {uri}]", text("name").unwrap_or("a resource")).into())
+            ContentPart::Text(
+                format!("[link to {}: {uri}]", text("name").unwrap_or("a resource")).into(),
+            )
         }
-        Some("audio") => Piece::Text(left_out("audio", mime).into()),
+        Some("audio") => ContentPart::Text(omitted("audio", mime).into()),
         kind => match text("text") {
-            Some(text) => Piece::Text(text.into()),
-            None => Piece::Text(left_out("content", kind.unwrap_or("of unknown type")).into()),
+            Some(text) => ContentPart::Text(text.into()),
+            None => ContentPart::Text(omitted("content", kind.unwrap_or("of unknown type")).into()),
         },
     }
 }
 
-fn resource(resource: &Value) -> Piece<'_> {
+fn resource(resource: &Value) -> ContentPart<'_> {
     let text = |key: &str| resource.get(key).and_then(Value::as_str);
     let mime = text("mimeType").unwrap_or("of unknown type");
     match (text("text"), text("blob")) {
-        (Some(text), _) => Piece::Text(text.into()),
-        (None, Some(data)) if mime.starts_with("image/") => Piece::Image { mime, data },
-        _ => Piece::Text(
-            left_out(
+        (Some(text), _) => ContentPart::Text(text.into()),
+        (None, Some(data)) if mime.starts_with("image/") => ContentPart::Image { mime, data },
+        _ => ContentPart::Text(
+            omitted(
                 &format!("resource {}", text("uri").unwrap_or("without address")),
                 mime,
             )
@@ -77,26 +80,26 @@ fn resource(resource: &Value) -> Piece<'_> {
     }
 }
 
-fn left_out(what: &str, kind: &str) -> String {
+fn omitted(what: &str, kind: &str) -> String {
     format!("[{what} {kind}: left out]")
 }
 
-/// A result in words alone.
+/// Returns a result as text.
 pub(super) fn text(reply: &ToolReply) -> String {
-    let pieces = pieces(reply);
-    let words: Vec<Cow<'_, str>> = pieces.iter().map(Piece::in_words).collect();
-    words.join("\n")
+    let parts = content_parts(reply);
+    let texts: Vec<Cow<'_, str>> = parts.iter().map(ContentPart::as_text).collect();
+    texts.join("\n")
 }
 
-/// A result in words alone, for a dialect that has no other way to tell an error than to say so.
-pub(super) fn text_that_tells_errors(reply: &ToolReply) -> String {
+/// Returns a result as text, with a prefix for errors, for APIs without a flag for them.
+pub(super) fn text_with_error_prefix(reply: &ToolReply) -> String {
     let text = text(reply);
-    let told = text
+    let has_prefix = text
         .get(..5)
         .is_some_and(|start| start.eq_ignore_ascii_case("error"));
     match (reply.is_error, text.is_empty()) {
         (true, true) => "Error".to_owned(),
-        (true, false) if !told => format!("Error: {text}"),
+        (true, false) if !has_prefix => format!("Error: {text}"),
         _ => text,
     }
 }
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_told_or_named() {
+    fn every_kind_of_content_is_kept_or_named() {
         let reply = reply(json!([
             {"type": "text", "text": "hello"},
             {"type": "text", "text": "  "},
@@ -134,8 +137,8 @@ mod tests {
              [resource a://d application/zip: left out]\n[link to e: a://e]\n[content hologram: left out]\n[content of unknown type: left out]"
         );
         assert_eq!(
-            pieces(&reply)[1],
-            Piece::Image {
+            content_parts(&reply)[1],
+            ContentPart::Image {
                 mime: "image/png",
                 data: "aGk="
             }
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_speaks_where_there_is_no_other() {
+    fn structured_content_is_used_without_other_content() {
         let mut only = reply(json!([]));
         only.structured = Some(json!({"b": 1, "a": 2}));
         assert_eq!(text(&only), r#"{"b":1,"a":2}"#);
@@ -154,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_so_once() {
-        let told = |text: &str| text_that_tells_errors(&ToolReply::refusal(text));
-        assert_eq!(told("no such city"), "Error: no such city");
-        assert_eq!(told("ERROR -32602: bad"), "ERROR -32602: bad");
-        assert_eq!(told(""), "Error");
-        assert_eq!(told("äöüß"), "Error: äöüß");
+    fn an_error_has_one_prefix() {
+        let error = |text: &str| text_with_error_prefix(&ToolReply::refusal(text));
+        assert_eq!(error("no such city"), "Error: no such city");
+        assert_eq!(error("ERROR -32602: bad"), "ERROR -32602: bad");
+        assert_eq!(error(""), "Error");
+        assert_eq!(error("äöüß"), "Error: äöüß");
         assert_eq!(
-            text_that_tells_errors(&reply(json!([{"type": "text", "text": "fine"}]))),
+            text_with_error_prefix(&reply(json!([{"type": "text", "text": "fine"}]))),
             "fine"
         );
     }

@@ -1,78 +1,77 @@
-//! What the assemblers of all dialects share.
+//! Shared parts of the assemblers.
 
 use serde_json::{Map, Value};
 
-use super::{Failure, FailureKind, failure};
+use super::{ApiError, ApiErrorKind, api_error};
 
-/// The most that one streamed answer may grow to. The longest answers of today's models are a
-/// hundredth of it.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// The largest streamed answer. The longest answers of today's models are a hundredth of it.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The most blocks, calls or items in one streamed answer.
-pub(super) const MOST_ITEMS: usize = 10_000;
+/// The limit of blocks, calls or items in one streamed answer.
+pub(super) const MAX_ITEMS: usize = 10_000;
 
-/// Reads events and counts what they add up to.
+/// Parses events and limits their total size.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventReader {
     bytes: usize,
-    understood: bool,
+    any_valid: bool,
 }
 
-impl Events {
-    /// The JSON of one event.
-    pub(super) fn read(&mut self, data: &str) -> Result<Value, Failure> {
+impl EventReader {
+    /// Parses one event.
+    pub(super) fn read(&mut self, data: &str) -> Result<Value, ApiError> {
         self.bytes = self.bytes.saturating_add(data.len());
-        if self.bytes > MOST_BYTES {
-            return Err(Failure::malformed(format!(
-                "the streamed answer is longer than {MOST_BYTES} bytes"
+        if self.bytes > MAX_BYTES {
+            return Err(ApiError::malformed(format!(
+                "the streamed answer is longer than {MAX_BYTES} bytes"
             )));
         }
         let event = serde_json::from_str(data).map_err(|error| {
-            // After events that were in order, a broken one is an accident on the way; at the
-            // start, this is another dialect.
-            let kind = if self.understood {
-                FailureKind::Transient
+            // After valid events, an invalid one is a transmission error; as the first event, it
+            // means another API.
+            let kind = if self.any_valid {
+                ApiErrorKind::Transient
             } else {
-                FailureKind::Malformed
+                ApiErrorKind::Malformed
             };
-            Failure::new(
+            ApiError::new(
                 kind,
-                format!("an event of the stream is not JSON ({error}): {data}"),
+                format!("an event of the stream is not valid JSON ({error}): {data}"),
             )
         })?;
-        self.understood = true;
+        self.any_valid = true;
         Ok(event)
     }
 
-    /// The fields of one event, where events are pieces of the answer.
-    pub(super) fn chunk(&mut self, data: &str) -> Result<Map<String, Value>, Failure> {
+    /// Parses an event that is a chunk of the answer.
+    pub(super) fn chunk(&mut self, data: &str) -> Result<Map<String, Value>, ApiError> {
         let chunk = self.read(data)?;
-        if let Some(failure) = failure::inside(&chunk) {
-            return Err(failure);
+        if let Some(error) = api_error::inside(&chunk) {
+            return Err(error);
         }
         match chunk {
             Value::Object(fields) => Ok(fields),
-            other => Err(Failure::malformed(format!(
-                "a chunk that is no object: {other}"
+            other => Err(ApiError::malformed(format!(
+                "a chunk that is not an object: {other}"
             ))),
         }
     }
 }
 
-/// The index that an event gives for what it adds to.
-pub(super) fn index(event: &Value, key: &str) -> Result<usize, Failure> {
+/// Returns the index in an event.
+pub(super) fn index(event: &Value, key: &str) -> Result<usize, ApiError> {
     let number = event
         .get(key)
         .and_then(Value::as_u64)
         .and_then(|number| usize::try_from(number).ok());
-    number.filter(|number| *number < MOST_ITEMS).ok_or_else(|| {
-        Failure::malformed(format!(
+    number.filter(|number| *number < MAX_ITEMS).ok_or_else(|| {
+        ApiError::malformed(format!(
             "an event of the stream has no usable `{key}`: {event}"
         ))
     })
 }
 
-/// Lengthens the text at `key`, which may be absent or `null` so far.
+/// Appends to the string at `key`, which may be absent or `null`.
 pub(super) fn append(map: &mut Map<String, Value>, key: &str, more: &str) {
     match map.get_mut(key) {
         Some(Value::String(text)) => text.push_str(more),
@@ -82,7 +81,7 @@ pub(super) fn append(map: &mut Map<String, Value>, key: &str, more: &str) {
     }
 }
 
-/// Takes over every value but `null`: a later event that does not tell takes nothing back.
+/// Copies every value except `null`, which never overwrites an earlier value.
 pub(super) fn overlay(map: &mut Map<String, Value>, newer: &Value) {
     for (key, value) in newer.as_object().into_iter().flatten() {
         if !value.is_null() || !map.contains_key(key) {
@@ -96,23 +95,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_event_is_an_accident_only_after_good_ones() {
-        let mut events = Events::default();
+    fn an_invalid_event_is_transient_only_after_valid_ones() {
+        let mut events = EventReader::default();
         assert_eq!(
             events.read("<html>").unwrap_err().kind,
-            FailureKind::Malformed
+            ApiErrorKind::Malformed
         );
         events.read("{}").unwrap();
         assert_eq!(
             events.read("{\"a\":").unwrap_err().kind,
-            FailureKind::Transient
+            ApiErrorKind::Transient
         );
     }
 
     #[test]
-    fn a_stream_without_end_is_stopped() {
-        let long = format!("\"{}\"", "x".repeat(MOST_BYTES / 4));
-        let mut events = Events::default();
+    fn the_size_of_a_stream_is_limited() {
+        let long = format!("\"{}\"", "x".repeat(MAX_BYTES / 4));
+        let mut events = EventReader::default();
         let outcomes: Vec<bool> = (0..4).map(|_| events.read(&long).is_ok()).collect();
         assert_eq!(outcomes, [true, true, true, false]);
     }

@@ -1,4 +1,4 @@
-//! What holds for every adapter, and what their own tests share.
+//! Properties of all adapters, and helpers for their tests.
 
 mod ends;
 mod properties;
@@ -7,9 +7,9 @@ use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, Request, Too
 use mcptest_trace::catalog::Tool;
 use serde_json::{Map, Value, json};
 
-use super::{Adapter, Ask, Failure};
+use super::{Adapter, ApiError, ProviderRequest};
 
-/// Everything around one request, owned.
+/// The owned parts of a request.
 #[derive(Debug, Default)]
 pub(super) struct Case {
     pub model: String,
@@ -22,10 +22,10 @@ pub(super) struct Case {
 }
 
 impl Case {
-    pub(super) fn ask(&self) -> Ask<'_> {
-        Ask {
+    pub(super) fn request(&self) -> ProviderRequest<'_> {
+        ProviderRequest {
             model: &self.model,
-            request: Request {
+            turn: Request {
                 system: self.system.as_deref(),
                 messages: &self.messages,
                 tools: &self.tools,
@@ -37,15 +37,15 @@ impl Case {
     }
 
     pub(super) fn body_of(&self, adapter: &dyn Adapter) -> Value {
-        adapter.body(&self.ask())
+        adapter.body(&self.request())
     }
 
     pub(super) fn turn_of(
         &self,
         adapter: &dyn Adapter,
         answer: &Value,
-    ) -> Result<AssistantTurn, Failure> {
-        adapter.turn(&self.ask(), answer)
+    ) -> Result<AssistantTurn, ApiError> {
+        adapter.turn(&self.request(), answer)
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn offered(listed: Value) -> OfferedTool {
     }
 }
 
-/// A weather tool, and one whose name no provider takes.
+/// A weather tool, and one whose name no provider accepts.
 pub(super) fn weather() -> Case {
     Case {
         model: "m-1".into(),
@@ -88,22 +88,22 @@ pub(super) fn call(id: Option<&str>, name: &str, args: Value) -> ModelCall {
     }
 }
 
-pub(super) fn says(text: &str) -> ToolReply {
+pub(super) fn text_reply(text: &str) -> ToolReply {
     ToolReply {
         content: json!([{"type": "text", "text": text}]),
         ..ToolReply::default()
     }
 }
 
-/// What the turn came back with: one reply for each of its calls.
+/// Returns a turn and its results: one reply for each of its calls.
 pub(super) fn answered(turn: &AssistantTurn, replies: Vec<ToolReply>) -> [Message; 2] {
     assert_eq!(turn.calls.len(), replies.len());
     let results = turn.calls.iter().cloned().zip(replies).collect();
     [Message::Assistant(turn.clone()), Message::Results(results)]
 }
 
-/// A stream of events, put together.
-pub(super) fn assembled(adapter: &dyn Adapter, events: &[Value]) -> Result<Value, Failure> {
+/// Assembles a stream of events.
+pub(super) fn assembled(adapter: &dyn Adapter, events: &[Value]) -> Result<Value, ApiError> {
     let mut assembler = adapter.assembler();
     for event in events {
         let name = event.get("type").and_then(Value::as_str);

@@ -1,9 +1,7 @@
-//! Sending, waiting, giving up, against a provider that does what the test says.
+//! Sending, waiting and retrying, against a local provider that the test controls.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says where by panicking"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
+mod events;
 mod sending;
 mod stand_in;

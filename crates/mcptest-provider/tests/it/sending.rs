@@ -1,27 +1,29 @@
-//! One dialect that could not be simpler, and everything that can happen on the way.
+//! Requests through a minimal adapter, with every failure that can happen on the way.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_agent::{AssistantTurn, Model, Request};
-use mcptest_provider::{Adapter, Ask, Assembler, Failure, FailureKind, Provider, Settings};
+use mcptest_provider::{
+    Adapter, ApiError, ApiErrorKind, Assembler, Provider, ProviderRequest, ProviderSettings,
+};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Value, json};
 
 use crate::stand_in::{Answer, Seen, StandIn};
 
 #[derive(Debug)]
-struct Plain;
+pub struct PlainAdapter;
 
-fn failure(kind: FailureKind, message: &str) -> Failure {
-    Failure {
+fn error(kind: ApiErrorKind, message: &str) -> ApiError {
+    ApiError {
         kind,
         message: message.to_owned(),
         retry_after: None,
     }
 }
 
-impl Adapter for Plain {
+impl Adapter for PlainAdapter {
     fn path(&self, model: &str, stream: bool) -> String {
         format!("/v1/{model}{}", if stream { "?stream" } else { "" })
     }
@@ -33,15 +35,15 @@ impl Adapter for Plain {
             .collect()
     }
 
-    fn body(&self, ask: &Ask<'_>) -> Value {
-        json!({"model": ask.model, "stream": ask.stream, "more": ask.body})
+    fn body(&self, request: &ProviderRequest<'_>) -> Value {
+        json!({"model": request.model, "stream": request.stream, "more": request.body})
     }
 
-    fn turn(&self, _: &Ask<'_>, answer: &Value) -> Result<AssistantTurn, Failure> {
+    fn turn(&self, _: &ProviderRequest<'_>, answer: &Value) -> Result<AssistantTurn, ApiError> {
         let text = answer["text"].as_str();
         Ok(AssistantTurn {
             text: text
-                .ok_or_else(|| failure(FailureKind::Malformed, "no text"))?
+                .ok_or_else(|| error(ApiErrorKind::Malformed, "no text"))?
                 .to_owned(),
             ..AssistantTurn::default()
         })
@@ -51,15 +53,15 @@ impl Adapter for Plain {
         Box::new(Joined::default())
     }
 
-    fn failure(&self, status: u16, body: &[u8]) -> Failure {
+    fn error(&self, status: u16, body: &[u8]) -> ApiError {
         let kind = match status {
-            401 => FailureKind::Auth,
-            429 => FailureKind::RateLimit,
-            503 => FailureKind::Overloaded,
-            500.. => FailureKind::Transient,
-            _ => FailureKind::Refused,
+            401 => ApiErrorKind::Auth,
+            429 => ApiErrorKind::RateLimit,
+            503 => ApiErrorKind::Overloaded,
+            500.. => ApiErrorKind::Transient,
+            _ => ApiErrorKind::Refused,
         };
-        failure(kind, &String::from_utf8_lossy(body))
+        error(kind, &String::from_utf8_lossy(body))
     }
 }
 
@@ -70,32 +72,32 @@ struct Joined {
 }
 
 impl Assembler for Joined {
-    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), ApiError> {
         match (name, data) {
-            (Some("error"), words) => return Err(failure(FailureKind::Overloaded, words)),
+            (Some("error"), message) => return Err(error(ApiErrorKind::Overloaded, message)),
             (_, "[DONE]") => self.done = true,
             (_, text) => self.text.push_str(text),
         }
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Value, Failure> {
+    fn finish(self: Box<Self>) -> Result<Value, ApiError> {
         if self.done {
             Ok(json!({"text": self.text}))
         } else {
-            Err(failure(FailureKind::Transient, "the stream ended early"))
+            Err(error(ApiErrorKind::Transient, "the stream ended early"))
         }
     }
 }
 
-fn settings(stand_in: &StandIn) -> Settings {
-    let mut settings = Settings::new("acme", &stand_in.url("/v1/"));
+pub fn settings(stand_in: &StandIn) -> ProviderSettings {
+    let mut settings = ProviderSettings::new("acme", &stand_in.url("/v1/"));
     settings.key_variables = vec!["ACME_KEY".to_owned()];
     settings.key = Some("sk-secret-1".to_owned());
     settings
 }
 
-async fn ask(provider: &Arc<Provider>) -> Result<String, RunError> {
+pub async fn ask(provider: &Arc<Provider>) -> Result<String, RunError> {
     let request = Request {
         system: None,
         messages: &[],
@@ -106,23 +108,23 @@ async fn ask(provider: &Arc<Provider>) -> Result<String, RunError> {
     model.next(request).await.map(|turn| turn.text)
 }
 
-fn open(settings: Settings) -> Arc<Provider> {
-    Arc::new(Provider::new(settings, Box::new(Plain)).unwrap())
+pub fn open(settings: ProviderSettings) -> Arc<Provider> {
+    Arc::new(Provider::new(settings, Box::new(PlainAdapter)).unwrap())
 }
 
-/// Asks once, with at most so many retries.
+/// Requests a turn, with this number of retries.
 async fn once(stand_in: &StandIn, retries: u32) -> Result<String, RunError> {
     let mut settings = settings(stand_in);
     settings.retries = retries;
     ask(&open(settings)).await
 }
 
-fn hello(_: &Seen, _: usize) -> Answer {
+pub fn hello(_: &Seen, _: usize) -> Answer {
     Answer::ok(json!({"text": "hello"}))
 }
 
 #[tokio::test]
-async fn what_is_sent() {
+async fn a_request_has_path_headers_and_body() {
     let stand_in = StandIn::start(hello);
     let mut settings = settings(&stand_in);
     settings.headers = vec![("X-Dialect".to_owned(), "mine".to_owned())];
@@ -140,11 +142,11 @@ async fn what_is_sent() {
         seen.body,
         json!({"model": "m-1", "stream": false, "more": {"temperature": 0}})
     );
-    assert_eq!(stand_in.connections(), 1, "a connection is used again");
+    assert_eq!(stand_in.connections(), 1, "a connection is reused");
 }
 
 #[tokio::test]
-async fn refusals_that_pass_are_waited_for() {
+async fn temporary_refusals_are_retried() {
     let stand_in = StandIn::start(|seen, number| match number {
         0 | 1 => Answer::Json(
             429,
@@ -160,7 +162,7 @@ async fn refusals_that_pass_are_waited_for() {
 }
 
 #[tokio::test]
-async fn refusals_that_do_not_pass_end_in_a_typed_error() {
+async fn permanent_refusals_end_in_a_typed_error() {
     let stand_in = StandIn::start(|_, _| {
         Answer::Json(
             429,
@@ -176,7 +178,7 @@ async fn refusals_that_do_not_pass_end_in_a_typed_error() {
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_asked_once() {
+async fn errors_that_cannot_be_retried_are_sent_once() {
     for (status, kind, words) in [
         (401, ErrorKind::Auth, "Check the key in ACME_KEY"),
         (404, ErrorKind::Provider, "Check the model's id"),
@@ -191,7 +193,7 @@ async fn what_cannot_pass_is_asked_once() {
 }
 
 #[tokio::test]
-async fn without_a_key_nothing_is_asked() {
+async fn without_a_key_nothing_is_sent() {
     let stand_in = StandIn::start(hello);
     let mut settings = settings(&stand_in);
     (settings.key, settings.needs_key) = (None, true);
@@ -202,7 +204,7 @@ async fn without_a_key_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_made_again() {
+async fn a_lost_connection_is_retried() {
     let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"text\": \"he";
     let ended = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"text\": \"he";
     let stand_in = StandIn::start(move |seen, number| match number {
@@ -216,15 +218,15 @@ async fn a_connection_that_breaks_is_made_again() {
     let error = once(&stand_in, 1).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Transport);
     assert!(
-        error.message.contains("broke off after"),
+        error.message.contains("was interrupted after"),
         "{}",
         error.message
     );
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_address() {
-    let mut settings = Settings::new("acme", "http://127.0.0.1:1/v1?key=sk-secret-1");
+async fn an_unreachable_provider_is_reported_with_its_address() {
+    let mut settings = ProviderSettings::new("acme", "http://127.0.0.1:1/v1?key=sk-secret-1");
     settings.retries = 1;
     let error = ask(&open(settings)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Transport);
@@ -236,7 +238,7 @@ async fn nobody_there_is_told_with_the_address() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none() {
+async fn invalid_answers_are_not_retried() {
     let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<hi>";
     let elsewhere = "HTTP/1.1 307 X\r\nlocation: http://elsewhere.example/v1?key=sk-secret-1\r\ncontent-length: 0\r\n\r\n";
     let deep = format!(
@@ -277,7 +279,7 @@ async fn answers_that_are_none() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut_off() {
+async fn the_size_of_an_answer_is_limited() {
     let stand_in = StandIn::start(|_, _| {
         let mut raw = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n\"".to_vec();
         raw.resize(33 * 1024 * 1024, b'x');
@@ -293,7 +295,7 @@ async fn an_endless_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_is_a_timeout() {
+async fn a_missing_answer_is_a_timeout() {
     let stand_in = StandIn::start(|_, _| Answer::Silence);
     let mut settings = settings(&stand_in);
     settings.timeout = Duration::from_millis(50);
@@ -305,11 +307,11 @@ async fn an_answer_that_never_comes_is_a_timeout() {
         "{}",
         error.message
     );
-    assert_eq!(stand_in.seen().len(), 2, "a timeout may pass");
+    assert_eq!(stand_in.seen().len(), 2, "a timeout is retried");
 }
 
 #[tokio::test]
-async fn more_patience_than_there_is_is_not_waited_for() {
+async fn a_wait_that_is_too_long_is_an_error() {
     let stand_in = StandIn::start(|_, _| {
         Answer::Json(
             429,
@@ -325,24 +327,25 @@ async fn more_patience_than_there_is_is_not_waited_for() {
         "{}",
         error.message
     );
-    // The next one knows.
+    // The next request fails without being sent.
     let error = ask(&provider).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::RateLimit);
     assert_eq!(stand_in.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn whoever_watches_is_told_of_long_pauses() {
+async fn long_pauses_are_reported() {
     let stand_in = StandIn::start(|_, _| {
         Answer::Json(429, vec![("retry-after", "30".to_owned())], json!("wait"))
     });
-    let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let provider = Provider::new(settings(&stand_in), Box::new(Plain)).unwrap();
-    let provider = Arc::new(provider.telling(Arc::new(move |words| drop(sender.send(words)))));
+    let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
+    let provider = Provider::new(settings(&stand_in), Box::new(PlainAdapter)).unwrap();
+    let provider =
+        Arc::new(provider.with_status(Arc::new(move |message| drop(sender.send(message)))));
     tokio::select! {
         outcome = ask(&provider) => panic!("half a minute is over already: {outcome:?}"),
-        words = told.recv() => {
-            assert_eq!(words.unwrap(), "acme asks to wait 30s; requests to it are held until then");
+        message = messages.recv() => {
+            assert_eq!(message.unwrap(), "acme asks to wait 30s; requests to it are held until then");
         }
     }
 }
@@ -375,13 +378,13 @@ async fn streams() {
     assert_eq!(stand_in.seen()[0].path, "/v1/m-1?stream");
     assert_eq!(stand_in.seen()[0].body["stream"], true);
     assert_eq!(stand_in.connections(), 1);
-    // A server that does not know about streams.
+    // A server without streams.
     let stand_in = StandIn::start(hello);
     assert_eq!(ask(&streaming(&stand_in)).await.unwrap(), "hello");
 }
 
 #[tokio::test]
-async fn streams_that_are_cut_are_asked_for_again() {
+async fn truncated_streams_are_retried() {
     let stand_in = StandIn::start(|_, number| {
         let (list, cut): (&[&str], bool) = match number {
             0 => (&["data: he\n\n"], true),
@@ -400,7 +403,7 @@ async fn streams_that_are_cut_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn requests_overlap_within_their_bound() {
+async fn requests_overlap_within_their_limit() {
     for (bound, together) in [(64, 32), (4, 4)] {
         let stand_in = StandIn::start_together(together, hello);
         let mut settings = settings(&stand_in);
@@ -418,8 +421,8 @@ async fn requests_overlap_within_their_bound() {
 }
 
 #[tokio::test]
-async fn one_in_five_fails_and_nobody_notices() {
-    // A fifth refused or cut, by a fixed pattern that shifts from round to round.
+async fn one_failure_in_five_is_retried_without_errors() {
+    // A fifth is refused or lost, by a fixed pattern.
     let stand_in = StandIn::start(|seen, number| match number % 10 {
         3 => Answer::Json(
             429,

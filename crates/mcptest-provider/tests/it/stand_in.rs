@@ -1,5 +1,5 @@
-//! A provider on a socket that answers what a test tells it to, right or wrong. Also used by the
-//! tests of the command line.
+//! A local provider that answers as the test decides, correctly or not. The tests of the command
+//! line use it too.
 
 #![allow(dead_code, reason = "two test programs use different parts of it")]
 
@@ -27,16 +27,16 @@ impl Seen {
     }
 }
 
-/// What comes back.
+/// An answer.
 pub enum Answer {
     /// A status, headers, a JSON body.
     Json(u16, Vec<(&'static str, String)>, Value),
-    /// A status of success with an event stream, each part written on its own; one that is cut ends
-    /// without its last chunk.
+    /// A success status with an event stream, written part by part; a cut one ends without its last
+    /// chunk.
     Stream { parts: Vec<String>, cut: bool },
     /// These bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// Nothing, for so long that nobody waits for it.
+    /// Nothing, for longer than any timeout.
     Silence,
 }
 
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-/// The stand-in. Ends with the test's process.
+/// The local provider. It runs until the test process ends.
 pub struct StandIn {
     address: String,
     state: Arc<State>,
@@ -55,22 +55,22 @@ pub struct StandIn {
 struct State {
     seen: Mutex<Vec<Seen>>,
     connections: AtomicUsize,
-    /// Requests under way and the most of them at any time.
-    under_way: Mutex<(usize, usize)>,
+    /// Requests in flight, and their maximum.
+    in_flight: Mutex<(usize, usize)>,
     more: Condvar,
-    /// Answers are held back until this many are under way at once, or for some seconds.
+    /// Answers are held back until this number of requests is in flight, or for some seconds.
     together: usize,
 }
 
 type Handler = dyn Fn(&Seen, usize) -> Answer + Send + Sync;
 
 impl StandIn {
-    /// The handler gets the request and how many came before it.
+    /// Starts a provider. The handler gets the request and the number of requests before it.
     pub fn start(handler: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::start_together(1, handler)
     }
 
-    /// Answers nothing before so many requests are under way at once; gives up on that after some
+    /// Starts a provider that answers once this number of requests is in flight, or after some
     /// seconds.
     pub fn start_together(
         together: usize,
@@ -81,7 +81,7 @@ impl StandIn {
         let state = Arc::new(State {
             seen: Mutex::default(),
             connections: AtomicUsize::new(0),
-            under_way: Mutex::default(),
+            in_flight: Mutex::default(),
             more: Condvar::new(),
             together,
         });
@@ -96,7 +96,7 @@ impl StandIn {
         Self { address, state }
     }
 
-    /// The address with a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -109,9 +109,9 @@ impl StandIn {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// The most requests that were under way at once.
+    /// Returns the maximum of requests in flight.
     pub fn most_at_once(&self) -> usize {
-        self.state.under_way.lock().unwrap().1
+        self.state.in_flight.lock().unwrap().1
     }
 }
 
@@ -125,24 +125,24 @@ fn serve(stream: &TcpStream, state: &State, handler: &Handler) {
             all.len() - 1
         };
         {
-            let mut under_way = state.under_way.lock().unwrap();
-            under_way.0 += 1;
-            under_way.1 = under_way.1.max(under_way.0);
+            let mut in_flight = state.in_flight.lock().unwrap();
+            in_flight.0 += 1;
+            in_flight.1 = in_flight.1.max(in_flight.0);
             state.more.notify_all();
-            // Once they were together, nobody is held back any more.
+            // Once the number was reached, no answer is held back.
             let wait = |counts: &mut (usize, usize)| counts.1 < state.together;
             let patience = Duration::from_secs(20);
             drop(
                 state
                     .more
-                    .wait_timeout_while(under_way, patience, wait)
+                    .wait_timeout_while(in_flight, patience, wait)
                     .unwrap(),
             );
         }
         let answer = handler(&seen, number);
-        let goes_on = write_answer(stream, answer);
-        state.under_way.lock().unwrap().0 -= 1;
-        if goes_on.is_none() {
+        let keep_open = write_answer(stream, answer);
+        state.in_flight.lock().unwrap().0 -= 1;
+        if keep_open.is_none() {
             let _ = stream.shutdown(std::net::Shutdown::Both);
             return;
         }
@@ -178,7 +178,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     })
 }
 
-/// Nothing: the connection ends here.
+/// Writes an answer. `None` means that the connection ends.
 fn write_answer(mut stream: &TcpStream, answer: Answer) -> Option<()> {
     match answer {
         Answer::Json(status, headers, body) => {
@@ -211,7 +211,7 @@ fn write_answer(mut stream: &TcpStream, answer: Answer) -> Option<()> {
             None
         }
         Answer::Silence => {
-            // Ends when the other side does.
+            // Until the client closes the connection.
             let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
             let _ = stream.read(&mut [0]);
             None

@@ -1,14 +1,12 @@
-//! Headers that MCP asks for.
+//! Headers that MCP defines.
 
 use std::borrow::Cow;
 
-use mcptest_protocol::ToolHeaders;
 pub(crate) use mcptest_protocol::headers::encode;
 use mcptest_protocol::headers::name_of;
+use mcptest_protocol::{ToolHeaders, meta};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::handshake::META_VERSION;
 
 pub(crate) const SESSION_ID: &str = "mcp-session-id";
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -18,10 +16,10 @@ const NAME: &str = "mcp-name";
 /// A header of one message: its name and value.
 pub(crate) type Header = (Cow<'static, str>, String);
 
-/// What a message says that its headers must repeat.
+/// The parts of a message that its headers repeat.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Outline {
-    /// Absent in an answer to the server.
+    /// Absent in a reply to the server.
     pub(crate) method: Option<String>,
     params: Option<Value>,
 }
@@ -34,16 +32,16 @@ impl Outline {
         })
     }
 
-    /// The revision that a stateless message names.
+    /// The revision in a stateless message.
     pub(crate) fn revision(&self) -> Option<&str> {
         self.params
             .as_ref()?
             .get("_meta")?
-            .get(META_VERSION)?
+            .get(meta::PROTOCOL_VERSION)?
             .as_str()
     }
 
-    /// The headers of the stateless revision, which must say what the body says.
+    /// The headers of the stateless revision, which repeat parts of the body.
     pub(crate) fn headers(&self, tools: &ToolHeaders) -> Vec<Header> {
         let Some(method) = &self.method else {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Streams of events: reading one, asking for the rest of one that ended early, and listening to
-//! what a server says by itself.
+//! Event streams: reading one, resuming one that ended early, and listening to messages that the
+//! server sends by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +11,18 @@ use mcptest_http::body::{content_type, error_chain};
 use mcptest_http::sse::{Parser, TooLong};
 use tokio::time::sleep;
 
-use super::{Endpoint, Trouble};
+use super::{Endpoint, ExchangeError};
 use crate::error::WireErrorKind;
 use crate::tasks::Shared;
 
-/// Streams that are resumed without having brought anything.
-const MOST_EMPTY_STREAMS: u32 = 3;
+/// The number of empty streams in a row that are resumed.
+const MAX_EMPTY_STREAMS: u32 = 3;
 
-/// The pause before a stream is resumed, where the server names none, and the longest that it can
-/// name.
+/// The default pause before a stream is resumed.
 const RESUME_PAUSE: Duration = Duration::from_millis(1000);
-const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
+
+/// The longest pause that a server can set.
+const MAX_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 impl Endpoint {
     /// Reads events until the stream ends.
@@ -30,14 +31,15 @@ impl Endpoint {
         shared: &Shared,
         body: &mut Incoming,
         parser: &mut Parser,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         let mut events = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = match frame {
                 Ok(frame) => frame,
                 Err(error) => {
-                    let detail = format!("the event stream broke: {}", error_chain(&error));
-                    self.violate(shared, &detail, "");
+                    let detail =
+                        format!("the event stream was interrupted: {}", error_chain(&error));
+                    self.record_violation(shared, &detail, "");
                     break;
                 }
             };
@@ -45,7 +47,7 @@ impl Endpoint {
                 continue;
             };
             parser.push(data, &mut events).map_err(|TooLong| {
-                Trouble::new(
+                ExchangeError::new(
                     WireErrorKind::Protocol,
                     format!(
                         "an event of more than {} bytes, which is the limit",
@@ -54,43 +56,44 @@ impl Endpoint {
                 )
             })?;
             for event in events.drain(..) {
-                let ours = event.kind.is_empty() || event.kind == "message";
-                // An empty event only names the place to resume from.
-                if ours && !event.data.trim_ascii().is_empty() {
-                    self.take_in(shared, &event.data);
+                let is_message = event.kind.is_empty() || event.kind == "message";
+                // An empty event only carries the id to resume from.
+                if is_message && !event.data.trim_ascii().is_empty() {
+                    self.handle_message(shared, &event.data);
                 }
             }
         }
         Ok(())
     }
 
-    /// After a stream has ended: if its reply is still missing and the server numbered its events,
-    /// asks for the rest.
+    /// Requests the rest of a stream that ended without the reply, if the server numbered its
+    /// events.
     pub(super) async fn resume(
         &self,
         shared: &Shared,
         id: u64,
         mut parser: Parser,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         let mut empty = 0;
         while shared.state().is_waiting(id) {
-            let cut = if parser.is_mid_event() {
+            let position = if parser.is_mid_event() {
                 " in the middle of an event"
             } else {
                 ""
             };
             let ended = || {
-                Trouble::new(
+                ExchangeError::new(
                     WireErrorKind::Protocol,
-                    format!("the event stream ended{cut} without the reply"),
+                    format!("the event stream ended{position} without the reply"),
                 )
             };
             let Some(last_id) = parser.last_id.clone() else {
                 return Err(ended());
             };
-            if empty >= MOST_EMPTY_STREAMS {
+            if empty >= MAX_EMPTY_STREAMS {
                 return Err(ended());
             }
+            shared.log.resuming(Some(&last_id));
             sleep(pause(&parser)).await;
             let mut next = Parser::new(self.max_bytes);
             next.last_id = Some(last_id.clone());
@@ -108,9 +111,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// One GET for a stream of the server's own messages, or the rest of a stream. Says whether
-    /// there was one.
-    async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, Trouble> {
+    /// Sends one GET for the server's own messages or for the rest of a stream. Returns false if the
+    /// server offers no stream.
+    async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, ExchangeError> {
         let mut extra = self.session_headers();
         extra.extend(
             parser
@@ -130,22 +133,23 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Listens to what the server says on its own account, as long as it offers that.
+    /// Listens to messages that the server sends by itself, as long as it offers that.
     pub(super) async fn listen(self: Arc<Self>, shared: Arc<Shared>) {
         let mut parser = Parser::new(self.max_bytes);
         let mut empty = 0;
-        while empty < MOST_EMPTY_STREAMS {
+        while empty < MAX_EMPTY_STREAMS {
             let before = parser.last_id.clone();
             let mut next = Parser::new(self.max_bytes);
             next.last_id.clone_from(&before);
             next.retry_ms = parser.retry_ms;
-            // A server without such a stream answers 405, which is all right.
+            // A server without such a stream answers 405, which is fine.
             if !matches!(self.get(&shared, &mut next).await, Ok(true)) {
                 return;
             }
             empty = if next.last_id == before { empty + 1 } else { 0 };
             parser = next;
             sleep(pause(&parser)).await;
+            shared.log.resuming(parser.last_id.as_deref());
         }
     }
 }
@@ -154,5 +158,5 @@ fn pause(parser: &Parser) -> Duration {
     parser
         .retry_ms
         .map_or(RESUME_PAUSE, Duration::from_millis)
-        .min(LONGEST_RESUME_PAUSE)
+        .min(MAX_RESUME_PAUSE)
 }

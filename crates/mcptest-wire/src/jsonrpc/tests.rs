@@ -3,33 +3,33 @@ use serde_json::json;
 
 use super::*;
 
-fn read(line: &str) -> Classified {
-    classify(line.as_bytes().to_vec())
+fn parse(line: &str) -> ParsedLine {
+    parse_line(line.as_bytes().to_vec())
 }
 
 fn kinds(line: &str) -> Vec<ViolationKind> {
-    read(line).findings.iter().map(|f| f.kind).collect()
+    parse(line).violations.iter().map(|f| f.kind).collect()
 }
 
 fn only_payload(line: &str) -> Payload {
-    match read(line).messages.pop() {
+    match parse(line).messages.pop() {
         Some(Message::Reply { payload, .. }) => payload,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 #[test]
-fn tells_the_three_messages_apart() {
-    let request = read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
+fn the_three_kinds_of_messages_are_recognised() {
+    let request = parse(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
     assert_eq!(
         request.messages,
         [Message::Request {
-            id: Id::Text("a".into()),
+            id: Id::String("a".into()),
             method: "ping".into(),
             params: None
         }]
     );
-    let notification = read(r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#);
+    let notification = parse(r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#);
     assert_eq!(
         notification.messages,
         [Message::Notification {
@@ -37,21 +37,21 @@ fn tells_the_three_messages_apart() {
             params: Some(json!([1]))
         }]
     );
-    let reply = read(r#"{"jsonrpc":"2.0","id":3,"result":null}"#);
+    let reply = parse(r#"{"jsonrpc":"2.0","id":3,"result":null}"#);
     assert_eq!(
         reply.messages,
         [Message::Reply {
             id: Id::Number(3),
-            payload: Payload::Good(CallOutcome::Result(Value::Null))
+            payload: Payload::Valid(CallOutcome::Result(Value::Null))
         }]
     );
-    assert!(request.findings.is_empty());
-    assert!(notification.findings.is_empty());
-    assert!(reply.findings.is_empty());
+    assert!(request.violations.is_empty());
+    assert!(notification.violations.is_empty());
+    assert!(reply.violations.is_empty());
 }
 
 #[test]
-fn names_noise_for_what_it_is() {
+fn lines_that_are_not_messages_are_parsed() {
     use ViolationKind::*;
     for (line, expected) in [
         ("Loading...", vec![StdoutNoise]),
@@ -75,11 +75,11 @@ fn names_noise_for_what_it_is() {
         "[".repeat(1000)
     );
     assert_eq!(kinds(&deep), [TooDeep]);
-    assert_eq!(classify(vec![0xff]).findings[0].kind, InvalidUtf8);
+    assert_eq!(parse_line(vec![0xff]).violations[0].kind, InvalidUtf8);
 }
 
 #[test]
-fn names_what_breaks_a_reply() {
+fn invalid_replies_are_parsed() {
     for (members, kind) in [
         (r#""jsonrpc":"2.0""#, ViolationKind::NoResultOrError),
         (
@@ -106,36 +106,36 @@ fn names_what_breaks_a_reply() {
     ] {
         let line = format!("{{\"id\":1,{members}}}");
         match only_payload(&line) {
-            Payload::Broken(found, _) => assert_eq!(found, kind, "{line}"),
+            Payload::Invalid(found, _) => assert_eq!(found, kind, "{line}"),
             good => panic!("{line}: {good:?}"),
         }
     }
 }
 
 #[test]
-fn takes_a_null_error_beside_a_result_as_a_result() {
+fn a_null_error_with_a_result_is_a_result() {
     let line = r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#;
     assert_eq!(
         only_payload(line),
-        Payload::Good(CallOutcome::Result(json!({})))
+        Payload::Valid(CallOutcome::Result(json!({})))
     );
     assert_eq!(kinds(line), [ViolationKind::ResultAndError]);
 }
 
 #[test]
-fn keeps_results_as_sent() {
+fn results_are_kept_as_sent() {
     let line = r#"{"jsonrpc":"2.0","id":1,"result":{"z":1,"a":1.0,"n":null}}"#;
-    let Payload::Good(CallOutcome::Result(result)) = only_payload(line) else {
+    let Payload::Valid(CallOutcome::Result(result)) = only_payload(line) else {
         panic!("not a result");
     };
     assert_eq!(result.to_string(), r#"{"z":1,"a":1.0,"n":null}"#);
-    assert_eq!(read(line).raw, line);
+    assert_eq!(parse(line).raw, line);
 }
 
 #[test]
-fn reads_the_messages_of_a_batch() {
+fn the_messages_of_a_batch_are_parsed() {
     let line = r#"[{"jsonrpc":"2.0","method":"n"},7,{"jsonrpc":"2.0","id":1,"result":1}]"#;
-    assert_eq!(read(line).messages.len(), 2);
+    assert_eq!(parse(line).messages.len(), 2);
     assert_eq!(
         kinds(line),
         [ViolationKind::Batch, ViolationKind::NotJsonRpc]
@@ -143,33 +143,36 @@ fn reads_the_messages_of_a_batch() {
 }
 
 #[test]
-fn finds_whom_a_damaged_reply_was_for() {
-    let about = |line: &str| {
-        let finding = read(line).findings.remove(0);
-        (finding.damaged_reply, finding.about)
+fn the_request_of_a_damaged_reply_is_found() {
+    let damage = |line: &str| {
+        let violation = parse(line).violations.remove(0);
+        (violation.damaged_reply, violation.request_id)
     };
     assert_eq!(
-        about(r#"{"jsonrpc":"2.0","id":12,"result":{"#),
+        damage(r#"{"jsonrpc":"2.0","id":12,"result":{"#),
         (true, Some(12))
     );
-    assert_eq!(about(r#"{"jsonrpc":"2.0","id":12"#), (true, None));
-    assert_eq!(about(r#"{"jsonrpc":"2.0","result":{"id":9,"#), (true, None));
-    assert_eq!(about(r#"{"jsonrpc":"2.0","method":"x","#), (false, None));
+    assert_eq!(damage(r#"{"jsonrpc":"2.0","id":12"#), (true, None));
+    assert_eq!(
+        damage(r#"{"jsonrpc":"2.0","result":{"id":9,"#),
+        (true, None)
+    );
+    assert_eq!(damage(r#"{"jsonrpc":"2.0","method":"x","#), (false, None));
 }
 
 proptest! {
     #[test]
     fn never_panics_on_bytes(line in proptest::collection::vec(any::<u8>(), 0..200)) {
-        classify(line);
+        parse_line(line);
     }
 
     #[test]
     fn never_panics_on_almost_messages(
         line in r#"\{"jsonrpc":"2.0",("id":[0-9a"]{0,4},?)?("(result|error|method)":[{\[0-9"a]{0,3})?[}\]]{0,2}"#
     ) {
-        let classified = read(&line);
-        // Nothing is dropped: a line gives a message or a finding.
-        prop_assert!(!classified.messages.is_empty() || !classified.findings.is_empty());
+        let parsed = parse(&line);
+        // Nothing is dropped: a line gives a message or a violation.
+        prop_assert!(!parsed.messages.is_empty() || !parsed.violations.is_empty());
     }
 
     #[test]
@@ -177,25 +180,25 @@ proptest! {
         let mut line = encode_call(Some(id), &method, Some(json!({"a": method})));
         prop_assert_eq!(line.pop(), Some(b'\n'));
         prop_assert!(!line.contains(&b'\n'));
-        let classified = classify(line);
-        prop_assert!(classified.findings.is_empty());
+        let parsed = parse_line(line);
+        prop_assert!(parsed.violations.is_empty());
         let expected = Message::Request {
             id: Id::Number(id),
             method: method.clone(),
             params: Some(json!({"a": method})),
         };
-        prop_assert_eq!(classified.messages, vec![expected]);
+        prop_assert_eq!(parsed.messages, vec![expected]);
     }
 
     #[test]
-    fn foreign_ids_go_back_as_they_came(id in prop_oneof![
+    fn ids_of_the_server_are_returned_unchanged(id in prop_oneof![
         any::<u64>().prop_map(|n| json!(n)),
         any::<i64>().prop_map(|n| json!(n)),
         ".*".prop_map(|s| json!(s)),
         any::<bool>().prop_map(|b| json!(b)),
     ]) {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
-        let Some(Message::Request { id: read_id, .. }) = read(&line).messages.pop() else {
+        let Some(Message::Request { id: read_id, .. }) = parse(&line).messages.pop() else {
             panic!("not a request: {line}");
         };
         let reply = encode_reply(&read_id, Ok(json!({})));

@@ -1,4 +1,4 @@
-//! Crashes, shutdown, and nobody left behind.
+//! Crashes, shutdown, and leftover processes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -62,7 +62,7 @@ fn a_last_line_without_newline_still_counts() {
 }
 
 #[test]
-fn a_polite_server_may_finish_by_itself() {
+fn a_server_that_exits_by_itself_gets_time() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("goodbye");
     run(async {
@@ -74,7 +74,7 @@ fn a_polite_server_may_finish_by_itself() {
 }
 
 #[test]
-fn a_server_that_ignores_the_end_of_input_is_ended() {
+fn a_server_that_ignores_the_end_of_input_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     run(async {
@@ -87,7 +87,7 @@ fn a_server_that_ignores_the_end_of_input_is_ended() {
 }
 
 #[test]
-fn a_server_behind_a_shell_that_ignores_sigterm_is_ended() {
+fn a_server_behind_a_shell_that_ignores_sigterm_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     // The shell stays in between because of the second command.
@@ -112,7 +112,7 @@ fn daemon(file: &Path) -> (ServerCommand, usize) {
 }
 
 #[test]
-fn a_grandchild_in_another_session_is_ended() {
+fn a_grandchild_in_another_session_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     run(async {
@@ -126,7 +126,7 @@ fn a_grandchild_in_another_session_is_ended() {
 }
 
 #[test]
-fn dropping_the_last_clone_ends_everything() {
+fn dropping_the_last_clone_kills_everything() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     run(async {
@@ -142,16 +142,13 @@ fn dropping_the_last_clone_ends_everything() {
 }
 
 #[test]
-fn kill_all_ends_everything_without_a_runtime() {
+fn kill_all_works_without_a_runtime() {
     // Other tests share this process under `cargo test`, and would lose their
     // servers; so the check runs in a process of its own.
     const MARK: &str = "MCPTEST_WIRE_KILL_ALL";
     if std::env::var_os(MARK).is_none() {
         let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "ending::kill_all_ends_everything_without_a_runtime",
-            ])
+            .args(["--exact", "ending::kill_all_works_without_a_runtime"])
             .env(MARK, "1")
             .stdout(std::process::Stdio::null())
             .status()
@@ -176,7 +173,7 @@ fn kill_all_ends_everything_without_a_runtime() {
 }
 
 #[test]
-fn a_dropped_runtime_leaves_nothing() {
+fn a_dropped_runtime_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let (command, count) = daemon(&file);

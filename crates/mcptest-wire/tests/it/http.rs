@@ -1,11 +1,11 @@
-//! Servers over streamable HTTP that are right, and ones that are wrong in one way each.
+//! Servers over streamable HTTP: a valid one, and invalid ones with one defect each.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use mcptest_wire::{
-    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, Lifecycle, Limits, Revision,
-    ViolationKind, WireError, WireErrorKind,
+    CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, Lifecycle, Revision,
+    ViolationKind, WireError, WireErrorKind, WireLimits,
 };
 use serde_json::{Value, json};
 
@@ -230,7 +230,7 @@ fn the_stateless_revision_repeats_method_and_name_in_headers() {
             .unwrap();
         assert_eq!(client.server().revision, Revision::V2026_07_28);
         result(call(&client, "grüße").await.unwrap());
-        // The server's answer, though its status is no success.
+        // An answer of the server, despite the unsuccessful status.
         let refused = client
             .request("nope/nope", None, Duration::from_secs(5))
             .await
@@ -260,7 +260,7 @@ fn the_stateless_revision_repeats_method_and_name_in_headers() {
 }
 
 #[test]
-fn a_stateless_call_is_given_up_by_closing_its_stream() {
+fn a_stateless_call_is_cancelled_by_closing_its_stream() {
     let server = RawServer::start(|seen, stream| match seen.rpc() {
         "tools/call" => hang(),
         _ => stateless(seen, stream),
@@ -287,7 +287,7 @@ fn a_stateless_call_is_given_up_by_closing_its_stream() {
 #[test]
 fn an_old_server_refuses_the_probe_and_is_initialized() {
     let server = RawServer::start(|seen, stream| match seen.rpc() {
-        // As the TypeScript SDK does: an error about nobody's request.
+        // As the TypeScript SDK does: an error without the id of a request.
         "server/discover" => json_answer(
             stream,
             "400 Bad Request",
@@ -406,7 +406,7 @@ fn statuses_keep_their_number_and_the_beginning_of_the_body() {
     assert!(
         error
             .detail
-            .contains("HTTP 401 Unauthorized; it asks for: Bearer realm=x"),
+            .contains("HTTP 401 Unauthorized; it requires: Bearer realm=x"),
         "{error}"
     );
 
@@ -421,14 +421,14 @@ fn statuses_keep_their_number_and_the_beginning_of_the_body() {
 }
 
 #[test]
-fn a_lost_session_ends_the_connection() {
+fn a_lost_session_closes_the_connection() {
     let server =
         RawServer::start(|_, stream| answer(stream, "404 Not Found", &[], b"no such session"));
     run(async {
         let client = open(&server).await;
         let error = call(&client, "echo").await.unwrap_err();
         assert!(
-            error.detail.contains("does not know the session any more"),
+            error.detail.contains("no longer knows the session"),
             "{error}"
         );
         assert!(!client.is_alive());
@@ -437,7 +437,7 @@ fn a_lost_session_ends_the_connection() {
 }
 
 #[test]
-fn credentials_never_show() {
+fn credentials_are_never_shown() {
     let server = RawServer::start(|seen, stream| {
         let echoed = seen.header("authorization").unwrap_or_default().to_owned();
         answer(
@@ -476,7 +476,7 @@ fn credentials_never_show() {
 }
 
 #[test]
-fn bodies_that_are_no_reply() {
+fn bodies_without_a_reply_are_errors() {
     let html: &[(&str, &str)] = &[("content-type", "text/html")];
     let error = wrong(move |_, stream| answer(stream, "200 OK", html, b"<html>login</html>"));
     assert_eq!(error.kind, WireErrorKind::Protocol);
@@ -523,7 +523,7 @@ fn bodies_that_are_no_reply() {
 }
 
 #[test]
-fn streams_that_break() {
+fn interrupted_streams_are_errors() {
     let error = wrong(|seen, stream| {
         stream_head(stream);
         let text = format!("data: {}", reply(seen, "hi"));
@@ -546,12 +546,15 @@ fn streams_that_break() {
         close(stream);
     });
     assert_eq!(error.kind, WireErrorKind::Transport);
-    assert!(error.detail.contains("broke off after 10 bytes"), "{error}");
+    assert!(
+        error.detail.contains("was interrupted after 10 bytes"),
+        "{error}"
+    );
 
     let error = wrong(|_, stream| close(stream));
     assert_eq!(error.kind, WireErrorKind::Transport);
     assert!(
-        error.detail.contains("broke before a response came"),
+        error.detail.contains("was lost before a response arrived"),
         "{error}"
     );
 
@@ -563,11 +566,11 @@ fn streams_that_break() {
 }
 
 #[test]
-fn long_bodies_and_long_events_are_refused() {
+fn long_bodies_and_long_events_are_rejected() {
     let big = "x".repeat(20_000);
-    let limits = Limits {
+    let limits = WireLimits {
         max_line_bytes: 10_000,
-        ..Limits::default()
+        ..WireLimits::default()
     };
     let body = big.clone();
     let server = RawServer::start(
@@ -594,14 +597,14 @@ fn long_bodies_and_long_events_are_refused() {
             let error = call(&client, tool).await.unwrap_err();
             assert!(error.detail.contains("more than 10000 bytes"), "{error}");
         }
-        // The others are not touched by it.
+        // Other calls are not affected.
         result(call(&client, "fine").await.unwrap());
         client.shutdown().await;
     });
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up_and_told() {
+fn a_timeout_cancels_the_call_at_the_server() {
     let server = RawServer::start(|seen, stream| match seen.rpc() {
         "tools/call" if seen.body["params"]["name"] == "hang" => hang(),
         "tools/call" => json_answer(stream, "200 OK", &[], &reply(seen, "hi")),
@@ -676,7 +679,7 @@ fn redirects_stay_on_the_host() {
 }
 
 #[test]
-fn a_kept_connection_that_the_server_closed_is_no_failure() {
+fn a_free_connection_closed_by_the_server_is_replaced() {
     let server = RawServer::start(|seen, stream| {
         json_answer(stream, "200 OK", &[], &reply(seen, "hi"));
         close(stream);
@@ -692,7 +695,7 @@ fn a_kept_connection_that_the_server_closed_is_no_failure() {
 }
 
 #[test]
-fn answers_to_notifications_are_written_down() {
+fn answers_to_notifications_are_recorded() {
     let server = RawServer::start(|seen, stream| match seen.rpc() {
         "notifications/odd" => answer(stream, "200 OK", &[], b"thanks"),
         _ => json_answer(stream, "200 OK", &[], &reply(seen, "hi")),

@@ -1,4 +1,4 @@
-//! A raw HTTP server on a socket: it answers what a test tells it to, right or wrong.
+//! A raw HTTP server on a socket with answers chosen by the test, valid or not.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcptest_wire::HttpServer;
 use serde_json::{Value, json};
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
@@ -36,7 +36,7 @@ impl Seen {
     }
 }
 
-/// What the handler does with the connection.
+/// Handles a request on its connection.
 pub type Handler = dyn Fn(&Seen, &mut TcpStream) + Send + Sync;
 
 pub struct RawServer {
@@ -135,7 +135,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     })
 }
 
-/// A whole response. A client that went away is no failure of the server.
+/// A whole response. The client may be gone.
 pub fn answer(stream: &mut TcpStream, status: &str, headers: &[(&str, &str)], body: &[u8]) {
     let mut head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {

@@ -1,11 +1,11 @@
-//! Lists that do not end as they should.
+//! Lists that do not end properly.
 
-use mcptest_wire::{Client, ConnectOptions, Lifecycle, Limits, ViolationKind, WireErrorKind};
+use mcptest_wire::{Client, ConnectOptions, Lifecycle, ViolationKind, WireErrorKind, WireLimits};
 use serde_json::json;
 
 use crate::support::{bad_server, connect, options, run};
 
-async fn refused(mode: &str, limits: Limits) -> String {
+async fn refused(mode: &str, limits: WireLimits) -> String {
     let options = ConnectOptions {
         limits,
         ..options(Lifecycle::Initialize)
@@ -21,25 +21,25 @@ async fn refused(mode: &str, limits: Limits) -> String {
 
 #[test]
 fn a_repeated_cursor_ends_the_list() {
-    let detail = run(refused("same-cursor", Limits::default()));
+    let detail = run(refused("same-cursor", WireLimits::default()));
     assert!(detail.contains("repeated the cursor `again`"), "{detail}");
 }
 
 #[test]
-fn pages_without_end_meet_the_limits() {
+fn endless_pages_are_limited() {
     let detail = run(refused(
         "pages-forever",
-        Limits {
+        WireLimits {
             max_pages: 20,
-            ..Limits::default()
+            ..WireLimits::default()
         },
     ));
     assert!(detail.contains("more than 20 pages"), "{detail}");
     let detail = run(refused(
         "pages-forever",
-        Limits {
+        WireLimits {
             max_items: 7,
-            ..Limits::default()
+            ..WireLimits::default()
         },
     ));
     assert!(detail.contains("more than 7 items"), "{detail}");
@@ -47,7 +47,7 @@ fn pages_without_end_meet_the_limits() {
 
 #[test]
 fn a_result_without_the_list_is_shown() {
-    let detail = run(refused("no-tools", Limits::default()));
+    let detail = run(refused("no-tools", WireLimits::default()));
     assert_eq!(detail, r#"the result has no array `tools`: {"tool":[]}"#);
 }
 
@@ -62,7 +62,7 @@ fn an_empty_cursor_means_the_end() {
 }
 
 #[test]
-fn tools_keep_what_we_do_not_know() {
+fn tools_keep_unknown_fields() {
     run(async {
         let client = connect("good").await;
         let tools = client.list_tools().await.unwrap();

@@ -1,4 +1,4 @@
-//! Servers that make a bad start.
+//! Servers that fail to start or to connect.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn missing_command() {
 }
 
 #[test]
-fn other_ways_not_to_start() {
+fn other_failures_to_start() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "text").unwrap();
@@ -53,7 +53,7 @@ fn other_ways_not_to_start() {
         (command(&["./missing/server"]), "does not exist"),
         (command(&["npx some-server"]), "contains a space"),
         (command(&["server.py"]), "python3"),
-        (command(&[plain.to_str().unwrap()]), "may not be executed"),
+        (command(&[plain.to_str().unwrap()]), "is not executable"),
         (elsewhere, "working directory"),
     ] {
         let error = refused(&command, &options(Lifecycle::Auto));
@@ -63,7 +63,7 @@ fn other_ways_not_to_start() {
 }
 
 #[test]
-fn exit_at_once_shows_code_and_stderr() {
+fn an_early_exit_shows_code_and_stderr() {
     for lifecycle in [Lifecycle::Auto, Lifecycle::Initialize, Lifecycle::Discover] {
         let error = refused(&bad_server("exit-at-once"), &options(lifecycle));
         assert_eq!(error.kind, WireErrorKind::ServerCrash);
@@ -89,19 +89,19 @@ fn silence_is_a_timeout() {
 }
 
 #[test]
-fn garbage_only_is_a_timeout_that_shows_it() {
+fn a_timeout_shows_text_on_stdout() {
     let error = refused(&bad_server("garbage"), &impatient(Lifecycle::Initialize));
     assert_eq!(error.kind, WireErrorKind::Timeout);
     assert!(
         error
             .detail
-            .contains("the server did print: text on stdout that is no message: Starting up"),
+            .contains("the server printed: text on stdout that is not a message: Starting up"),
         "{error}"
     );
 }
 
 #[test]
-fn never_reading_is_a_timeout() {
+fn a_server_that_never_reads_is_a_timeout() {
     let error = refused(&bad_server("never-reads"), &impatient(Lifecycle::Auto));
     assert_eq!(error.kind, WireErrorKind::Timeout);
 }
@@ -116,13 +116,13 @@ fn closing_stdout_is_noticed_at_once() {
 }
 
 #[test]
-fn an_echo_is_no_server() {
+fn an_echo_is_not_a_server() {
     let error = refused(&command(&["cat"]), &options(Lifecycle::Auto));
     assert_eq!(error.kind, WireErrorKind::Protocol);
 }
 
 #[test]
-fn dying_of_the_probe_means_a_second_start() {
+fn a_server_that_crashes_on_the_probe_is_started_again() {
     run(async {
         let client = open("dies-on-probe", Lifecycle::Auto).await.unwrap();
         assert!(client.server().restarted_after_probe);
@@ -135,7 +135,7 @@ fn dying_of_the_probe_means_a_second_start() {
 }
 
 #[test]
-fn ignoring_the_probe_means_initialize_on_the_same_process() {
+fn a_server_that_ignores_the_probe_is_initialized() {
     run(async {
         let options = ConnectOptions {
             connect_timeout: Duration::from_secs(3),
@@ -151,7 +151,7 @@ fn ignoring_the_probe_means_initialize_on_the_same_process() {
 }
 
 #[test]
-fn a_server_that_hears_nothing_before_initialize_is_initialized() {
+fn a_server_that_ignores_everything_before_initialize_is_initialized() {
     run(async {
         let options = ConnectOptions {
             connect_timeout: Duration::from_secs(3),
@@ -167,7 +167,7 @@ fn a_server_that_hears_nothing_before_initialize_is_initialized() {
 }
 
 #[test]
-fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
+fn a_slow_stateless_server_is_probed_again() {
     run(async {
         let options = ConnectOptions {
             connect_timeout: Duration::from_secs(3),
@@ -183,7 +183,7 @@ fn a_stateless_server_that_is_slow_to_start_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_is_slow_to_start_is_judged_by_its_own_answer() {
+fn a_slow_server_is_connected_by_its_own_answer() {
     for (mode, revision) in [
         ("wakes-late", Revision::V2026_07_28),
         ("wakes-late-old", Revision::V2025_11_25),
@@ -205,7 +205,7 @@ fn a_server_that_is_slow_to_start_is_judged_by_its_own_answer() {
 }
 
 #[test]
-fn refusing_the_probe_means_initialize() {
+fn a_server_that_refuses_the_probe_is_initialized() {
     for mode in ["good", "null-id-on-probe", "old-list"] {
         run(async {
             let started = Instant::now();
@@ -243,7 +243,7 @@ fn a_refused_revision_is_negotiated_from_the_list() {
 }
 
 #[test]
-fn noise_is_recorded_and_survived() {
+fn text_on_stdout_is_recorded_and_skipped() {
     run(async {
         let client = open("noisy", Lifecycle::Auto).await.unwrap();
         assert_eq!(client.server().revision, Revision::V2025_06_18);
@@ -265,7 +265,7 @@ fn noise_is_recorded_and_survived() {
 }
 
 #[test]
-fn a_flood_on_stderr_blocks_nobody() {
+fn a_flood_on_stderr_does_not_block() {
     run(async {
         let client = open("flood-stderr", Lifecycle::Auto).await.unwrap();
         let error = call(&client, "crash").await.unwrap_err();
@@ -278,7 +278,7 @@ fn a_flood_on_stderr_blocks_nobody() {
 }
 
 #[test]
-fn environment_and_folder_are_the_ones_asked_for() {
+fn environment_and_working_directory_are_applied() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let mut command = bad_server("good");
@@ -297,7 +297,7 @@ fn environment_and_folder_are_the_ones_asked_for() {
 }
 
 #[test]
-fn dropping_the_attempt_leaves_nothing() {
+fn dropping_a_connection_attempt_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pids");
     let mut command = bad_server("silent");

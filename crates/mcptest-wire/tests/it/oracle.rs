@@ -116,7 +116,7 @@ async fn exercise(client: Client, revision: Revision) {
         })
     );
 
-    // The server ends this one because we tell it that we stopped waiting.
+    // The server ends this call because we notify it of the cancellation.
     let short = CallOptions {
         timeout: Some(Duration::from_millis(200)),
         cancel: None,
@@ -124,7 +124,7 @@ async fn exercise(client: Client, revision: Revision) {
     let error = client.call_tool("sleep", &json!({}), &short).await;
     assert_eq!(error.unwrap_err().kind, WireErrorKind::Timeout);
 
-    // And the session goes on, with nothing to complain about.
+    // The session continues without violations.
     result(call(&client, "echo").await.unwrap());
     assert_eq!(client.violations(), []);
     assert!(client.is_alive());
@@ -157,7 +157,7 @@ fn auto_finds_the_stateless_revision() {
 }
 
 #[test]
-fn a_result_that_wants_input_is_said_to_be_one() {
+fn a_result_that_requires_input_is_an_error() {
     run(async {
         let client = connect(Lifecycle::Discover).await;
         let error = call(&client, "ask").await.unwrap_err();

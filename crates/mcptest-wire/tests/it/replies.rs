@@ -1,9 +1,9 @@
-//! Replies that are broken, late, missing or too long.
+//! Replies that are damaged, late, missing or too long.
 
 use std::time::{Duration, Instant};
 
 use mcptest_wire::{
-    CallOptions, Client, ConnectOptions, Lifecycle, Limits, ViolationKind, WireErrorKind,
+    CallOptions, Client, ConnectOptions, Lifecycle, ViolationKind, WireErrorKind, WireLimits,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::support::{bad_server, call, connect, options, result, run, soon};
 
 #[test]
-fn a_broken_reply_fails_the_call_soon_and_is_shown() {
+fn a_damaged_reply_fails_the_call_soon_and_is_shown() {
     run(async {
         let client = connect("good").await;
         for (tool, kind, shown) in [
@@ -39,7 +39,7 @@ fn a_broken_reply_fails_the_call_soon_and_is_shown() {
         }
         // None of this ends the session.
         result(call(&client, "fine").await.unwrap());
-        // By now no notification of ours can be meant by it.
+        // By now it cannot be the answer to a notification.
         let error = call(&client, "null-id-error").await.unwrap_err();
         assert_eq!(error.kind, WireErrorKind::Protocol, "{error}");
         client.shutdown().await;
@@ -50,7 +50,7 @@ fn a_broken_reply_fails_the_call_soon_and_is_shown() {
 fn an_answer_to_a_notification_fails_no_call() {
     run(async {
         let client = connect("answers-notifications").await;
-        // Answered after the grace that a broken reply gets.
+        // Answered after the grace period of a damaged reply.
         assert!(client.list_tools().await.unwrap().is_empty());
         assert_eq!(client.violations()[0].kind, ViolationKind::MissingId);
         client.shutdown().await;
@@ -58,7 +58,7 @@ fn an_answer_to_a_notification_fails_no_call() {
 }
 
 #[test]
-fn a_good_reply_after_a_broken_one_counts() {
+fn a_good_reply_after_a_damaged_one_counts() {
     run(async {
         let client = connect("good").await;
         result(call(&client, "broken-then-good").await.unwrap());
@@ -75,7 +75,7 @@ fn a_good_reply_after_a_broken_one_counts() {
 }
 
 #[test]
-fn broken_replies_find_their_call_among_many() {
+fn damaged_replies_are_matched_to_their_calls() {
     run(async {
         let client = connect("good").await;
         let silent = call(&client, "silence");
@@ -94,7 +94,7 @@ fn broken_replies_find_their_call_among_many() {
 }
 
 #[test]
-fn a_timeout_says_what_was_printed() {
+fn a_timeout_shows_what_was_printed() {
     run(async {
         let client = connect("noisy").await;
         let short = CallOptions {
@@ -106,22 +106,22 @@ fn a_timeout_says_what_was_printed() {
         assert_eq!(error.kind, WireErrorKind::Timeout);
         assert_eq!(
             error.detail,
-            "no reply within 1s; the server did print: \
-             text on stdout that is no message: I am thinking about it"
+            "no reply within 1s; the server printed: \
+             text on stdout that is not a message: I am thinking about it"
         );
         client.shutdown().await;
     });
 }
 
 #[test]
-fn a_late_reply_is_noted_and_no_violation() {
+fn a_late_reply_is_counted_and_not_a_violation() {
     run(async {
         let client = connect("good").await;
         let short = CallOptions {
             timeout: Some(Duration::from_millis(300)),
             cancel: None,
         };
-        // It answers when it reads that we gave up.
+        // It answers when it reads the cancellation.
         let error = client.call_tool("slow", &Value::Null, &short).await;
         assert_eq!(error.unwrap_err().kind, WireErrorKind::Timeout);
         result(call(&client, "fine").await.unwrap());
@@ -132,7 +132,7 @@ fn a_late_reply_is_noted_and_no_violation() {
 }
 
 #[test]
-fn cancelling_and_dropping_both_tell_the_server() {
+fn cancelling_and_dropping_both_notify_the_server() {
     run(async {
         let client = connect("good").await;
         let token = CancellationToken::new();
@@ -161,9 +161,9 @@ fn cancelling_and_dropping_both_tell_the_server() {
 fn an_overlong_line_fails_the_call_and_not_the_session() {
     run(async {
         let options = ConnectOptions {
-            limits: Limits {
+            limits: WireLimits {
                 max_line_bytes: 1 << 20,
-                ..Limits::default()
+                ..WireLimits::default()
             },
             ..options(Lifecycle::Initialize)
         };
@@ -188,7 +188,7 @@ fn an_overlong_line_fails_the_call_and_not_the_session() {
 }
 
 #[test]
-fn a_server_that_stops_reading_cannot_hang_us() {
+fn a_server_that_stops_reading_cannot_block_us() {
     run(async {
         let client = connect("good").await;
         let short = CallOptions {

@@ -1,4 +1,4 @@
-//! Starting the example servers and seeing who is alive.
+//! Starting the example servers and checking which processes are alive.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use mcptest_wire::{
 };
 use serde_json::{Value, json};
 
-/// Far above what any step takes, far below a wait that would be a bug.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// A timeout far above the duration of any step.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The path of an example of this crate, which `cargo test` builds next to us.
 pub fn example(name: &str) -> String {
@@ -42,8 +42,8 @@ pub fn bad_server(mode: &str) -> ServerCommand {
 pub fn options(lifecycle: Lifecycle) -> ConnectOptions {
     ConnectOptions {
         lifecycle,
-        connect_timeout: PATIENCE,
-        call_timeout: PATIENCE,
+        connect_timeout: TIMEOUT,
+        call_timeout: TIMEOUT,
         ..ConnectOptions::default()
     }
 }
@@ -69,22 +69,22 @@ pub fn result(outcome: CallOutcome) -> Value {
     }
 }
 
-/// Runs a future on the runtime that must suffice, and not for ever.
+/// Runs a future on a current-thread runtime, with a timeout.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(async { tokio::time::timeout(PATIENCE * 2, future).await.unwrap() })
+        .block_on(async { tokio::time::timeout(TIMEOUT * 2, future).await.unwrap() })
 }
 
-/// Asserts that something took less than our patience.
+/// Asserts that something took less than half of the timeout.
 pub fn soon<T>(started: Instant, value: T) -> T {
-    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+    assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
     value
 }
 
-/// The process ids that a server wrote to its file, once there are enough.
+/// Waits for the process ids that a server writes to its file.
 pub fn pids(file: &std::path::Path, count: usize) -> Vec<u32> {
     let started = Instant::now();
     loop {
@@ -93,12 +93,12 @@ pub fn pids(file: &std::path::Path, count: usize) -> Vec<u32> {
         if pids.len() >= count && text.ends_with('\n') {
             return pids;
         }
-        assert!(started.elapsed() < PATIENCE, "only {pids:?}");
+        assert!(started.elapsed() < TIMEOUT, "only {pids:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Whether a process runs; a zombie does not.
+/// Returns true if a process runs; a zombie does not.
 pub fn runs(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         let state = stat.rsplit(") ").next().and_then(|s| s.chars().next());
@@ -106,11 +106,11 @@ pub fn runs(pid: u32) -> bool {
     })
 }
 
-/// Asserts that all of them end; a killed process needs a moment to vanish.
+/// Asserts that all processes exit; a killed process needs a moment to vanish.
 pub fn all_gone(pids: &[u32]) {
     let started = Instant::now();
     while pids.iter().any(|pid| runs(*pid)) {
-        assert!(started.elapsed() < PATIENCE, "still alive among {pids:?}");
+        assert!(started.elapsed() < TIMEOUT, "still alive among {pids:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -284,7 +284,7 @@ fn what_a_model_or_a_provider_does_wrong_is_one_row() {
     assert_eq!(error(3)["kind"], "auth");
     assert_eq!(
         error(3)["message"],
-        "mine answered for refused with HTTP 401 Unauthorized: no such key: [redacted]. Check the key in MY_PROVIDER_KEY, and what it may be used for."
+        "mine answered for refused with HTTP 401 Unauthorized: no such key: [redacted]. Check the key in MY_PROVIDER_KEY, and its permissions."
     );
     assert_eq!(error(5)["kind"], "auth");
     let words = error(5)["message"].as_str().unwrap();

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::super::stream::{self, Events};
-use super::super::{Assembler, Failure, conversation, failure};
+use super::super::stream::{self, EventReader};
+use super::super::{ApiError, Assembler, api_error, conversation};
 
-/// The message as far as it has come.
+/// The message so far.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    events: Events,
+    events: EventReader,
     message: Option<Map<String, Value>>,
     blocks: Vec<Block>,
     stopped: bool,
@@ -17,7 +17,7 @@ pub(super) struct Blocks {
 #[derive(Debug)]
 struct Block {
     content: Map<String, Value>,
-    /// The input of a call comes as pieces of JSON text.
+    /// The input of a call, which comes as fragments of JSON.
     input: String,
     open: bool,
 }
@@ -25,7 +25,7 @@ struct Block {
 impl Block {
     fn close(&mut self) {
         self.open = false;
-        // Without any piece, what the block began with stands.
+        // Without fragments, the input at the start of the block stays.
         if !self.input.trim().is_empty() {
             let input = conversation::arguments(&self.input);
             self.content.insert("input".to_owned(), input);
@@ -55,7 +55,7 @@ impl Block {
                     }
                 }
             }
-            // A kind of block that we do not know: its texts grow, the rest is replaced.
+            // An unknown kind of block: strings are appended, other values replaced.
             _ => {
                 for (key, value) in delta
                     .as_object()
@@ -76,12 +76,12 @@ impl Block {
 }
 
 impl Blocks {
-    fn start(&mut self, event: &Value) -> Result<(), Failure> {
+    fn start(&mut self, event: &Value) -> Result<(), ApiError> {
         if self.message.is_some() {
-            return Err(Failure::malformed("the stream starts a second message"));
+            return Err(ApiError::malformed("the stream starts a second message"));
         }
         let Some(message) = event.get("message").and_then(Value::as_object) else {
-            return Err(Failure::malformed(format!(
+            return Err(ApiError::malformed(format!(
                 "a `message_start` without a message: {event}"
             )));
         };
@@ -89,7 +89,7 @@ impl Blocks {
         Ok(())
     }
 
-    fn begin_block(&mut self, event: &Value) -> Result<(), Failure> {
+    fn begin_block(&mut self, event: &Value) -> Result<(), ApiError> {
         let index = stream::index(event, "index")?;
         let content = event.get("content_block").and_then(Value::as_object);
         match content {
@@ -101,34 +101,34 @@ impl Blocks {
                 });
                 Ok(())
             }
-            _ => Err(Failure::malformed(format!(
+            _ => Err(ApiError::malformed(format!(
                 "a content block out of place, after {} others: {event}",
                 self.blocks.len()
             ))),
         }
     }
 
-    fn open_block(&mut self, event: &Value) -> Result<&mut Block, Failure> {
+    fn open_block(&mut self, event: &Value) -> Result<&mut Block, ApiError> {
         let index = stream::index(event, "index")?;
         self.blocks
             .get_mut(index)
             .filter(|block| block.open)
             .ok_or_else(|| {
-                Failure::malformed(format!(
+                ApiError::malformed(format!(
                     "an event for content block {index}, which is not open"
                 ))
             })
     }
 
-    fn end(&mut self, event: &Value) -> Result<(), Failure> {
+    fn end(&mut self, event: &Value) -> Result<(), ApiError> {
         let Some(message) = &mut self.message else {
-            return Err(Failure::malformed("a `message_delta` before any message"));
+            return Err(ApiError::malformed("a `message_delta` before any message"));
         };
         if let Some(delta) = event.get("delta") {
             stream::overlay(message, delta);
         }
         if let Some(newer) = event.get("usage").filter(|usage| usage.is_object()) {
-            // The counts are totals so far, and not every event has all of them.
+            // Counts are running totals, and some events omit some of them.
             match message.get_mut("usage") {
                 Some(Value::Object(usage)) => stream::overlay(usage, newer),
                 _ => {
@@ -141,10 +141,10 @@ impl Blocks {
 }
 
 impl Assembler for Blocks {
-    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), ApiError> {
         let event = self.events.read(data)?;
         match event.get("type").and_then(Value::as_str).or(name) {
-            Some("error") => return Err(failure::from_body(None, &event)),
+            Some("error") => return Err(api_error::from_body(None, &event)),
             Some("message_start") => self.start(&event)?,
             Some("content_block_start") => self.begin_block(&event)?,
             Some("content_block_delta") => {
@@ -154,15 +154,15 @@ impl Assembler for Blocks {
             Some("content_block_stop") => self.open_block(&event)?.close(),
             Some("message_delta") => self.end(&event)?,
             Some("message_stop") => self.stopped = true,
-            // `ping`, and whatever is added to the protocol: the documentation asks for patience.
+            // `ping` and future events: the documentation requires clients to ignore them.
             _ => {}
         }
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
+    fn finish(mut self: Box<Self>) -> Result<Value, ApiError> {
         let Some(mut message) = self.message.take().filter(|_| self.stopped) else {
-            return Err(Failure::cut_short("`message_stop`"));
+            return Err(ApiError::truncated("`message_stop`"));
         };
         for block in self.blocks.iter_mut().filter(|block| block.open) {
             block.close();
@@ -172,7 +172,7 @@ impl Assembler for Blocks {
             .into_iter()
             .map(|block| block.content.into())
             .collect();
-        // A server that sends the message with content at its start sends no blocks.
+        // A message that starts with content has no blocks.
         if !content.is_empty() || !message.contains_key("content") {
             message.insert("content".to_owned(), content.into());
         }

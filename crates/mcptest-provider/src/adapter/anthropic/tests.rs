@@ -1,11 +1,11 @@
 use mcptest_agent::{AssistantTurn, Message, ToolReply, Usage};
 use serde_json::{Value, json};
 
-use super::super::tests::{answered, assembled, call, says, weather};
-use super::super::{Adapter, Failure, FailureKind};
+use super::super::tests::{answered, assembled, call, text_reply, weather};
+use super::super::{Adapter, ApiError, ApiErrorKind};
 use super::Anthropic;
 
-fn read(answer: Value) -> Result<AssistantTurn, Failure> {
+fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
     weather().turn_of(&Anthropic, &answer)
 }
 
@@ -18,7 +18,7 @@ fn message(content: Value) -> Value {
 }
 
 #[test]
-fn a_first_request_has_system_tools_and_a_bound() {
+fn a_first_request_has_system_tools_and_max_tokens() {
     let mut case = weather();
     assert_eq!(
         case.body_of(&Anthropic),
@@ -91,9 +91,9 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
     );
     assert_eq!(turn.calls[2].caller, None);
 
-    // All of it goes back as it came, and the results follow in one message.
+    // All blocks are sent back unchanged, and the results follow in one message.
     let mut case = weather();
-    let replies = vec![says("22C"), ToolReply::refusal("no"), says("")];
+    let replies = vec![text_reply("22C"), ToolReply::refusal("no"), text_reply("")];
     case.messages.extend(answered(&turn, replies));
     let messages = case.body_of(&Anthropic)["messages"].clone();
     assert_eq!(
@@ -111,7 +111,7 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
 }
 
 #[test]
-fn what_the_api_refuses_is_not_sent_back() {
+fn blocks_that_the_api_rejects_are_not_sent_back() {
     let content = json!([
         {"type": "text", "text": ""},
         {"type": "tool_use", "id": "", "name": "two words", "input": "{\"city\": \"Par"},
@@ -144,7 +144,7 @@ fn what_the_api_refuses_is_not_sent_back() {
 }
 
 #[test]
-fn images_are_shown_where_the_api_takes_them() {
+fn images_are_sent_if_the_api_accepts_them() {
     let turn = AssistantTurn {
         text: "Look.".into(),
         calls: vec![
@@ -154,7 +154,7 @@ fn images_are_shown_where_the_api_takes_them() {
         ..AssistantTurn::default()
     };
     let picture = |mime: &str| json!({"type": "image", "data": "aGk=", "mimeType": mime});
-    let mut shown = says("here");
+    let mut shown = text_reply("here");
     shown.content =
         json!([{"type": "text", "text": "here"}, picture("image/png"), picture("image/tiff")]);
     let mut failed = ToolReply::refusal("bad");
@@ -179,18 +179,18 @@ fn images_are_shown_where_the_api_takes_them() {
             {"type": "text", "text": "[image image/tiff: left out]"},
         ])
     );
-    // An error may hold nothing but text.
+    // An error result may have only text.
     assert_eq!(results[1]["content"], "bad\n[image image/png: left out]");
 }
 
 #[test]
-fn a_container_is_named_again() {
+fn a_container_is_named_in_the_next_request() {
     let mut answer =
         message(json!([{"type": "tool_use", "id": "t", "name": "get_weather", "input": {}}]));
     answer["container"] = json!({"id": "container_1", "expires_at": "2026-11-16T00:00:00Z"});
     let turn = read(answer).unwrap();
     let mut case = weather();
-    case.messages.extend(answered(&turn, vec![says("x")]));
+    case.messages.extend(answered(&turn, vec![text_reply("x")]));
     assert_eq!(case.body_of(&Anthropic)["container"], "container_1");
 }
 
@@ -209,7 +209,7 @@ fn usage_that_is_absent_or_zero_is_unknown() {
     assert_eq!(read(answer).unwrap().usage.unwrap().reasoning, Some(4));
 }
 
-/// As the documentation shows a stream with thinking and a call.
+/// The documentation's example of a stream with thinking and a call.
 fn events() -> Vec<Value> {
     vec![
         json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [],
@@ -233,7 +233,7 @@ fn events() -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_ends_as_the_answer_in_one_piece() {
+fn a_stream_equals_the_complete_answer() {
     let answer = assembled(&Anthropic, &events()).unwrap();
     assert_eq!(
         answer["content"],
@@ -257,30 +257,30 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
 }
 
 #[test]
-fn input_that_breaks_off_stays_text() {
+fn truncated_input_stays_a_string() {
     let mut events = events();
     events.remove(12);
     let turn = read(assembled(&Anthropic, &events).unwrap()).unwrap();
     assert_eq!(turn.calls[0].args, Some(json!("{\"ci")));
-    // No piece at all means no arguments.
+    // No fragment means no arguments.
     events.drain(10..12);
     let turn = read(assembled(&Anthropic, &events).unwrap()).unwrap();
     assert_eq!(turn.calls[0].args, Some(json!({})));
 }
 
 #[test]
-fn a_stream_that_is_not_whole_or_not_in_order_is_a_failure() {
+fn an_incomplete_or_unordered_stream_is_an_error() {
     let whole = events();
     for length in 0..whole.len() {
         let failure = assembled(&Anthropic, &whole[..length]).unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Transient, "{length}");
+        assert_eq!(failure.kind, ApiErrorKind::Transient, "{length}");
     }
     let changed = |at: usize, event: Value| {
         let mut events = events();
         events[at] = event;
         assembled(&Anthropic, &events).map_err(|failure| failure.kind)
     };
-    let malformed = Err(FailureKind::Malformed);
+    let malformed = Err(ApiErrorKind::Malformed);
     assert_eq!(
         changed(1, json!({"type": "message_start", "message": {}})),
         malformed,
@@ -328,19 +328,19 @@ fn a_stream_that_is_not_whole_or_not_in_order_is_a_failure() {
     );
     let overloaded =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    assert_eq!(changed(5, overloaded), Err(FailureKind::Overloaded));
+    assert_eq!(changed(5, overloaded), Err(ApiErrorKind::Overloaded));
     let mut assembler = Anthropic.assembler();
     assert_eq!(
         assembler
             .event(Some("message_start"), "{nonsense")
             .unwrap_err()
             .kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
 }
 
 #[test]
-fn what_we_do_not_know_in_a_stream_is_kept_or_passed_over() {
+fn unknown_blocks_are_kept_and_unknown_events_ignored() {
     let mut events = events();
     events[2] = json!({"type": "heartbeat_v2", "index": "x"});
     events[7] = json!({"type": "content_block_start", "index": 1, "content_block": {"type": "compaction", "content": null}});
@@ -361,18 +361,18 @@ fn what_we_do_not_know_in_a_stream_is_kept_or_passed_over() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_malformed_and_an_error_is_that_error() {
+fn an_invalid_answer_is_malformed_and_errors_are_kept() {
     assert_eq!(
         read(json!({"id": "x"})).unwrap_err().kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
     assert_eq!(
         read(message(json!([{"type": "tool_use"}])))
             .unwrap_err()
             .kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}});
-    assert_eq!(read(error).unwrap_err().kind, FailureKind::RateLimit);
-    assert_eq!(Anthropic.failure(401, b"{}").kind, FailureKind::Auth);
+    assert_eq!(read(error).unwrap_err().kind, ApiErrorKind::RateLimit);
+    assert_eq!(Anthropic.error(401, b"{}").kind, ApiErrorKind::Auth);
 }

@@ -1,24 +1,24 @@
-//! The chunks of a streamed answer: each is an answer of its own, with the next parts.
+//! The chunks of a streamed answer: each is an answer with further parts.
 
 use serde_json::{Map, Value};
 
-use super::super::stream::{self, Events, MOST_ITEMS};
-use super::super::{Assembler, Failure};
+use super::super::stream::{self, EventReader, MAX_ITEMS};
+use super::super::{ApiError, Assembler};
 
-/// The answer as far as it has come.
+/// The answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    events: Events,
+    events: EventReader,
     answer: Map<String, Value>,
     candidate: Option<Map<String, Value>>,
-    /// Set as soon as a chunk has content at all.
+    /// The content, once a chunk has any.
     content: Option<Map<String, Value>>,
     parts: Vec<Value>,
 }
 
 impl Parts {
-    fn candidate(&mut self, newer: &Value) -> Result<(), Failure> {
-        // We never ask for more than one.
+    fn candidate(&mut self, newer: &Value) -> Result<(), ApiError> {
+        // Only one candidate is requested.
         if newer.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
             return Ok(());
         }
@@ -39,9 +39,9 @@ impl Parts {
         Ok(())
     }
 
-    fn add(&mut self, part: &Value) -> Result<(), Failure> {
-        if let (Some(last), Some(more)) = (self.parts.last_mut(), text_alone(part))
-            && text_alone(last).is_some()
+    fn add(&mut self, part: &Value) -> Result<(), ApiError> {
+        if let (Some(last), Some(more)) = (self.parts.last_mut(), plain_text(part))
+            && plain_text(last).is_some()
             && last.get("thought") == part.get("thought")
         {
             if let Some(last) = last.as_object_mut() {
@@ -49,9 +49,9 @@ impl Parts {
             }
             return Ok(());
         }
-        if self.parts.len() >= MOST_ITEMS {
-            return Err(Failure::malformed(format!(
-                "more than {MOST_ITEMS} parts in one answer"
+        if self.parts.len() >= MAX_ITEMS {
+            return Err(ApiError::malformed(format!(
+                "more than {MAX_ITEMS} parts in one answer"
             )));
         }
         self.parts.push(part.clone());
@@ -59,9 +59,8 @@ impl Parts {
     }
 }
 
-/// The text of a part that is nothing but text. One that carries a signature stays a part of its
-/// own.
-fn text_alone(part: &Value) -> Option<&str> {
+/// Returns the text of a part without other fields. A part with a signature stays separate.
+fn plain_text(part: &Value) -> Option<&str> {
     let alone = part
         .as_object()?
         .keys()
@@ -70,7 +69,7 @@ fn text_alone(part: &Value) -> Option<&str> {
 }
 
 impl Assembler for Parts {
-    fn event(&mut self, _name: Option<&str>, data: &str) -> Result<(), Failure> {
+    fn event(&mut self, _name: Option<&str>, data: &str) -> Result<(), ApiError> {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -80,7 +79,7 @@ impl Assembler for Parts {
             .filter(|(key, value)| *key != "candidates" && !value.is_null())
         {
             match (self.answer.get_mut(key), value) {
-                // Counts are totals so far, and not every chunk has all of them.
+                // Counts are running totals, and some chunks omit some of them.
                 (Some(Value::Object(known)), newer @ Value::Object(_)) => {
                     stream::overlay(known, newer)
                 }
@@ -100,7 +99,7 @@ impl Assembler for Parts {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
+    fn finish(mut self: Box<Self>) -> Result<Value, ApiError> {
         match self.candidate {
             Some(mut candidate)
                 if candidate
@@ -116,7 +115,7 @@ impl Assembler for Parts {
                 Ok(self.answer.into())
             }
             None if self.answer.contains_key("promptFeedback") => Ok(self.answer.into()),
-            _ => Err(Failure::cut_short("a `finishReason`")),
+            _ => Err(ApiError::truncated("a `finishReason`")),
         }
     }
 }

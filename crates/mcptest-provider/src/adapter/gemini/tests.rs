@@ -1,11 +1,11 @@
 use mcptest_agent::{AssistantTurn, Message, ToolReply, Usage};
 use serde_json::{Value, json};
 
-use super::super::tests::{answered, assembled, call, says, weather};
-use super::super::{Adapter, Failure, FailureKind};
+use super::super::tests::{answered, assembled, call, text_reply, weather};
+use super::super::{Adapter, ApiError, ApiErrorKind};
 use super::Gemini;
 
-fn read(answer: Value) -> Result<AssistantTurn, Failure> {
+fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
     weather().turn_of(&Gemini, &answer)
 }
 
@@ -71,7 +71,7 @@ fn the_model_is_in_the_path() {
 }
 
 #[test]
-fn an_answer_gives_text_calls_usage_and_its_parts_go_back() {
+fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
     let parts = json!([
         {"text": "thinking aloud", "thought": true},
         {"text": "Let me "},
@@ -103,8 +103,10 @@ fn an_answer_gives_text_calls_usage_and_its_parts_go_back() {
     );
 
     let mut case = weather();
-    case.messages
-        .extend(answered(&turn, vec![says("22C"), ToolReply::refusal("no")]));
+    case.messages.extend(answered(
+        &turn,
+        vec![text_reply("22C"), ToolReply::refusal("no")],
+    ));
     let contents = case.body_of(&Gemini)["contents"].clone();
     let mut expected = parts;
     expected.as_array_mut().unwrap().remove(3);
@@ -119,7 +121,7 @@ fn an_answer_gives_text_calls_usage_and_its_parts_go_back() {
 }
 
 #[test]
-fn a_turn_that_is_not_the_providers_own_is_written_out_and_an_empty_one_is_not() {
+fn a_turn_without_native_parts_is_built_unless_empty() {
     let turn = AssistantTurn {
         text: "Looking.".into(),
         calls: vec![call(None, "two words", json!("{broken"))],
@@ -153,9 +155,9 @@ fn a_blocked_prompt_is_refused_and_a_candidate_without_content_is_a_turn() {
         .unwrap_err();
     assert_eq!(
         (blocked.kind, blocked.message.as_str()),
-        (FailureKind::Refused, "the prompt was blocked: SAFETY")
+        (ApiErrorKind::Refused, "the prompt was blocked: SAFETY")
     );
-    assert_eq!(read(json!({})).unwrap_err().kind, FailureKind::Malformed);
+    assert_eq!(read(json!({})).unwrap_err().kind, ApiErrorKind::Malformed);
     let silent = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}], "usageMetadata": {"promptTokenCount": 4}});
     let turn = read(silent).unwrap();
     assert_eq!(turn.stop_reason.as_deref(), Some("MALFORMED_FUNCTION_CALL"));
@@ -168,7 +170,7 @@ fn a_blocked_prompt_is_refused_and_a_candidate_without_content_is_a_turn() {
     );
     assert_eq!(read(json!({"candidates": [{}]})).unwrap().usage, None);
     let nameless = answer(json!([{"functionCall": {"args": {}}}]));
-    assert_eq!(read(nameless).unwrap_err().kind, FailureKind::Malformed);
+    assert_eq!(read(nameless).unwrap_err().kind, ApiErrorKind::Malformed);
 }
 
 fn chunk(parts: Value) -> Value {
@@ -176,7 +178,7 @@ fn chunk(parts: Value) -> Value {
 }
 
 #[test]
-fn a_stream_ends_as_the_answer_in_one_piece() {
+fn a_stream_equals_the_complete_answer() {
     let mut last = chunk(json!([{"text": "", "thoughtSignature": "ZW5k"}]));
     last["candidates"][0]["finishReason"] = "STOP".into();
     last["usageMetadata"] = json!({"promptTokenCount": 9, "candidatesTokenCount": 5});
@@ -213,35 +215,35 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
     for length in 0..events.len() {
         assert_eq!(
             assembled(&Gemini, &events[..length]).unwrap_err().kind,
-            FailureKind::Transient
+            ApiErrorKind::Transient
         );
     }
 }
 
 #[test]
-fn errors_and_blocks_in_a_stream_are_told_apart() {
+fn errors_and_blocked_prompts_in_a_stream_are_separated() {
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}]}});
     let failure = assembled(&Gemini, &[chunk(json!([])), error]).unwrap_err();
-    assert_eq!(failure.kind, FailureKind::RateLimit);
+    assert_eq!(failure.kind, ApiErrorKind::RateLimit);
     assert_eq!(failure.retry_after, Some(std::time::Duration::from_secs(7)));
     let blocked = assembled(
         &Gemini,
         &[json!({"promptFeedback": {"blockReason": "OTHER"}})],
     )
     .unwrap();
-    assert_eq!(read(blocked).unwrap_err().kind, FailureKind::Refused);
+    assert_eq!(read(blocked).unwrap_err().kind, ApiErrorKind::Refused);
     assert_eq!(
         assembled(&Gemini, &[json!(7)]).unwrap_err().kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
     assert_eq!(
         Gemini
-            .failure(
+            .error(
                 503,
                 br#"{"error": {"code": 503, "status": "UNAVAILABLE", "message": "busy"}}"#
             )
             .kind,
-        FailureKind::Overloaded
+        ApiErrorKind::Overloaded
     );
 }

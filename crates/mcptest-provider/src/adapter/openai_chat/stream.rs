@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::stream::{self, Events, MOST_ITEMS};
-use super::super::{Assembler, Failure};
+use super::super::stream::{self, EventReader, MAX_ITEMS};
+use super::super::{ApiError, Assembler};
 
-/// The completion as far as it has come.
+/// The completion so far.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    events: Events,
-    /// `id`, `model`, `usage`, …: the last that told.
+    events: EventReader,
+    /// `id`, `model`, `usage`, …: the latest values.
     answer: Map<String, Value>,
     message: Map<String, Value>,
     calls: Vec<Call>,
@@ -26,8 +26,8 @@ struct Call {
 }
 
 impl Chunks {
-    fn choice(&mut self, choice: &Value) -> Result<(), Failure> {
-        // We never ask for more than one.
+    fn choice(&mut self, choice: &Value) -> Result<(), ApiError> {
+        // Only one choice is requested.
         if choice.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Chunks {
                 ("role", role) => {
                     self.message.insert("role".to_owned(), role.clone());
                 }
-                // The content, words of refusal, and what compatible servers call their reasoning.
+                // Content, refusal, and the reasoning of compatible servers.
                 (_, Value::String(more)) => stream::append(&mut self.message, key, more),
                 (_, Value::Array(more)) => match self.message.get_mut(key) {
                     Some(Value::Array(items)) => items.extend(more.iter().cloned()),
@@ -72,26 +72,26 @@ impl Chunks {
         Ok(())
     }
 
-    fn call(&mut self, delta: &Value) -> Result<(), Failure> {
+    fn call(&mut self, delta: &Value) -> Result<(), ApiError> {
         let Some(delta) = delta.as_object() else {
-            return Err(Failure::malformed(format!(
-                "a piece of a tool call that is no object: {delta}"
+            return Err(ApiError::malformed(format!(
+                "a fragment of a tool call that is not an object: {delta}"
             )));
         };
         let index = match delta.get("index") {
             None | Some(Value::Null) => None,
             Some(index) => Some(index.as_u64().ok_or_else(|| {
-                Failure::malformed(format!(
-                    "a piece of a tool call whose index is no number: {index}"
+                ApiError::malformed(format!(
+                    "a fragment of a tool call whose index is not a number: {index}"
                 ))
             })?),
         };
         let place = match self.continued(index, delta) {
             Some(place) => place,
             None => {
-                if self.calls.len() >= MOST_ITEMS {
-                    return Err(Failure::malformed(format!(
-                        "more than {MOST_ITEMS} tool calls in one answer"
+                if self.calls.len() >= MAX_ITEMS {
+                    return Err(ApiError::malformed(format!(
+                        "more than {MAX_ITEMS} tool calls in one answer"
                     )));
                 }
                 self.calls.push(Call {
@@ -118,7 +118,7 @@ impl Chunks {
             .flatten()
         {
             match (key.as_str(), value) {
-                // A server that sends the object itself sends it whole.
+                // Some servers send a complete object.
                 ("arguments", Value::String(more)) => stream::append(&mut call.function, key, more),
                 (_, Value::Null) => {}
                 ("name", Value::String(name)) if name.is_empty() => {}
@@ -130,8 +130,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// The call that a piece goes on with; none if it begins one. The index decides, but some
-    /// servers send none, or 0 for every call: then a new id tells.
+    /// Returns the call that a fragment continues, or none if it starts a call. The index decides;
+    /// some servers send none, or 0 for every call: then a new id starts a call.
     fn continued(&self, index: Option<u64>, delta: &Map<String, Value>) -> Option<usize> {
         let id = delta
             .get("id")
@@ -140,11 +140,11 @@ impl Chunks {
         let place = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
             None => {
-                let begins = id.is_none()
+                let starts_call = id.is_none()
                     && delta
                         .get("function")
                         .is_some_and(|function| function.get("name").is_some());
-                self.calls.len().checked_sub(1).filter(|_| !begins)?
+                self.calls.len().checked_sub(1).filter(|_| !starts_call)?
             }
         };
         let known = self.calls[place].call.get("id").and_then(Value::as_str);
@@ -156,7 +156,7 @@ impl Chunks {
 }
 
 impl Assembler for Chunks {
-    fn event(&mut self, _name: Option<&str>, data: &str) -> Result<(), Failure> {
+    fn event(&mut self, _name: Option<&str>, data: &str) -> Result<(), ApiError> {
         if data.trim() == "[DONE]" {
             self.done = true;
             return Ok(());
@@ -179,10 +179,10 @@ impl Assembler for Chunks {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Value, Failure> {
-        // Not every compatible server sends both marks of the end.
+    fn finish(mut self: Box<Self>) -> Result<Value, ApiError> {
+        // Some compatible servers send only one of the two end markers.
         if !self.any || (self.finish_reason.is_none() && !self.done) {
-            return Err(Failure::cut_short("a `finish_reason`"));
+            return Err(ApiError::truncated("a `finish_reason`"));
         }
         self.message.entry("content").or_insert(Value::Null);
         if !self.calls.is_empty() {

@@ -1,11 +1,11 @@
 use mcptest_agent::{AssistantTurn, ToolReply, Usage};
 use serde_json::{Value, json};
 
-use super::super::tests::{answered, assembled, call, says, weather};
-use super::super::{Adapter, Failure, FailureKind};
+use super::super::tests::{answered, assembled, call, text_reply, weather};
+use super::super::{Adapter, ApiError, ApiErrorKind};
 use super::OpenAiChat;
 
-fn read(answer: Value) -> Result<AssistantTurn, Failure> {
+fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
     weather().turn_of(&OpenAiChat::openai(), &answer)
 }
 
@@ -23,7 +23,7 @@ fn tool_call(id: &str, name: &str, arguments: &str) -> Value {
 }
 
 #[test]
-fn a_request_in_both_kinds_of_servers_words() {
+fn a_request_for_openai_and_for_compatible_servers() {
     let mut case = weather();
     case.max_tokens = Some(50);
     let body = case.body_of(&OpenAiChat::openai());
@@ -59,7 +59,7 @@ fn a_request_in_both_kinds_of_servers_words() {
 }
 
 #[test]
-fn an_answer_gives_text_calls_usage_and_goes_back_as_it_came() {
+fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
     let message = json!({
         "role": "assistant", "content": null, "refusal": null, "annotations": [], "reasoning_content": "hm",
         "tool_calls": [
@@ -92,7 +92,7 @@ fn an_answer_gives_text_calls_usage_and_goes_back_as_it_came() {
     let mut case = weather();
     case.messages.extend(answered(
         &turn,
-        vec![says("22C"), ToolReply::refusal("no"), says("")],
+        vec![text_reply("22C"), ToolReply::refusal("no"), text_reply("")],
     ));
     let messages = case.body_of(&OpenAiChat::openai())["messages"].clone();
     assert_eq!(
@@ -118,14 +118,15 @@ fn an_answer_gives_text_calls_usage_and_goes_back_as_it_came() {
 }
 
 #[test]
-fn a_turn_that_is_not_the_providers_own_is_written_out() {
+fn a_turn_without_native_message_is_built() {
     let turn = AssistantTurn {
         text: "Looking.".into(),
         calls: vec![call(None, "get_weather", json!({"city": "Paris"}))],
         ..AssistantTurn::default()
     };
     let mut case = weather();
-    case.messages.extend(answered(&turn, vec![says("22C")]));
+    case.messages
+        .extend(answered(&turn, vec![text_reply("22C")]));
     let messages = case.body_of(&OpenAiChat::compatible())["messages"].clone();
     assert_eq!(
         messages[2],
@@ -135,7 +136,7 @@ fn a_turn_that_is_not_the_providers_own_is_written_out() {
 }
 
 #[test]
-fn other_shapes_of_answers_are_read() {
+fn variants_of_answers_are_read() {
     let text = |message: Value| read(completion(message, "stop")).unwrap().text;
     assert_eq!(text(json!({"content": "hi"})), "hi");
     assert_eq!(
@@ -151,13 +152,13 @@ fn other_shapes_of_answers_are_read() {
     let turn = read(completion(object, "tool_calls")).unwrap();
     assert_eq!(turn.calls[0].args, Some(json!({"a": 1})));
     let mut case = weather();
-    case.messages.extend(answered(&turn, vec![says("x")]));
+    case.messages.extend(answered(&turn, vec![text_reply("x")]));
     let sent = case.body_of(&OpenAiChat::openai())["messages"][2]["tool_calls"].clone();
     assert_eq!(sent, json!([tool_call("1", "f", "{\"a\":1}")]));
 }
 
 #[test]
-fn usage_is_what_the_total_says() {
+fn usage_matches_the_total() {
     let usage = |usage: Value| {
         let mut answer = completion(json!({"content": "x"}), "stop");
         answer["usage"] = usage;
@@ -179,7 +180,7 @@ fn chunk(delta: Value, reason: Value) -> Value {
     json!({"id": "c", "object": "chat.completion.chunk", "model": "gpt", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": null})
 }
 
-fn pieces(pieces: &[Value]) -> Result<Value, Failure> {
+fn content_parts(pieces: &[Value]) -> Result<Value, ApiError> {
     let mut events = vec![chunk(
         json!({"role": "assistant", "content": null}),
         Value::Null,
@@ -197,8 +198,8 @@ fn pieces(pieces: &[Value]) -> Result<Value, Failure> {
 }
 
 #[test]
-fn a_stream_ends_as_the_answer_in_one_piece() {
-    let answer = pieces(&[
+fn a_stream_equals_the_complete_answer() {
+    let answer = content_parts(&[
         json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": ""}}),
         json!({"index": 0, "function": {"arguments": "{\"city\":"}}),
         json!({"index": 1, "id": "call_2", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}),
@@ -216,9 +217,9 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
 }
 
 #[test]
-fn servers_that_do_not_count_their_calls_are_understood() {
+fn calls_without_usable_index_are_assembled() {
     let names = |deltas: &[Value]| {
-        let turn = read(pieces(deltas).unwrap()).unwrap();
+        let turn = read(content_parts(deltas).unwrap()).unwrap();
         turn.calls
             .into_iter()
             .map(|call| (call.wire_name, call.args.unwrap()))
@@ -228,7 +229,7 @@ fn servers_that_do_not_count_their_calls_are_understood() {
         ("a".to_owned(), json!({"x": 1})),
         ("b".to_owned(), json!({})),
     ];
-    // Every call with index 0, told apart by its id.
+    // Every call with index 0, separated by id.
     assert_eq!(
         names(&[
             json!({"index": 0, "id": "1", "function": {"name": "a", "arguments": "{\"x\":"}}),
@@ -265,24 +266,24 @@ fn servers_that_do_not_count_their_calls_are_understood() {
 }
 
 #[test]
-fn a_stream_that_is_not_whole_is_a_failure() {
+fn an_incomplete_stream_is_an_error() {
     let kind =
         |events: &[Value]| assembled(&OpenAiChat::openai(), events).map_err(|failure| failure.kind);
-    assert_eq!(kind(&[]), Err(FailureKind::Transient));
+    assert_eq!(kind(&[]), Err(ApiErrorKind::Transient));
     let begun = chunk(json!({"role": "assistant", "content": "Hel"}), Value::Null);
     assert_eq!(
         kind(std::slice::from_ref(&begun)),
-        Err(FailureKind::Transient)
+        Err(ApiErrorKind::Transient)
     );
     assert_eq!(
         kind(&[json!({"choices": [], "usage": {}})]),
-        Err(FailureKind::Transient)
+        Err(ApiErrorKind::Transient)
     );
     let error = json!({"error": {"message": "busy", "type": "server_error", "code": 503}});
-    assert_eq!(kind(&[begun.clone(), error]), Err(FailureKind::Overloaded));
-    assert_eq!(kind(&[json!([1])]), Err(FailureKind::Malformed));
+    assert_eq!(kind(&[begun.clone(), error]), Err(ApiErrorKind::Overloaded));
+    assert_eq!(kind(&[json!([1])]), Err(ApiErrorKind::Malformed));
     let strange = chunk(json!({"tool_calls": [{"index": "one"}]}), Value::Null);
-    assert_eq!(kind(&[strange]), Err(FailureKind::Malformed));
+    assert_eq!(kind(&[strange]), Err(ApiErrorKind::Malformed));
     let mut assembler = OpenAiChat::openai().assembler();
     assembler.event(None, &begun.to_string()).unwrap();
     assembler.event(None, "[DONE]").unwrap();
@@ -293,16 +294,16 @@ fn a_stream_that_is_not_whole_is_a_failure() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_malformed_and_an_error_is_that_error() {
+fn an_invalid_answer_is_malformed_and_errors_are_kept() {
     assert_eq!(
         read(json!({"choices": []})).unwrap_err().kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
     let nameless = json!({"tool_calls": [{"id": "1"}]});
     assert_eq!(
         read(completion(nameless, "stop")).unwrap_err().kind,
-        FailureKind::Malformed
+        ApiErrorKind::Malformed
     );
     let inside = json!({"choices": [{"error": {"code": 502, "message": "upstream"}, "message": {"content": ""}}]});
-    assert_eq!(read(inside).unwrap_err().kind, FailureKind::Transient);
+    assert_eq!(read(inside).unwrap_err().kind, ApiErrorKind::Transient);
 }

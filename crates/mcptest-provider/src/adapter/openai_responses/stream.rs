@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::stream::{self, Events};
-use super::super::{Assembler, Failure, failure};
+use super::super::stream::{self, EventReader};
+use super::super::{ApiError, Assembler, api_error};
 
-/// The response as far as it has come.
+/// The response so far.
 ///
-/// The last event carries the whole response. The pieces before it are still put together: they
-/// must agree with it, and some servers leave its `output` empty.
+/// The last event has the complete response. The fragments before it are still combined: they must
+/// agree with it, and some servers leave its `output` empty.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    events: Events,
+    events: EventReader,
     items: Vec<Item>,
     whole: Option<Map<String, Value>>,
 }
@@ -21,15 +21,15 @@ pub(super) struct Items {
 #[derive(Debug, Default)]
 struct Item {
     begun: Map<String, Value>,
-    /// The item as its last event tells it.
+    /// The item from its last event.
     done: Option<Value>,
     arguments: Option<String>,
-    /// By the index of the part.
+    /// The texts by index of the part.
     texts: BTreeMap<usize, String>,
 }
 
 impl Item {
-    /// The item, from its last event or else from its pieces.
+    /// Returns the item from its last event, or else from its fragments.
     fn into_value(self) -> Value {
         if let Some(done) = self.done {
             return done;
@@ -48,10 +48,10 @@ impl Item {
         item.into()
     }
 
-    /// Whether the pieces are what the whole item holds.
+    /// Returns true if the fragments equal the complete item.
     fn agrees(&self, whole: &Value) -> bool {
         let same =
-            |piece: &str, value: Option<&Value>| value.and_then(Value::as_str) == Some(piece);
+            |fragment: &str, value: Option<&Value>| value.and_then(Value::as_str) == Some(fragment);
         let arguments = self.arguments.as_deref();
         arguments.is_none_or(|arguments| same(arguments, whole.get("arguments")))
             && self.texts.iter().all(|(part, text)| {
@@ -62,7 +62,7 @@ impl Item {
 }
 
 impl Items {
-    fn begin(&mut self, event: &Value) -> Result<(), Failure> {
+    fn begin(&mut self, event: &Value) -> Result<(), ApiError> {
         let index = stream::index(event, "output_index")?;
         match event.get("item").and_then(Value::as_object) {
             Some(item) if index == self.items.len() => {
@@ -72,28 +72,28 @@ impl Items {
                 });
                 Ok(())
             }
-            _ => Err(Failure::malformed(format!(
+            _ => Err(ApiError::malformed(format!(
                 "an output item out of place, after {} others: {event}",
                 self.items.len()
             ))),
         }
     }
 
-    fn item(&mut self, event: &Value) -> Result<&mut Item, Failure> {
+    fn item(&mut self, event: &Value) -> Result<&mut Item, ApiError> {
         let index = stream::index(event, "output_index")?;
         self.items
             .get_mut(index)
             .filter(|item| item.done.is_none())
             .ok_or_else(|| {
-                Failure::malformed(format!(
+                ApiError::malformed(format!(
                     "an event for output item {index}, which is not open"
                 ))
             })
     }
 
-    fn end(&mut self, event: &Value) -> Result<(), Failure> {
+    fn end(&mut self, event: &Value) -> Result<(), ApiError> {
         let Some(response) = event.get("response").and_then(Value::as_object) else {
-            return Err(Failure::malformed(format!(
+            return Err(ApiError::malformed(format!(
                 "an event without its response: {event}"
             )));
         };
@@ -110,18 +110,17 @@ fn delta(event: &Value) -> &str {
 }
 
 impl Assembler for Items {
-    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<(), ApiError> {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
         let event = self.events.read(data)?;
         match event.get("type").and_then(Value::as_str).or(name) {
-            Some("error") => return Err(failure::from_body(None, &event)),
+            Some("error") => return Err(api_error::from_body(None, &event)),
             Some("response.failed") => {
                 let response = event.get("response").unwrap_or(&event);
-                return Err(
-                    failure::inside(response).unwrap_or_else(|| failure::from_body(None, response))
-                );
+                return Err(api_error::inside(response)
+                    .unwrap_or_else(|| api_error::from_body(None, response)));
             }
             Some("response.output_item.added") => self.begin(&event)?,
             Some("response.output_item.done") => {
@@ -140,9 +139,8 @@ impl Assembler for Items {
                 item.texts.entry(part).or_default().push_str(delta(&event));
             }
             Some("response.completed" | "response.incomplete") => self.end(&event)?,
-            // Everything else repeats what those tell, or tells of tools that the provider runs
-            // itself.
-            _ => match failure::inside(&event) {
+            // All other events repeat these, or are about tools that the provider runs itself.
+            _ => match api_error::inside(&event) {
                 Some(failure) if event.get("type").is_none() => return Err(failure),
                 _ => {}
             },
@@ -150,18 +148,20 @@ impl Assembler for Items {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Value, Failure> {
+    fn finish(self: Box<Self>) -> Result<Value, ApiError> {
         let Some(mut whole) = self.whole else {
-            return Err(Failure::cut_short("`response.completed`"));
+            return Err(ApiError::truncated("`response.completed`"));
         };
         match whole.get("output").and_then(Value::as_array) {
             Some(output) if !output.is_empty() => {
-                let pieces = self.items.iter().zip(output);
+                let fragments = self.items.iter().zip(output);
                 if self.items.len() > output.len()
-                    || !pieces.into_iter().all(|(item, whole)| item.agrees(whole))
+                    || !fragments
+                        .into_iter()
+                        .all(|(item, whole)| item.agrees(whole))
                 {
-                    return Err(Failure::malformed(
-                        "the pieces of the stream are not what its last event holds",
+                    return Err(ApiError::malformed(
+                        "the fragments of the stream do not match its last event",
                     ));
                 }
             }

@@ -1,11 +1,11 @@
 use mcptest_agent::{AssistantTurn, ToolReply, Usage};
 use serde_json::{Value, json};
 
-use super::super::tests::{Case, answered, assembled, call, offered, says, weather};
-use super::super::{Adapter, Failure, FailureKind};
-use super::{OpenAiResponses, reasons};
+use super::super::tests::{Case, answered, assembled, call, offered, text_reply, weather};
+use super::super::{Adapter, ApiError, ApiErrorKind};
+use super::{OpenAiResponses, is_reasoning_model};
 
-fn read(answer: Value) -> Result<AssistantTurn, Failure> {
+fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
     weather().turn_of(&OpenAiResponses, &answer)
 }
 
@@ -66,7 +66,7 @@ fn reasoning_models_are_known_by_name() {
         "openai/gpt-5",
         "gpt-oss-20b",
     ] {
-        assert!(reasons(model), "{model}");
+        assert!(is_reasoning_model(model), "{model}");
     }
     for model in [
         "gpt-4o",
@@ -80,12 +80,12 @@ fn reasoning_models_are_known_by_name() {
         "o",
         "",
     ] {
-        assert!(!reasons(model), "{model}");
+        assert!(!is_reasoning_model(model), "{model}");
     }
 }
 
 #[test]
-fn an_answer_gives_text_calls_usage_and_its_items_go_back() {
+fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
     let mut coded = function_call("c2", "gr__e_now", "");
     coded["caller"] = json!({"type": "program", "caller_id": "prog_1"});
     let output = json!([
@@ -123,7 +123,7 @@ fn an_answer_gives_text_calls_usage_and_its_items_go_back() {
     let mut case = weather();
     case.messages.extend(answered(
         &turn,
-        vec![says("22C"), ToolReply::refusal("no"), says("x")],
+        vec![text_reply("22C"), ToolReply::refusal("no"), text_reply("x")],
     ));
     let input = case.body_of(&OpenAiResponses)["input"].clone();
     let mut expected = output;
@@ -145,17 +145,17 @@ fn an_answer_gives_text_calls_usage_and_its_items_go_back() {
 }
 
 #[test]
-fn reasoning_that_is_nowhere_is_not_sent_back_nor_asked_for_by_id() {
+fn unstored_reasoning_is_not_sent_back_or_referenced() {
     let output = json!([{"type": "reasoning", "id": "rs_1", "summary": []}, function_call("c1", "get_weather", "{}")]);
     let turn = read(response(output)).unwrap();
     let mut case = weather();
-    case.messages.extend(answered(&turn, vec![says("x")]));
+    case.messages.extend(answered(&turn, vec![text_reply("x")]));
     let input = case.body_of(&OpenAiResponses)["input"].clone();
     assert_eq!(
         input[1],
         json!({"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}", "status": "completed"})
     );
-    // A server of open models says what it thought.
+    // Servers of open models include the reasoning.
     let output = json!([{"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}, message("x")]);
     let turn = read(response(output.clone())).unwrap();
     let mut case = weather();
@@ -167,14 +167,15 @@ fn reasoning_that_is_nowhere_is_not_sent_back_nor_asked_for_by_id() {
 }
 
 #[test]
-fn a_turn_that_is_not_the_providers_own_is_written_out() {
+fn a_turn_without_native_items_is_built() {
     let turn = AssistantTurn {
         text: "Looking.".into(),
         calls: vec![call(None, "get_weather", json!({"city": "Paris"}))],
         ..AssistantTurn::default()
     };
     let mut case = weather();
-    case.messages.extend(answered(&turn, vec![says("22C")]));
+    case.messages
+        .extend(answered(&turn, vec![text_reply("22C")]));
     assert_eq!(
         case.body_of(&OpenAiResponses)["input"].as_array().unwrap()[1..],
         [
@@ -209,7 +210,7 @@ fn a_namespace_is_part_of_the_name_unless_the_plain_name_is_offered() {
 }
 
 #[test]
-fn an_incomplete_answer_says_why() {
+fn an_incomplete_answer_has_its_reason() {
     let mut answer = response(json!([message("Once upon")]));
     answer["status"] = "incomplete".into();
     answer["incomplete_details"] = json!({"reason": "max_output_tokens"});
@@ -244,10 +245,10 @@ fn events() -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_ends_as_the_answer_in_one_piece() {
+fn a_stream_equals_the_complete_answer() {
     let whole = events().pop().unwrap()["response"].clone();
     assert_eq!(assembled(&OpenAiResponses, &events()).unwrap(), whole);
-    // Some servers leave the output of the last event empty, or the last events of the items out.
+    // Some servers omit the output of the last event, or the last events of the items.
     let mut empty = events();
     empty[11]["response"]["output"] = json!([]);
     assert_eq!(assembled(&OpenAiResponses, &empty).unwrap(), whole);
@@ -262,14 +263,14 @@ fn a_stream_ends_as_the_answer_in_one_piece() {
 }
 
 #[test]
-fn a_stream_that_is_not_whole_or_does_not_agree_is_a_failure() {
+fn an_incomplete_or_inconsistent_stream_is_an_error() {
     let all = events();
     for length in 0..all.len() {
         assert_eq!(
             assembled(&OpenAiResponses, &all[..length])
                 .unwrap_err()
                 .kind,
-            FailureKind::Transient
+            ApiErrorKind::Transient
         );
     }
     let changed = |at: usize, event: Value| {
@@ -280,61 +281,61 @@ fn a_stream_that_is_not_whole_or_does_not_agree_is_a_failure() {
     let delta = |kind: &str, index: u64| json!({"type": kind, "output_index": index, "content_index": 0, "delta": "x"});
     assert_eq!(
         changed(4, delta("response.output_text.delta", 0)),
-        FailureKind::Malformed,
+        ApiErrorKind::Malformed,
         "another text"
     );
     assert_eq!(
         changed(9, delta("response.function_call_arguments.delta", 1)),
-        FailureKind::Malformed,
+        ApiErrorKind::Malformed,
         "other arguments"
     );
     assert_eq!(
         changed(9, delta("response.function_call_arguments.delta", 0)),
-        FailureKind::Malformed,
+        ApiErrorKind::Malformed,
         "a closed item"
     );
     assert_eq!(
         changed(9, delta("response.function_call_arguments.delta", 9)),
-        FailureKind::Malformed,
+        ApiErrorKind::Malformed,
         "no such item"
     );
     let added = json!({"type": "response.output_item.added", "output_index": 0, "item": {}});
-    assert_eq!(changed(7, added), FailureKind::Malformed, "an index again");
+    assert_eq!(changed(7, added), ApiErrorKind::Malformed, "an index again");
     let mut lost = events();
     lost[11]["response"]["output"].as_array_mut().unwrap().pop();
     assert_eq!(
         assembled(&OpenAiResponses, &lost).unwrap_err().kind,
-        FailureKind::Malformed,
+        ApiErrorKind::Malformed,
         "an item less"
     );
 }
 
 #[test]
-fn failures_in_a_stream_are_told_apart() {
+fn errors_in_a_stream_are_classified() {
     let kind = |event: Value| assembled(&OpenAiResponses, &[event]).unwrap_err();
     let failed = |code: &str| json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": code, "message": "no"}}});
     assert_eq!(
         kind(failed("rate_limit_exceeded")).kind,
-        FailureKind::RateLimit
+        ApiErrorKind::RateLimit
     );
-    assert_eq!(kind(failed("server_error")).kind, FailureKind::Transient);
-    assert_eq!(kind(failed("invalid_prompt")).kind, FailureKind::Refused);
+    assert_eq!(kind(failed("server_error")).kind, ApiErrorKind::Transient);
+    assert_eq!(kind(failed("invalid_prompt")).kind, ApiErrorKind::Refused);
     let error = kind(
         json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null}),
     );
     assert_eq!(
         (error.kind, error.message.as_str()),
-        (FailureKind::RateLimit, "slow down")
+        (ApiErrorKind::RateLimit, "slow down")
     );
     assert_eq!(
         kind(json!({"error": {"message": "x", "code": 401}})).kind,
-        FailureKind::Auth
+        ApiErrorKind::Auth
     );
     assert_eq!(
         read(json!({"status": "failed", "error": {"code": "server_error", "message": "x"}, "output": []}))
             .unwrap_err()
             .kind,
-        FailureKind::Transient
+        ApiErrorKind::Transient
     );
-    assert_eq!(read(json!({})).unwrap_err().kind, FailureKind::Malformed);
+    assert_eq!(read(json!({})).unwrap_err().kind, ApiErrorKind::Malformed);
 }

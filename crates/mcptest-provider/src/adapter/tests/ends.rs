@@ -1,13 +1,12 @@
-//! How turns end, in every dialect: what is the model's doing is a turn that says so, what is the
-//! provider's is a failure.
+//! Stop reasons in every API: those of the model are turns, those of the provider are errors.
 
 use mcptest_agent::{Message, TurnEnd};
 use serde_json::{Value, json};
 
-use super::super::{Adapter, Anthropic, FailureKind, Gemini, OpenAiChat, OpenAiResponses};
+use super::super::{Adapter, Anthropic, ApiErrorKind, Gemini, OpenAiChat, OpenAiResponses};
 use super::weather;
 
-fn end_of(adapter: &dyn Adapter, answer: &Value) -> Result<TurnEnd, FailureKind> {
+fn end_of(adapter: &dyn Adapter, answer: &Value) -> Result<TurnEnd, ApiErrorKind> {
     let turn = weather().turn_of(adapter, answer);
     turn.map(|turn| turn.end).map_err(|failure| failure.kind)
 }
@@ -38,8 +37,11 @@ fn chat_finish_reasons() {
         ("length", Ok(TurnEnd::OutOfTokens)),
         ("model_length", Ok(TurnEnd::OutOfTokens)),
         ("content_filter", Ok(TurnEnd::Withheld)),
-        ("error", Err(FailureKind::Transient)),
-        ("insufficient_system_resource", Err(FailureKind::Overloaded)),
+        ("error", Err(ApiErrorKind::Transient)),
+        (
+            "insufficient_system_resource",
+            Err(ApiErrorKind::Overloaded),
+        ),
     ] {
         let answer = json!({"choices": [{"message": {"content": "x"}, "finish_reason": reason}]});
         assert_eq!(end_of(&OpenAiChat::openai(), &answer), end, "{reason}");
@@ -57,10 +59,10 @@ fn responses_status() {
         ),
         ("incomplete", Some("content_filter"), Ok(TurnEnd::Withheld)),
         ("incomplete", None, Ok(TurnEnd::OutOfTokens)),
-        ("failed", None, Err(FailureKind::Transient)),
-        ("cancelled", None, Err(FailureKind::Transient)),
-        ("queued", None, Err(FailureKind::Malformed)),
-        ("in_progress", None, Err(FailureKind::Malformed)),
+        ("failed", None, Err(ApiErrorKind::Transient)),
+        ("cancelled", None, Err(ApiErrorKind::Transient)),
+        ("queued", None, Err(ApiErrorKind::Malformed)),
+        ("in_progress", None, Err(ApiErrorKind::Malformed)),
     ] {
         let details = reason.map(|reason| json!({"reason": reason}));
         let answer = json!({"output": [], "status": status, "incomplete_details": details});
@@ -88,18 +90,18 @@ fn gemini_finish_reasons() {
         ("MALFORMED_FUNCTION_CALL", Ok(TurnEnd::MalformedCall)),
         ("UNEXPECTED_TOOL_CALL", Ok(TurnEnd::MalformedCall)),
         ("TOO_MANY_TOOL_CALLS", Ok(TurnEnd::MalformedCall)),
-        ("OTHER", Err(FailureKind::Transient)),
-        ("FINISH_REASON_UNSPECIFIED", Err(FailureKind::Transient)),
-        ("MISSING_THOUGHT_SIGNATURE", Err(FailureKind::Refused)),
+        ("OTHER", Err(ApiErrorKind::Transient)),
+        ("FINISH_REASON_UNSPECIFIED", Err(ApiErrorKind::Transient)),
+        ("MISSING_THOUGHT_SIGNATURE", Err(ApiErrorKind::Refused)),
     ] {
         let answer = json!({"candidates": [{"finishReason": reason}]});
         assert_eq!(end_of(&Gemini, &answer), end, "{reason}");
     }
 }
 
-/// A paused turn goes back as it came, and the next turn's calls and results stand behind it.
+/// A paused turn is sent back unchanged, and the next turn's calls and results follow it.
 #[test]
-fn a_paused_turn_is_sent_back_as_it_is() {
+fn a_paused_turn_is_sent_back_unchanged() {
     let mut case = weather();
     let search = json!([
         {"type": "text", "text": "Looking."},

@@ -3,26 +3,26 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::{Adapter, Anthropic, Gemini, OpenAiChat, OpenAiResponses};
-use super::{assembled, call, says, weather};
+use super::{assembled, call, text_reply, weather};
 
-/// One part of a model's answer, in no dialect yet.
+/// One part of a model's answer, independent of any API.
 #[derive(Debug, Clone)]
-enum Said {
+enum AnswerPart {
     Text(String),
     Thought(String),
     Call(String, Value),
 }
 
-/// An answer, and how long the pieces are in which it comes.
+/// An answer, and the lengths of the fragments in which it is streamed.
 #[derive(Debug, Clone)]
-struct Spoken {
-    said: Vec<Said>,
+struct SampleAnswer {
+    parts: Vec<AnswerPart>,
     cuts: Vec<usize>,
     input: u64,
     output: u64,
 }
 
-fn spoken() -> impl Strategy<Value = Spoken> {
+fn sample() -> impl Strategy<Value = SampleAnswer> {
     let text = "[a-zäß\u{1f600}\u{202e}\"\\\\\n{]{1,20}";
     let args = prop::collection::btree_map(
         "[a-zé]{0,4}",
@@ -33,40 +33,40 @@ fn spoken() -> impl Strategy<Value = Spoken> {
         ],
         0..4,
     );
-    let said = prop_oneof![
-        text.prop_map(Said::Text),
-        text.prop_map(Said::Thought),
-        ("[a-z_]{1,8}", args).prop_map(|(name, args)| Said::Call(name, json!(args))),
+    let parts = prop_oneof![
+        text.prop_map(AnswerPart::Text),
+        text.prop_map(AnswerPart::Thought),
+        ("[a-z_]{1,8}", args).prop_map(|(name, args)| AnswerPart::Call(name, json!(args))),
     ];
     (
-        prop::collection::vec(said, 0..6),
+        prop::collection::vec(parts, 0..6),
         prop::collection::vec(1usize..7, 1..5),
         1u64..1000,
         0u64..1000,
     )
-        .prop_map(|(said, cuts, input, output)| {
-            let mut spoken = Spoken {
-                said: Vec::new(),
+        .prop_map(|(parts, cuts, input, output)| {
+            let mut sample = SampleAnswer {
+                parts: Vec::new(),
                 cuts,
                 input,
                 output,
             };
-            for next in said {
-                // A dialect that merges what stands side by side gives it in one part.
+            for next in parts {
+                // Some APIs merge adjacent parts of the same kind.
                 let same = matches!(
-                    (spoken.said.last(), &next),
-                    (Some(Said::Text(_)), Said::Text(_))
-                        | (Some(Said::Thought(_)), Said::Thought(_))
+                    (sample.parts.last(), &next),
+                    (Some(AnswerPart::Text(_)), AnswerPart::Text(_))
+                        | (Some(AnswerPart::Thought(_)), AnswerPart::Thought(_))
                 );
                 if !same {
-                    spoken.said.push(next);
+                    sample.parts.push(next);
                 }
             }
-            spoken
+            sample
         })
 }
 
-/// A text in pieces of a few characters, the lengths taken in turn; always at least one piece.
+/// Splits a text into fragments of these lengths, repeated; at least one fragment.
 fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
     let ends: Vec<usize> = text
         .char_indices()
@@ -85,27 +85,27 @@ fn cut<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
     if pieces.is_empty() { vec![""] } else { pieces }
 }
 
-/// An answer in one piece, and the same as a stream of events.
+/// A complete answer, and the same answer as a stream of events.
 type Both = (Value, Vec<Value>);
 
-fn anthropic(spoken: &Spoken) -> Both {
+fn anthropic(sample: &SampleAnswer) -> Both {
     let mut content = Vec::new();
     let mut events = vec![
         json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [],
-        "usage": {"input_tokens": spoken.input, "output_tokens": 1}}}),
+        "usage": {"input_tokens": sample.input, "output_tokens": 1}}}),
     ];
-    for (index, said) in spoken.said.iter().enumerate() {
-        let (block, begun, deltas): (Value, Value, Vec<Value>) = match said {
-            Said::Text(text) => (
+    for (index, part) in sample.parts.iter().enumerate() {
+        let (block, begun, deltas): (Value, Value, Vec<Value>) = match part {
+            AnswerPart::Text(text) => (
                 json!({"type": "text", "text": text}),
                 json!({"type": "text", "text": ""}),
-                cut(text, &spoken.cuts)
+                cut(text, &sample.cuts)
                     .into_iter()
                     .map(|piece| json!({"type": "text_delta", "text": piece}))
                     .collect(),
             ),
-            Said::Thought(text) => {
-                let mut deltas: Vec<Value> = cut(text, &spoken.cuts)
+            AnswerPart::Thought(text) => {
+                let mut deltas: Vec<Value> = cut(text, &sample.cuts)
                     .into_iter()
                     .map(|piece| json!({"type": "thinking_delta", "thinking": piece}))
                     .collect();
@@ -116,10 +116,10 @@ fn anthropic(spoken: &Spoken) -> Both {
                     deltas,
                 )
             }
-            Said::Call(name, args) => (
+            AnswerPart::Call(name, args) => (
                 json!({"type": "tool_use", "id": format!("t{index}"), "name": name, "input": args}),
                 json!({"type": "tool_use", "id": format!("t{index}"), "name": name, "input": {}}),
-                cut(&args.to_string(), &spoken.cuts)
+                cut(&args.to_string(), &sample.cuts)
                     .into_iter()
                     .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                     .collect(),
@@ -134,14 +134,14 @@ fn anthropic(spoken: &Spoken) -> Both {
         );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": spoken.output}}));
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": sample.output}}));
     events.push(json!({"type": "message_stop"}));
     let whole = json!({"id": "m", "role": "assistant", "content": content, "stop_reason": "end_turn",
-        "usage": {"input_tokens": spoken.input, "output_tokens": spoken.output}});
+        "usage": {"input_tokens": sample.input, "output_tokens": sample.output}});
     (whole, events)
 }
 
-fn chat(spoken: &Spoken) -> Both {
+fn chat(sample: &SampleAnswer) -> Both {
     let mut message = json!({"role": "assistant", "content": null});
     let mut events =
         vec![json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": null}}]})];
@@ -149,21 +149,21 @@ fn chat(spoken: &Spoken) -> Both {
         events.push(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
     };
     let mut calls = Vec::new();
-    for said in &spoken.said {
-        match said {
-            Said::Text(text) | Said::Thought(text) => {
-                let key = if matches!(said, Said::Text(_)) {
+    for part in &sample.parts {
+        match part {
+            AnswerPart::Text(text) | AnswerPart::Thought(text) => {
+                let key = if matches!(part, AnswerPart::Text(_)) {
                     "content"
                 } else {
                     "reasoning_content"
                 };
                 let before = message.get(key).and_then(Value::as_str).unwrap_or_default();
                 message[key] = format!("{before}{text}").into();
-                cut(text, &spoken.cuts)
+                cut(text, &sample.cuts)
                     .into_iter()
                     .for_each(|piece| delta(json!({ key: piece })));
             }
-            Said::Call(name, args) => {
+            AnswerPart::Call(name, args) => {
                 let (index, id) = (calls.len(), format!("t{}", calls.len()));
                 calls.push(
                     json!({"id": id, "type": "function", "function": {"name": name, "arguments": args.to_string()}}),
@@ -171,7 +171,7 @@ fn chat(spoken: &Spoken) -> Both {
                 delta(
                     json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}),
                 );
-                for piece in cut(&args.to_string(), &spoken.cuts) {
+                for piece in cut(&args.to_string(), &sample.cuts) {
                     delta(
                         json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}),
                     );
@@ -182,7 +182,7 @@ fn chat(spoken: &Spoken) -> Both {
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
-    let usage = json!({"prompt_tokens": spoken.input, "completion_tokens": spoken.output});
+    let usage = json!({"prompt_tokens": sample.input, "completion_tokens": sample.output});
     events.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
     events.push(json!({"choices": [], "usage": usage}));
     (
@@ -191,22 +191,22 @@ fn chat(spoken: &Spoken) -> Both {
     )
 }
 
-fn responses(spoken: &Spoken) -> Both {
+fn responses(sample: &SampleAnswer) -> Both {
     let mut output = Vec::new();
     let mut events = vec![json!({"type": "response.created", "response": {"output": []}})];
-    for (index, said) in spoken.said.iter().enumerate() {
-        let (item, kind, text) = match said {
-            Said::Text(text) => (
+    for (index, part) in sample.parts.iter().enumerate() {
+        let (item, kind, text) = match part {
+            AnswerPart::Text(text) => (
                 json!({"type": "message", "content": [{"type": "output_text", "text": text}]}),
                 "response.output_text.delta",
                 text.clone(),
             ),
-            Said::Thought(text) => (
+            AnswerPart::Thought(text) => (
                 json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": text}),
                 "response.reasoning_text.delta",
                 text.clone(),
             ),
-            Said::Call(name, args) => (
+            AnswerPart::Call(name, args) => (
                 json!({"type": "function_call", "call_id": format!("t{index}"), "name": name, "arguments": args.to_string()}),
                 "response.function_call_arguments.delta",
                 args.to_string(),
@@ -216,7 +216,7 @@ fn responses(spoken: &Spoken) -> Both {
         events.push(
             json!({"type": "response.output_item.added", "output_index": index, "item": begun}),
         );
-        for piece in cut(&text, &spoken.cuts) {
+        for piece in cut(&text, &sample.cuts) {
             events.push(
                 json!({"type": kind, "output_index": index, "content_index": 0, "delta": piece}),
             );
@@ -226,50 +226,50 @@ fn responses(spoken: &Spoken) -> Both {
         );
         output.push(item);
     }
-    let whole = json!({"status": "completed", "output": output, "usage": {"input_tokens": spoken.input, "output_tokens": spoken.output}});
+    let whole = json!({"status": "completed", "output": output, "usage": {"input_tokens": sample.input, "output_tokens": sample.output}});
     let mut last = whole.clone();
-    if spoken.output.is_multiple_of(2) {
+    if sample.output.is_multiple_of(2) {
         last["output"] = json!([]);
     }
     events.push(json!({"type": "response.completed", "response": last}));
     (whole, events)
 }
 
-fn gemini(spoken: &Spoken) -> Both {
+fn gemini(sample: &SampleAnswer) -> Both {
     let mut parts = Vec::new();
     let mut events = Vec::new();
-    let chunk = |part: &Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}], "usageMetadata": {"promptTokenCount": spoken.input}});
-    for said in &spoken.said {
-        match said {
-            Said::Text(text) | Said::Thought(text) => {
-                let part = |text: &str| match said {
-                    Said::Thought(_) => json!({"text": text, "thought": true}),
+    let chunk = |part: &Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}], "usageMetadata": {"promptTokenCount": sample.input}});
+    for part in &sample.parts {
+        match part {
+            AnswerPart::Text(text) | AnswerPart::Thought(text) => {
+                let part = |text: &str| match part {
+                    AnswerPart::Thought(_) => json!({"text": text, "thought": true}),
                     _ => json!({"text": text}),
                 };
                 parts.push(part(text));
                 events.extend(
-                    cut(text, &spoken.cuts)
+                    cut(text, &sample.cuts)
                         .into_iter()
                         .map(|piece| chunk(&part(piece))),
                 );
             }
-            Said::Call(name, args) => {
+            AnswerPart::Call(name, args) => {
                 let part = json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "sig"});
                 events.push(chunk(&part));
                 parts.push(part);
             }
         }
     }
-    let usage = json!({"promptTokenCount": spoken.input, "candidatesTokenCount": spoken.output});
+    let usage = json!({"promptTokenCount": sample.input, "candidatesTokenCount": sample.output});
     events
         .push(json!({"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}], "usageMetadata": usage}));
     let whole = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}], "usageMetadata": usage});
     (whole, events)
 }
 
-type Dialect = fn(&Spoken) -> Both;
+type Sampler = fn(&SampleAnswer) -> Both;
 
-fn adapters() -> [(Box<dyn Adapter>, Dialect); 4] {
+fn adapters() -> [(Box<dyn Adapter>, Sampler); 4] {
     [
         (Box::new(Anthropic), anthropic),
         (Box::new(OpenAiChat::compatible()), chat),
@@ -278,8 +278,8 @@ fn adapters() -> [(Box<dyn Adapter>, Dialect); 4] {
     ]
 }
 
-/// JSON made of the words of all dialects, so that nonsense gets far.
-fn nonsense() -> impl Strategy<Value = Value> {
+/// Random JSON with the keys and values of all APIs, so that it passes the first checks.
+fn random_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "text",
         "tool_use",
@@ -369,9 +369,9 @@ fn nonsense() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_streamed_answer_is_the_answer_in_one_piece(spoken in spoken()) {
-        for (adapter, dialect) in adapters() {
-            let (whole, events) = dialect(&spoken);
+    fn a_streamed_answer_equals_the_complete_answer(sample in sample()) {
+        for (adapter, sampler) in adapters() {
+            let (whole, events) = sampler(&sample);
             let streamed = assembled(adapter.as_ref(), &events);
             let streamed = streamed.unwrap_or_else(|failure| panic!("{adapter:?}: {failure}"));
             let case = weather();
@@ -380,24 +380,24 @@ proptest! {
     }
 
     #[test]
-    fn text_and_calls_are_all_there_and_the_turn_goes_back_with_every_result(spoken in spoken()) {
-        for (adapter, dialect) in adapters() {
-            let (whole, _) = dialect(&spoken);
+    fn a_turn_has_all_text_and_calls_and_is_sent_back_with_every_result(sample in sample()) {
+        for (adapter, sampler) in adapters() {
+            let (whole, _) = sampler(&sample);
             let mut case = weather();
             let turn = case.turn_of(adapter.as_ref(), &whole).unwrap();
             let calls: Vec<(String, Value)> = turn.calls.iter().map(|call| (call.wire_name.clone(), call.args.clone().unwrap())).collect();
-            let made: Vec<(String, Value)> = spoken.said.iter().filter_map(|said| match said {
-                Said::Call(name, args) => Some((name.clone(), args.clone())),
+            let made: Vec<(String, Value)> = sample.parts.iter().filter_map(|part| match part {
+                AnswerPart::Call(name, args) => Some((name.clone(), args.clone())),
                 _ => None,
             }).collect();
             prop_assert_eq!(calls, made);
-            for said in &spoken.said {
-                if let Said::Text(text) = said {
+            for part in &sample.parts {
+                if let AnswerPart::Text(text) = part {
                     prop_assert!(turn.text.contains(text.as_str()));
                 }
             }
-            prop_assert_eq!(turn.usage.unwrap().input, spoken.input);
-            let results = turn.calls.iter().map(|call| (call.clone(), says("seen it"))).collect();
+            prop_assert_eq!(turn.usage.unwrap().input, sample.input);
+            let results = turn.calls.iter().map(|call| (call.clone(), text_reply("seen it"))).collect();
             case.messages.push(Message::Assistant(turn.clone()));
             case.messages.push(Message::Results(results));
             let body = case.body_of(adapter.as_ref()).to_string();
@@ -406,13 +406,13 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_cut_anywhere_never_passes_for_a_shorter_answer(spoken in spoken(), part in 0.0f64..1.0) {
-        for (adapter, dialect) in adapters() {
-            let (whole, events) = dialect(&spoken);
+    fn a_truncated_stream_is_never_a_shorter_answer(sample in sample(), part in 0.0f64..1.0) {
+        for (adapter, sampler) in adapters() {
+            let (whole, events) = sampler(&sample);
             let kept = (events.len() as f64 * part) as usize;
             let case = weather();
             if let Ok(answer) = assembled(adapter.as_ref(), &events[..kept]) {
-                // Only the usage at the end of a chat may be missing.
+                // Only the usage at the end of a chat stream may be missing.
                 let mut expected = case.turn_of(adapter.as_ref(), &whole).unwrap();
                 let turn = case.turn_of(adapter.as_ref(), &answer).unwrap();
                 expected.usage = turn.usage;
@@ -422,7 +422,7 @@ proptest! {
     }
 
     #[test]
-    fn a_recorded_turn_that_holds_nonsense_is_sent_all_the_same(native in nonsense(), inner in nonsense(), args in nonsense()) {
+    fn a_recorded_turn_with_random_json_can_be_sent(native in random_json(), inner in random_json(), args in random_json()) {
         let shapes = [
             native.clone(),
             json!({"content": [inner, {"type": "tool_use"}], "tool_calls": [inner, {"function": inner}], "parts": [inner, {"functionCall": inner}]}),
@@ -439,18 +439,18 @@ proptest! {
     }
 
     #[test]
-    fn nonsense_is_a_failure_or_a_turn_that_can_go_back(answer in nonsense(), events in prop::collection::vec(nonsense(), 0..8)) {
+    fn random_json_is_an_error_or_a_turn_that_can_be_sent(answer in random_json(), events in prop::collection::vec(random_json(), 0..8)) {
         for (adapter, _) in adapters() {
             let mut case = weather();
             let streamed = assembled(adapter.as_ref(), &events).ok();
             for answer in [Some(answer.clone()), streamed].into_iter().flatten() {
                 let Ok(turn) = case.turn_of(adapter.as_ref(), &answer) else { continue };
-                let results = turn.calls.iter().map(|call| (call.clone(), ToolReply { content: answer.clone(), ..says("") })).collect();
+                let results = turn.calls.iter().map(|call| (call.clone(), ToolReply { content: answer.clone(), ..text_reply("") })).collect();
                 case.messages.push(Message::Assistant(turn));
                 case.messages.push(Message::Results(results));
             }
             prop_assert!(case.body_of(adapter.as_ref()).is_object());
-            prop_assert!(adapter.failure(500, answer.to_string().as_bytes()).message.len() < 10_000);
+            prop_assert!(adapter.error(500, answer.to_string().as_bytes()).message.len() < 10_000);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long a provider asks to wait, out of the headers of its refusal.
+//! The wait that the headers of a refusal request.
 //!
 //! | header | as in |
 //! |---|---|
@@ -7,92 +7,91 @@
 //! | `x-ratelimit-reset-requests`, `-tokens` | `1s`, `6m0s`, `120ms` |
 //! | `anthropic-ratelimit-*-reset` | `2026-01-31T09:30:00Z` |
 //!
-//! The first two say it outright and come first. The others say when a quota is full again: of
-//! those that are used up (`remaining` is 0) the latest counts; where none says so, the earliest.
+//! The first two are explicit and take precedence. The others tell when a quota is reset: the wait
+//! is that of the latest exhausted quota (`remaining` is 0), or else of the earliest quota.
 
 use std::time::{Duration, SystemTime};
 
 use hyper::header::HeaderMap;
 
-/// Longer waits are as good as for ever, and safe to add to a time.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The limit of a wait, so that it can be added to a time without overflow.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Quotas with the headers for what remains and when it is full again, and how that time is
-/// written.
-const QUOTAS: [(&str, &str, Form); 6] = [
+/// The quotas: the headers of remainder and reset, and the format of the reset.
+const QUOTAS: [(&str, &str, ResetFormat); 6] = [
     (
         "x-ratelimit-remaining-requests",
         "x-ratelimit-reset-requests",
-        Form::Span,
+        ResetFormat::Duration,
     ),
     (
         "x-ratelimit-remaining-tokens",
         "x-ratelimit-reset-tokens",
-        Form::Span,
+        ResetFormat::Duration,
     ),
     (
         "anthropic-ratelimit-requests-remaining",
         "anthropic-ratelimit-requests-reset",
-        Form::Moment,
+        ResetFormat::Timestamp,
     ),
     (
         "anthropic-ratelimit-tokens-remaining",
         "anthropic-ratelimit-tokens-reset",
-        Form::Moment,
+        ResetFormat::Timestamp,
     ),
     (
         "anthropic-ratelimit-input-tokens-remaining",
         "anthropic-ratelimit-input-tokens-reset",
-        Form::Moment,
+        ResetFormat::Timestamp,
     ),
     (
         "anthropic-ratelimit-output-tokens-remaining",
         "anthropic-ratelimit-output-tokens-reset",
-        Form::Moment,
+        ResetFormat::Timestamp,
     ),
 ];
 
 #[derive(Clone, Copy)]
-enum Form {
-    Span,
-    Moment,
+enum ResetFormat {
+    Duration,
+    Timestamp,
 }
 
-/// The wait that the headers ask for. `now` is this machine's clock; the response's own `Date`
-/// comes first, so that a clock that is wrong here does not matter.
-pub(crate) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// Returns the wait that the headers request. `now` is the local time; the response's `Date`
+/// overrides it, so that a wrong local clock has no effect.
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let now = text("date")
         .and_then(|date| httpdate::parse_http_date(date).ok())
         .unwrap_or(now);
-    let until = |moment: SystemTime| moment.duration_since(now).unwrap_or_default();
-    let outright = text("retry-after-ms")
+    let until = |time: SystemTime| time.duration_since(now).unwrap_or_default();
+    let explicit = text("retry-after-ms")
         .and_then(|millis| seconds(millis).map(|millis| millis / 1000))
         .or_else(|| {
             let value = text("retry-after")?;
             seconds(value).or_else(|| httpdate::parse_http_date(value).ok().map(until))
         });
-    let asked = outright.or_else(|| {
-        let mut used_up = None;
+    let wait = explicit.or_else(|| {
+        let mut exhausted = None;
         let mut earliest: Option<Duration> = None;
         for (remaining, reset, form) in QUOTAS {
             let Some(written) = text(reset) else { continue };
             let wait = match form {
-                Form::Span => span(written),
-                Form::Moment => moment(written).map(until),
+                ResetFormat::Duration => duration(written),
+                ResetFormat::Timestamp => timestamp(written).map(until),
             };
             let Some(wait) = wait else { continue };
             if text(remaining) == Some("0") {
-                used_up = used_up.max(Some(wait));
+                exhausted = exhausted.max(Some(wait));
             }
             earliest = Some(earliest.map_or(wait, |least| least.min(wait)));
         }
-        used_up.or(earliest)
+        exhausted.or(earliest)
     });
-    asked.map(|wait| wait.min(LONGEST))
+    wait.map(|wait| wait.min(MAX_RETRY_AFTER))
 }
 
-/// A plain number of seconds, whole or not.
+/// Parses a plain number of seconds, with or without a fraction.
 fn seconds(text: &str) -> Option<Duration> {
     let plain = !text.is_empty()
         && text
@@ -101,13 +100,13 @@ fn seconds(text: &str) -> Option<Duration> {
     let number = plain.then(|| text.parse::<f64>().ok())??;
     Some(
         Duration::try_from_secs_f64(number)
-            .unwrap_or(LONGEST)
-            .min(LONGEST),
+            .unwrap_or(MAX_RETRY_AFTER)
+            .min(MAX_RETRY_AFTER),
     )
 }
 
-/// `6m0s`, `1.5s`, `120ms`, `1h2m3s`, or a bare number of seconds.
-fn span(text: &str) -> Option<Duration> {
+/// Parses `6m0s`, `1.5s`, `120ms`, `1h2m3s`, or a plain number of seconds.
+fn duration(text: &str) -> Option<Duration> {
     if let Some(plain) = seconds(text) {
         return Some(plain);
     }
@@ -128,14 +127,14 @@ fn span(text: &str) -> Option<Duration> {
             "d" => number.saturating_mul(24 * 3600),
             _ => return None,
         };
-        sum = sum.saturating_add(part).min(LONGEST);
+        sum = sum.saturating_add(part).min(MAX_RETRY_AFTER);
         rest = &unit[unit_end..];
     }
     (!text.is_empty()).then_some(sum)
 }
 
-/// A moment by RFC 3339: `2026-01-31T09:30:00Z`, `2026-01-31T09:30:00.25+01:00`.
-fn moment(text: &str) -> Option<SystemTime> {
+/// Parses an RFC 3339 timestamp: `2026-01-31T09:30:00Z`, `2026-01-31T09:30:00.25+01:00`.
+fn timestamp(text: &str) -> Option<SystemTime> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| -> Option<i64> {
         let digits = text.get(from..to)?;
@@ -147,14 +146,14 @@ fn moment(text: &str) -> Option<SystemTime> {
     let mark = |at: usize, marks: &[u8]| bytes.get(at).is_some_and(|byte| marks.contains(byte));
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let shaped =
+    let has_separators =
         mark(4, b"-") && mark(7, b"-") && mark(10, b"Tt ") && mark(13, b":") && mark(16, b":");
-    let sensible = (1..=12).contains(&month)
+    let in_range = (1..=12).contains(&month)
         && (1..=31).contains(&day)
         && hour < 24
         && minute < 60
         && second <= 60;
-    if !shaped || !sensible {
+    if !has_separators || !in_range {
         return None;
     }
     let mut at = 19;
@@ -176,12 +175,12 @@ fn moment(text: &str) -> Option<SystemTime> {
     };
     let seconds =
         days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone * 60;
-    // Nothing before 1970 is a time to wait for.
+    // Times before 1970 are not usable.
     let since = Duration::from_secs(u64::try_from(seconds).ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since + fraction)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm).
+/// Returns the days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm).
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -197,12 +196,12 @@ mod tests {
 
     use super::*;
 
-    /// 2015-10-21T07:27:50Z, ten seconds before the date in the documentation of HTTP.
+    /// 2015-10-21T07:27:50Z, ten seconds before the date of most examples below.
     fn now() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_470)
     }
 
-    fn asked(headers: &[(&'static str, &str)]) -> Option<f64> {
+    fn wait(headers: &[(&'static str, &str)]) -> Option<f64> {
         let map = headers
             .iter()
             .map(|(name, value)| {
@@ -212,38 +211,38 @@ mod tests {
                 )
             })
             .collect();
-        asked_wait(&map, now()).map(|wait| wait.as_secs_f64())
+        retry_after(&map, now()).map(|wait| wait.as_secs_f64())
     }
 
     #[test]
-    fn outright() {
-        assert_eq!(asked(&[]), None);
-        assert_eq!(asked(&[("retry-after", "2")]), Some(2.0));
-        assert_eq!(asked(&[("retry-after", "0.5")]), Some(0.5));
+    fn explicit_waits() {
+        assert_eq!(wait(&[]), None);
+        assert_eq!(wait(&[("retry-after", "2")]), Some(2.0));
+        assert_eq!(wait(&[("retry-after", "0.5")]), Some(0.5));
         assert_eq!(
-            asked(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
+            wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
             Some(10.0)
         );
-        // Long ago is now.
+        // A time in the past is no wait.
         assert_eq!(
-            asked(&[("retry-after", "Tue, 21 Oct 2014 07:28:00 GMT")]),
+            wait(&[("retry-after", "Tue, 21 Oct 2014 07:28:00 GMT")]),
             Some(0.0)
         );
         assert_eq!(
-            asked(&[("retry-after-ms", "1500"), ("retry-after", "9")]),
+            wait(&[("retry-after-ms", "1500"), ("retry-after", "9")]),
             Some(1.5)
         );
         for nonsense in ["soon", "-1", "", "1e9", "NaN", "inf"] {
-            assert_eq!(asked(&[("retry-after", nonsense)]), None, "{nonsense}");
+            assert_eq!(wait(&[("retry-after", nonsense)]), None, "{nonsense}");
         }
-        assert!(asked(&[("retry-after", &"9".repeat(400))]).is_some_and(|wait| wait > 1e6));
+        assert!(wait(&[("retry-after", &"9".repeat(400))]).is_some_and(|wait| wait > 1e6));
     }
 
     #[test]
-    fn the_providers_clock_comes_first() {
+    fn the_date_header_overrides_the_local_clock() {
         let date = ("date", "Wed, 21 Oct 2015 07:27:55 GMT");
         assert_eq!(
-            asked(&[date, ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
+            wait(&[date, ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]),
             Some(5.0)
         );
     }
@@ -252,35 +251,34 @@ mod tests {
     fn quotas() {
         let requests = ("x-ratelimit-reset-requests", "1s");
         let tokens = ("x-ratelimit-reset-tokens", "6m0s");
-        assert_eq!(asked(&[requests, tokens]), Some(1.0));
+        assert_eq!(wait(&[requests, tokens]), Some(1.0));
         assert_eq!(
-            asked(&[requests, tokens, ("x-ratelimit-remaining-tokens", "0")]),
+            wait(&[requests, tokens, ("x-ratelimit-remaining-tokens", "0")]),
             Some(360.0)
         );
         assert_eq!(
-            asked(&[requests, tokens, ("x-ratelimit-remaining-requests", "0")]),
+            wait(&[requests, tokens, ("x-ratelimit-remaining-requests", "0")]),
             Some(1.0)
         );
-        assert_eq!(asked(&[("x-ratelimit-reset-tokens", "120ms")]), Some(0.12));
+        assert_eq!(wait(&[("x-ratelimit-reset-tokens", "120ms")]), Some(0.12));
         assert_eq!(
-            asked(&[("x-ratelimit-reset-tokens", "1h2m3.5s")]),
+            wait(&[("x-ratelimit-reset-tokens", "1h2m3.5s")]),
             Some(3723.5)
         );
-        assert_eq!(asked(&[("x-ratelimit-reset-tokens", "1x")]), None);
+        assert_eq!(wait(&[("x-ratelimit-reset-tokens", "1x")]), None);
         assert_eq!(
-            asked(&[("anthropic-ratelimit-tokens-reset", "2015-10-21T07:28:20Z")]),
+            wait(&[("anthropic-ratelimit-tokens-reset", "2015-10-21T07:28:20Z")]),
             Some(30.0)
         );
-        // An outright wait comes before all of them.
-        assert_eq!(asked(&[requests, ("retry-after", "3")]), Some(3.0));
+        // An explicit wait overrides the quotas.
+        assert_eq!(wait(&[requests, ("retry-after", "3")]), Some(3.0));
     }
 
     #[test]
-    fn moments() {
+    fn timestamps() {
         let unix = |text: &str| {
-            moment(text).map(|moment| {
-                moment
-                    .duration_since(SystemTime::UNIX_EPOCH)
+            timestamp(text).map(|time| {
+                time.duration_since(SystemTime::UNIX_EPOCH)
                     .unwrap()
                     .as_secs_f64()
             })
@@ -303,23 +301,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_can_break_it(value in "[ -~]{0,30}|[0-9TZ:.+smh-]{0,30}") {
+        fn every_header_is_tolerated(value in "[ -~]{0,30}|[0-9TZ:.+smh-]{0,30}") {
             for name in ["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset", "date"] {
                 let Ok(header) = value.parse() else { return Ok(()) };
                 let map = HeaderMap::from_iter([(hyper::header::HeaderName::from_static(name), header)]);
-                prop_assert!(asked_wait(&map, now()).is_none_or(|wait| wait <= LONGEST));
+                prop_assert!(retry_after(&map, now()).is_none_or(|wait| wait <= MAX_RETRY_AFTER));
             }
         }
 
         #[test]
-        fn moments_are_those_of_http_dates(seconds in 0_u64..253_402_300_799) {
+        fn timestamps_equal_http_dates(seconds in 0_u64..253_402_300_799) {
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-            // `Sun, 06 Nov 1994 08:49:37 GMT`, put into the other order.
+            // `Sun, 06 Nov 1994 08:49:37 GMT`, rewritten as RFC 3339.
             let http = httpdate::fmt_http_date(at);
             let month = 1 + ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
                 .iter().position(|name| *name == &http[8..11]).unwrap();
             let written = format!("{}-{month:02}-{}T{}Z", &http[12..16], &http[5..7], &http[17..25]);
-            prop_assert_eq!(moment(&written), Some(at));
+            prop_assert_eq!(timestamp(&written), Some(at));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that want something before they answer, and tools that want their arguments in headers.
+//! Servers that require input before they answer, and tools with header annotations.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +49,7 @@ fn question(state: Option<&str>) -> Value {
 }
 
 #[test]
-fn a_call_that_asks_back_is_made_again_with_the_answers() {
+fn a_call_that_requires_input_is_repeated_with_the_answers() {
     let rounds = AtomicUsize::new(0);
     let server = RawServer::start(move |seen, stream| match seen.rpc() {
         "server/discover" => discovered(seen, stream),
@@ -87,7 +87,7 @@ fn a_call_that_asks_back_is_made_again_with_the_answers() {
         json!({"sure": {"action": "accept", "content": {"ok": true}}})
     );
     assert_eq!(params[1]["requestState"], "opaque {\"state\"}");
-    // What belonged to the first round does not come along.
+    // The input of the first round is not repeated.
     assert_eq!(
         params[2]["inputResponses"],
         json!({"roots": {"roots": [{"uri": "file:///work"}]}})
@@ -106,7 +106,7 @@ fn a_call_that_asks_back_is_made_again_with_the_answers() {
 }
 
 #[test]
-fn a_server_that_never_stops_asking_is_given_up_and_so_is_a_question_without_an_answer() {
+fn endless_and_unanswerable_requests_for_input_fail_the_call() {
     let server = RawServer::start(|seen, stream| match seen.rpc() {
         "server/discover" => discovered(seen, stream),
         _ => respond(seen, stream, &question(None)),
@@ -221,14 +221,14 @@ fn headers_repeat_the_arguments_that_the_listing_annotates() {
         let client = Client::connect_http("raw", &server.server(), &options(Answers::default()))
             .await
             .unwrap();
-        // Nobody listed the tools yet: the refusal makes the client look.
+        // The tools were not listed yet: the refusal makes the client list them.
         let call = client
             .call_tool("good", &json!({"region": "eu"}), &CallOptions::default())
             .await
             .unwrap();
         assert!(matches!(call, CallOutcome::Result(_)), "{call:?}");
         assert_eq!(server.calls("tools/list").len(), 1);
-        // A refusal that no header could have prevented is an answer, and asked for once.
+        // A refusal that no header could have prevented is an answer, and not retried.
         let call = client
             .call_tool("good", &json!({}), &CallOptions::default())
             .await
@@ -265,7 +265,7 @@ fn headers_repeat_the_arguments_that_the_listing_annotates() {
 }
 
 #[test]
-fn a_refusal_that_lists_the_very_revision_is_asked_again_once() {
+fn a_refusal_that_lists_the_requested_revision_is_retried_once() {
     let refusals = AtomicUsize::new(0);
     let server = RawServer::start(move |seen, stream| {
         if seen.rpc() == "server/discover" && refusals.fetch_add(1, Ordering::SeqCst) > 0 {

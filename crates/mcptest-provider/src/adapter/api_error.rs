@@ -1,109 +1,108 @@
-//! What providers say when they refuse, in whichever of their dialects. Gateways mix them, so there
-//! is one reader for all.
+//! The errors of all providers. Gateways mix the formats, so one parser reads all of them.
 
 use std::time::Duration;
 
 use mcptest_json::text;
 use serde_json::Value;
 
-use super::{Failure, FailureKind};
+use super::{ApiError, ApiErrorKind};
 
-/// How much of a provider's words is kept.
-const MOST_WORDS: usize = 400;
+/// The most characters of a provider's message that are kept.
+const MAX_MESSAGE: usize = 400;
 
-/// No provider asks for a longer pause than this in earnest.
-const LONGEST_PAUSE_SECONDS: f64 = 24.0 * 3600.0;
+/// The longest wait that is believed, in seconds.
+const MAX_DELAY_SECONDS: f64 = 24.0 * 3600.0;
 
-impl Failure {
-    /// A failure in words that may come from anywhere: they are cut and made safe to show.
+impl ApiError {
+    /// Creates an error. The message may come from anywhere: it is truncated and escaped.
     #[must_use]
-    pub fn new(kind: FailureKind, message: impl AsRef<str>) -> Self {
+    pub fn new(kind: ApiErrorKind, message: impl AsRef<str>) -> Self {
         Self {
             kind,
-            message: text::one_line(&text::shorten(message.as_ref().trim(), MOST_WORDS)),
+            message: text::one_line(&text::shorten(message.as_ref().trim(), MAX_MESSAGE)),
             retry_after: None,
         }
     }
 
     pub(super) fn malformed(message: impl AsRef<str>) -> Self {
-        Self::new(FailureKind::Malformed, message)
+        Self::new(ApiErrorKind::Malformed, message)
     }
 
-    /// An answer that the provider itself gave up: asked again, it may well come through.
-    pub(super) fn broken_off(key: &str, reason: &str) -> Self {
+    /// An answer that the provider aborted; a retry may succeed.
+    pub(super) fn aborted(key: &str, reason: &str) -> Self {
         Self::new(
-            FailureKind::Transient,
-            format!("the provider broke the answer off ({key} `{reason}`)"),
+            ApiErrorKind::Transient,
+            format!("the provider aborted the answer ({key} `{reason}`)"),
         )
     }
 
-    /// A stream that ended too early: sent again, it may well go through.
-    pub(super) fn cut_short(missing: &str) -> Self {
+    /// A stream that ended too early; a retry may succeed.
+    pub(super) fn truncated(missing: &str) -> Self {
         Self::new(
-            FailureKind::Transient,
+            ApiErrorKind::Transient,
             format!("the stream ended before {missing}"),
         )
     }
 }
 
-/// The failure in an answer with a status of failure.
-pub(super) fn from_status(status: u16, body: &[u8]) -> Failure {
+/// Returns the error of an answer with an error status.
+pub(super) fn from_status(status: u16, body: &[u8]) -> ApiError {
     match serde_json::from_slice::<Value>(body) {
         Ok(body) => from_body(Some(status), &body),
         Err(_) => {
-            let words = String::from_utf8_lossy(&body[..body.len().min(4 * MOST_WORDS)]);
-            let words = if words.trim().is_empty() {
+            let text = String::from_utf8_lossy(&body[..body.len().min(4 * MAX_MESSAGE)]);
+            let message = if text.trim().is_empty() {
                 "no explanation"
             } else {
-                &words
+                &text
             };
-            Failure::new(kind_of_status(status), words)
+            ApiError::new(kind_of_status(status), message)
         }
     }
 }
 
-/// The failure that an answer of success, or an event of a stream, carries under `error`.
-pub(super) fn inside(answer: &Value) -> Option<Failure> {
+/// Returns the error under `error` in a successful answer or an event of a stream.
+pub(super) fn inside(answer: &Value) -> Option<ApiError> {
     let error = answer.get("error").filter(|error| !error.is_null())?;
-    // Some gateways send an empty error object along with a good answer.
-    let tells = !error.as_object().is_some_and(serde_json::Map::is_empty);
-    tells.then(|| from_body(None, answer))
+    // Some gateways add an empty error object to a successful answer.
+    let is_error = !error.as_object().is_some_and(serde_json::Map::is_empty);
+    is_error.then(|| from_body(None, answer))
 }
 
 /// Reads `{"error": {…}}`, `{"error": "…"}`, `[{"error": …}]`, `{"message": …}` and `{"detail":
 /// …}`.
-pub(super) fn from_body(status: Option<u16>, body: &Value) -> Failure {
+pub(super) fn from_body(status: Option<u16>, body: &Value) -> ApiError {
     let body = body.get(0).unwrap_or(body);
     let error = body
         .get("error")
         .filter(|error| !error.is_null())
         .unwrap_or(body);
-    // A number in `code` is a status of HTTP (Gemini, OpenRouter).
+    // A number in `code` is an HTTP status (Gemini, OpenRouter).
     let in_body = error
         .get("code")
         .and_then(Value::as_u64)
         .and_then(|code| u16::try_from(code).ok());
     let status = status.or(in_body.filter(|status| (400..600).contains(status)));
-    let words = words(error, body);
-    let kind = kind_of_words(&labels(error), &words).unwrap_or_else(|| match status {
+    let message = message(error, body);
+    let kind = kind_of_labels(&labels(error), &message).unwrap_or_else(|| match status {
         Some(status) => kind_of_status(status),
         None => kind_without_status(&labels(error)),
     });
-    Failure {
+    ApiError {
         retry_after: retry_delay(error),
-        ..Failure::new(kind, words)
+        ..ApiError::new(kind, message)
     }
 }
 
-fn words(error: &Value, body: &Value) -> String {
-    let places = [
+fn message(error: &Value, body: &Value) -> String {
+    let candidates = [
         Some(error),
         error.get("message"),
         error.get("detail"),
         body.get("message"),
         body.get("detail"),
     ];
-    let text = places
+    let text = candidates
         .into_iter()
         .flatten()
         .find_map(Value::as_str)
@@ -111,7 +110,7 @@ fn words(error: &Value, body: &Value) -> String {
     text.map_or_else(|| error.to_string(), str::to_owned)
 }
 
-/// The words by which a provider names the kind of an error: `type`, `code`, `status`, and Google's
+/// Returns the provider's names for the kind of error: `type`, `code`, `status`, and Google's
 /// `details[].reason`.
 fn labels(error: &Value) -> Vec<&str> {
     let own = ["type", "code", "status"]
@@ -126,8 +125,8 @@ fn labels(error: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The kinds that a status alone does not tell, or tells wrongly.
-fn kind_of_words(labels: &[&str], words: &str) -> Option<FailureKind> {
+/// Returns the kind where the status alone is missing or misleading.
+fn kind_of_labels(labels: &[&str], message: &str) -> Option<ApiErrorKind> {
     let any = |names: &[&str]| labels.iter().any(|label| names.contains(label));
     let no_credit = [
         "insufficient_quota",
@@ -142,34 +141,34 @@ fn kind_of_words(labels: &[&str], words: &str) -> Option<FailureKind> {
         "invalid_api_key",
         "API_KEY_INVALID",
     ];
-    if any(&no_credit) || any(&no_access) || words.contains("credit balance is too low") {
-        return Some(FailureKind::Auth);
+    if any(&no_credit) || any(&no_access) || message.contains("credit balance is too low") {
+        return Some(ApiErrorKind::Auth);
     }
     if any(&["overloaded_error", "UNAVAILABLE"]) {
-        return Some(FailureKind::Overloaded);
+        return Some(ApiErrorKind::Overloaded);
     }
     any(&[
         "rate_limit_error",
         "rate_limit_exceeded",
         "RESOURCE_EXHAUSTED",
     ])
-    .then_some(FailureKind::RateLimit)
+    .then_some(ApiErrorKind::RateLimit)
 }
 
-fn kind_of_status(status: u16) -> FailureKind {
+fn kind_of_status(status: u16) -> ApiErrorKind {
     match status {
-        401..=403 => FailureKind::Auth,
-        // A request that came too late, lost a race or was too early may go through next time.
-        408 | 409 | 425 => FailureKind::Transient,
-        429 => FailureKind::RateLimit,
-        503 | 529 => FailureKind::Overloaded,
-        500.. => FailureKind::Transient,
-        _ => FailureKind::Refused,
+        401..=403 => ApiErrorKind::Auth,
+        // Timeouts, conflicts and early requests may succeed next time.
+        408 | 409 | 425 => ApiErrorKind::Transient,
+        429 => ApiErrorKind::RateLimit,
+        503 | 529 => ApiErrorKind::Overloaded,
+        500.. => ApiErrorKind::Transient,
+        _ => ApiErrorKind::Refused,
     }
 }
 
-/// In a stream there is no status. What is not known for a refusal is taken for an accident.
-fn kind_without_status(labels: &[&str]) -> FailureKind {
+/// Returns the kind of an error in a stream, which has no status. An unknown label is transient.
+fn kind_without_status(labels: &[&str]) -> ApiErrorKind {
     let refused = [
         "invalid_request_error",
         "not_found_error",
@@ -179,13 +178,13 @@ fn kind_without_status(labels: &[&str]) -> FailureKind {
         "NOT_FOUND",
         "FAILED_PRECONDITION",
     ];
-    let refuses = |label: &&str| {
+    let is_refusal = |label: &&str| {
         refused.contains(label) || label.contains("policy") || label.contains("image")
     };
-    if labels.iter().any(refuses) {
-        FailureKind::Refused
+    if labels.iter().any(is_refusal) {
+        ApiErrorKind::Refused
     } else {
-        FailureKind::Transient
+        ApiErrorKind::Transient
     }
 }
 
@@ -196,7 +195,7 @@ fn retry_delay(error: &Value) -> Option<Duration> {
         .iter()
         .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
-    (0.0..=LONGEST_PAUSE_SECONDS)
+    (0.0..=MAX_DELAY_SECONDS)
         .contains(&seconds)
         .then(|| Duration::from_secs_f64(seconds))
 }
@@ -208,13 +207,13 @@ mod tests {
 
     use super::*;
 
-    fn kind(status: u16, body: Value) -> FailureKind {
+    fn kind(status: u16, body: Value) -> ApiErrorKind {
         from_status(status, body.to_string().as_bytes()).kind
     }
 
     #[test]
-    fn what_providers_send_is_told_apart() {
-        use FailureKind::{Auth, Overloaded, RateLimit, Refused, Transient};
+    fn errors_of_all_providers_are_classified() {
+        use ApiErrorKind::{Auth, Overloaded, RateLimit, Refused, Transient};
         let anthropic =
             |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "no"}});
         assert_eq!(kind(401, anthropic("authentication_error")), Auth);
@@ -224,8 +223,8 @@ mod tests {
         assert_eq!(kind(429, anthropic("rate_limit_error")), RateLimit);
         assert_eq!(kind(500, anthropic("api_error")), Transient);
         assert_eq!(kind(529, anthropic("overloaded_error")), Overloaded);
-        let poor = json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to …"}});
-        assert_eq!(kind(400, poor), Auth);
+        let no_credit = json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to …"}});
+        assert_eq!(kind(400, no_credit), Auth);
 
         let openai = |kind: &str, code: Value| json!({"error": {"message": "no", "type": kind, "param": null, "code": code}});
         assert_eq!(
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn googles_delay_is_read_and_a_silly_one_is_not() {
+    fn googles_delay_is_read_unless_it_is_invalid() {
         let body = |delay: &str| {
             json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow down", "details": [
             {"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
@@ -297,13 +296,13 @@ mod tests {
         let delay = |text: &str| from_body(Some(429), &body(text)).retry_after;
         assert_eq!(delay("34.5s"), Some(Duration::from_millis(34_500)));
         assert_eq!(delay("0s"), Some(Duration::ZERO));
-        for silly in ["-1s", "1e300s", "NaNs", "infs", "soon", "5", ""] {
-            assert_eq!(delay(silly), None, "{silly}");
+        for invalid in ["-1s", "1e300s", "NaNs", "infs", "soon", "5", ""] {
+            assert_eq!(delay(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn the_words_are_the_providers_cut_and_harmless() {
+    fn the_message_is_the_providers_truncated_and_escaped() {
         assert_eq!(
             from_status(400, br#"{"error": {"message": "bad schema"}}"#).message,
             "bad schema"
@@ -330,36 +329,36 @@ mod tests {
                 .message
                 .chars()
                 .count()
-                <= MOST_WORDS
+                <= MAX_MESSAGE
         );
     }
 
     #[test]
-    fn an_error_inside_an_answer_counts_and_an_empty_one_does_not() {
+    fn an_empty_error_object_is_not_an_error() {
         assert_eq!(inside(&json!({"choices": []})), None);
         assert_eq!(inside(&json!({"error": null, "choices": []})), None);
         assert_eq!(inside(&json!({"error": {}, "choices": []})), None);
         let failure = inside(&json!({"error": {"code": 429, "message": "busy"}})).unwrap();
         assert_eq!(
             (failure.kind, failure.message.as_str()),
-            (FailureKind::RateLimit, "busy")
+            (ApiErrorKind::RateLimit, "busy")
         );
         let kind = |label: &str| {
             inside(&json!({"error": {"type": label, "message": "x"}}))
                 .unwrap()
                 .kind
         };
-        assert_eq!(kind("overloaded_error"), FailureKind::Overloaded);
-        assert_eq!(kind("invalid_request_error"), FailureKind::Refused);
-        assert_eq!(kind("api_error"), FailureKind::Transient);
+        assert_eq!(kind("overloaded_error"), ApiErrorKind::Overloaded);
+        assert_eq!(kind("invalid_request_error"), ApiErrorKind::Refused);
+        assert_eq!(kind("api_error"), ApiErrorKind::Transient);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_give_a_failure_of_bounded_length(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_give_an_error_of_limited_length(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
             let failure = from_status(status, &body);
-            // An escape is at most ten characters for one.
-            prop_assert!(failure.message.chars().count() <= 10 * MOST_WORDS);
+            // Escaping turns one character into at most ten.
+            prop_assert!(failure.message.chars().count() <= 10 * MAX_MESSAGE);
             prop_assert!(!failure.message.contains('\n'));
         }
     }
