@@ -172,8 +172,8 @@ impl Recording {
         }
     }
 
-    /// Saves the finished runs in a partial recording beside the cassette. With very many runs, some
-    /// calls skip the write; [`Recording::finish`] always writes.
+    /// Saves the finished runs in a partial recording beside the cassette. With very many runs,
+    /// some calls skip the write; [`Recording::finish`] always writes.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -263,7 +263,8 @@ struct RunState {
     run: RecordedRun,
     catalogs: Option<Vec<Catalog>>,
     normaliser: Normaliser,
-    /// The replies to the run's calls as the model received them, to recognise them in its requests.
+    /// The replies to the run's calls as the model received them, to recognise them in its
+    /// requests.
     replies: Vec<Option<ToolReply>>,
     /// The number of replies that have been fed back.
     fed: usize,

@@ -183,8 +183,8 @@ impl RunReplay {
             .map_or(&[][..], Vec::as_slice);
         let Some(exchange) = recorded.get(number - 1) else {
             return Err(not_recorded(format!(
-                "request {number} to the {role} model was not recorded: the recording of run {} ends \
-                 after {}; {REMEDY}",
+                "request {number} to the {role} model was not recorded: the recording of run {} \
+                 ends after {}; {REMEDY}",
                 self.recorded().run,
                 recorded.len()
             )));

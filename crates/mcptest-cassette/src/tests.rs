@@ -83,7 +83,11 @@ impl Tools for Shop {
     ) -> Future<'a, Result<ToolReply, RunError>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let reply = if tool == "create" {
-            json!({"id": uuid(number), "for": args["key"], "at": format!("2026-07-28T10:00:{:02}Z", number % 60)})
+            json!({
+                "id": uuid(number),
+                "for": args["key"],
+                "at": format!("2026-07-28T10:00:{:02}Z", number % 60),
+            })
         } else {
             json!({"id": args["id"], "price": self.price})
         };

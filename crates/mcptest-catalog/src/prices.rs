@@ -28,7 +28,7 @@ use mcptest_json::pointer_join;
 pub use mcptest_numbers::usd::Usd;
 use mcptest_numbers::usd::{self, MAX_DECIMALS, MAX_DOLLARS};
 use mcptest_trace::matcher::Problem;
-use mcptest_trace::trace::Tokens;
+use mcptest_trace::trace::TokensView;
 
 /// Prices of one model in US dollars per million tokens, as written in a suite.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ impl Price {
     /// The cost of a run's tokens; `None` if input or output is unknown. `cached_input`, where
     /// reported, is the part of `input` that was read from a cache.
     #[must_use]
-    pub fn cost(&self, tokens: &Tokens) -> Option<Usd> {
+    pub fn cost(&self, tokens: &TokensView<'_>) -> Option<Usd> {
         let (input, output) = (tokens.input?, tokens.output?);
         let cached = tokens
             .extra
@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    fn tokens(value: Value) -> Tokens {
+    fn tokens(value: Value) -> mcptest_trace::trace::Tokens {
         serde_json::from_value(value).unwrap()
     }
 

@@ -1,8 +1,9 @@
 //! JSON helpers: comparison by value, one canonical form, JSON pointers.
 //!
-//! [`text`] makes untrusted text safe to show.
+//! [`text`] makes untrusted text safe to show, [`transcode`] lays out JSON text.
 
 pub mod text;
+pub mod transcode;
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

@@ -1,23 +1,22 @@
-//! What a tool or prompt asks the client before it answers: a form, a completion by the client's
-//! model, its roots.
+//! Requests of a tool or prompt to the client before it answers: for a form, for a completion by the
+//! client's model, for its roots.
 //!
-//! Up to 2025-11-25 these are requests to the client, sent while the call is going on. From
-//! 2026-07-28 on the call ends with `input_required`, and the client calls again with the answers
-//! and the state that it was given. The state names the round; one that was not given out is
-//! refused.
+//! Up to 2025-11-25 these are requests to the client, sent during the call. From 2026-07-28 on the
+//! call ends with `input_required`, and the client repeats the call with the answers and the state
+//! that it received. The state identifies the round; an unknown state is refused.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use crate::calls::Caller;
+use crate::caller::Caller;
 use crate::compile::Ask;
+use crate::deferred::Schedule;
 use crate::jsonrpc::{MISSING_CAPABILITY, RpcError, write_json};
-use crate::later::Schedule;
 use crate::listed::{Outcome, members};
 
-/// Asks, or says that all was asked (nothing): then the call goes on.
-pub(crate) fn ask<'a>(
+/// Sends the next requests to the client; `None` if all are answered and the call can continue.
+pub(crate) fn ask_client<'a>(
     rounds: &[Vec<Ask>],
     name: &str,
     caller: &Caller<'_>,
@@ -68,8 +67,8 @@ pub(crate) fn ask<'a>(
         Some(_) => return Err(invalid("inputResponses is not an object")),
     };
     let answered = given.is_some_and(|given| {
-        let mut wanted = rounds[current].iter().filter(declared);
-        wanted.all(|ask| given.get(&ask.key).is_some_and(Value::is_object))
+        let mut asked = rounds[current].iter().filter(declared);
+        asked.all(|ask| given.get(&ask.key).is_some_and(Value::is_object))
     });
     let next = if answered { current + 1 } else { current };
     let Some(round) = rounds.get(next) else {
@@ -103,11 +102,11 @@ pub(crate) fn ask<'a>(
     Ok(Some(Outcome::input_required(text)))
 }
 
-/// The state of a round: its number and a check value, so that another text is not taken for one.
+/// The state of a round: its number and a checksum, so that other strings are not accepted.
 fn state(name: &str, round: usize) -> String {
     let bytes = name.bytes().chain(round.to_string().into_bytes());
-    let check = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    let checksum = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("round-{round}-{check:016x}")
+    format!("round-{round}-{checksum:016x}")
 }

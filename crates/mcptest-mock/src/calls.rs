@@ -1,24 +1,24 @@
-//! The requests with arguments of their own: `tools/call` and `prompts/get`.
+//! The requests with arguments: `tools/call` and `prompts/get`.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcptest_protocol::Revision;
 use mcptest_protocol::headers::{ParamHeader, param_headers};
 use serde_json::{Map, Value, json};
 
-use crate::ask::ask;
+use crate::ask::ask_client;
+use crate::caller::Caller;
 use crate::compile::{Answer, Ask, Before, Case, Prompt, Response};
-use crate::fault::{Fault, FaultState, Strike};
+use crate::deferred::Schedule;
+use crate::fault::{CallEffect, FaultState, MockFault};
 use crate::jsonrpc::{RpcError, clip, write_json};
-use crate::later::Schedule;
 use crate::listed::{Listed, Outcome, members};
-use crate::manifest::LogLevel;
 use crate::validate::{ArgumentCheck, ArgumentProblem};
 
 /// A tool that can be called.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct CallableTool {
     arguments: ArgumentCheck,
     cases: Vec<(Case, AtomicUsize)>,
     ask: Vec<Vec<Ask>>,
@@ -27,16 +27,15 @@ pub(crate) struct Tool {
     pub(crate) headers: Vec<ParamHeader>,
 }
 
-impl Tool {
+impl CallableTool {
     pub(crate) fn new(
         input_schema: Option<Value>,
         cases: Vec<Case>,
         ask: Vec<Vec<Ask>>,
-        fault: Option<Fault>,
+        fault: Option<MockFault>,
     ) -> Self {
         Self {
-            // Where the annotations break the rules, clients must not call the tool, so there is
-            // nothing to hold them to.
+            // Clients must not call a tool with invalid annotations, so there is nothing to check.
             headers: input_schema
                 .as_ref()
                 .and_then(|schema| param_headers(schema).ok())
@@ -51,13 +50,15 @@ impl Tool {
         }
     }
 
-    /// The answer for these arguments: the next one of the first case that fits.
+    /// The answer for these arguments: the next one of the first case that matches.
     fn response(&self, arguments: &Value) -> Option<&Response> {
         let (case, calls) = self.cases.iter().find(|(case, _)| match &case.when {
             None => true,
-            Some(when) => when
-                .iter()
-                .all(|(key, wanted)| arguments.get(key).is_some_and(|given| fits(wanted, given))),
+            Some(when) => when.iter().all(|(key, expected)| {
+                arguments
+                    .get(key)
+                    .is_some_and(|given| matches(expected, given))
+            }),
         })?;
         let last = case.responses.len() - 1;
         // A single answer needs no counting.
@@ -70,58 +71,45 @@ impl Tool {
     }
 }
 
-/// Whether a given argument is what a `when` asks for: objects may have more members, lists are
-/// compared item by item, numbers by value.
-fn fits(wanted: &Value, given: &Value) -> bool {
-    match (wanted, given) {
-        (Value::Object(wanted), Value::Object(given)) => wanted
+/// Returns true if an argument matches the value in a `when`: objects may have more members, lists
+/// are compared item by item, numbers by value.
+fn matches(expected: &Value, given: &Value) -> bool {
+    match (expected, given) {
+        (Value::Object(expected), Value::Object(given)) => expected
             .iter()
-            .all(|(key, wanted)| given.get(key).is_some_and(|given| fits(wanted, given))),
-        (Value::Array(wanted), Value::Array(given)) => {
-            wanted.len() == given.len()
-                && wanted
+            .all(|(key, expected)| given.get(key).is_some_and(|given| matches(expected, given))),
+        (Value::Array(expected), Value::Array(given)) => {
+            expected.len() == given.len()
+                && expected
                     .iter()
                     .zip(given)
-                    .all(|(wanted, given)| fits(wanted, given))
+                    .all(|(expected, given)| matches(expected, given))
         }
         (Value::Number(a), Value::Number(b)) => {
             a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
         }
-        _ => wanted == given,
+        _ => expected == given,
     }
 }
 
-/// Who calls, as far as the answer depends on it.
-pub(crate) struct Caller<'a> {
-    pub(crate) revision: Revision,
-    /// The least grave log messages to send; nothing if none are wanted.
-    pub(crate) log_level: Option<LogLevel>,
-    /// What the client can do.
-    pub(crate) capabilities: Option<&'a Value>,
-    /// How much clients were asked so far.
-    pub(crate) asks: &'a AtomicU64,
-    /// The fault of all tools without one of their own.
-    pub(crate) fault: &'a FaultState,
-}
-
 pub(crate) fn call_tool<'a>(
-    tools: &'a Listed<Tool>,
+    tools: &'a Listed<CallableTool>,
     caller: &Caller<'_>,
     params: &Map<String, Value>,
     schedule: &mut Schedule,
 ) -> Result<Outcome<'a>, RpcError> {
-    let name = text_param(params, "name");
+    let name = string_param(params, "name");
     let tool = name.as_ref().ok().and_then(|name| tools.by_name.get(*name));
     let fault = tool
         .and_then(|tool| tool.fault.as_ref())
         .unwrap_or(caller.fault);
-    match fault.strike() {
-        Strike::Healthy => {}
-        Strike::Never => {
+    match fault.next_effect() {
+        CallEffect::None => {}
+        CallEffect::NeverAnswered => {
             schedule.never = true;
             return Ok(Outcome::fresh(Vec::new()));
         }
-        Strike::Late { ms, honours_cancel } => {
+        CallEffect::Late { ms, honours_cancel } => {
             schedule.wait = Duration::from_millis(ms);
             schedule.ignores_cancel = !honours_cancel;
         }
@@ -147,7 +135,7 @@ pub(crate) fn call_tool<'a>(
     if !problems.is_empty() {
         return bad_arguments(name, &problems, caller.revision);
     }
-    if let Some(outcome) = ask(&tool.ask, name, caller, params, arguments, schedule)? {
+    if let Some(outcome) = ask_client(&tool.ask, name, caller, params, arguments, schedule)? {
         return Ok(outcome);
     }
     let Some(response) = tool.response(arguments) else {
@@ -203,7 +191,7 @@ fn send_before(
             template.render(arguments, &mut frame);
         }
         Before::Log(level, template) => {
-            if caller.log_level.is_none_or(|wanted| *level < wanted) {
+            if caller.log_level.is_none_or(|lowest| *level < lowest) {
                 return;
             }
             frame.extend_from_slice(br#"message","params":{"#);
@@ -238,7 +226,7 @@ pub(crate) fn get_prompt<'a>(
     caller: &Caller<'_>,
     params: &Map<String, Value>,
 ) -> Result<Outcome<'a>, RpcError> {
-    let name = text_param(params, "name")?;
+    let name = string_param(params, "name")?;
     let Some(prompt) = prompts.by_name.get(name) else {
         return Err(RpcError::invalid_params(format!(
             "Unknown prompt: {}",
@@ -269,7 +257,9 @@ pub(crate) fn get_prompt<'a>(
     }
     if caller.revision.is_stateless() {
         let mut schedule = Schedule::default();
-        if let Some(outcome) = ask(&prompt.ask, name, caller, params, arguments, &mut schedule)? {
+        if let Some(outcome) =
+            ask_client(&prompt.ask, name, caller, params, arguments, &mut schedule)?
+        {
             return Ok(outcome);
         }
     }
@@ -278,7 +268,7 @@ pub(crate) fn get_prompt<'a>(
     Ok(Outcome::fresh(members))
 }
 
-pub(crate) fn text_param<'a>(
+pub(crate) fn string_param<'a>(
     params: &'a Map<String, Value>,
     name: &str,
 ) -> Result<&'a str, RpcError> {
@@ -293,8 +283,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_when_fits_what_has_at_least_its_members() {
-        let fit = |wanted: Value, given: Value| fits(&wanted, &given);
+    fn a_when_matches_arguments_with_at_least_its_members() {
+        let fit = |expected: Value, given: Value| matches(&expected, &given);
         assert!(fit(
             json!({"a": {"b": 1}}),
             json!({"a": {"b": 1.0, "c": 2}, "d": 3})
@@ -304,7 +294,7 @@ mod tests {
         assert!(!fit(json!([1]), json!([1, 2])));
         assert!(fit(json!(null), json!(null)));
         assert!(!fit(json!("1"), json!(1)));
-        // Beyond what a float can tell apart.
+        // Beyond the precision of a float.
         assert!(!fit(
             json!(9_007_199_254_740_993_u64),
             json!(9_007_199_254_740_992_u64)

@@ -1,42 +1,45 @@
-//! From what is written to what is served: checks a manifest and prepares its answers.
+//! Checks a written manifest and prepares its answers.
 
+mod compiled;
 mod prompts;
 mod resources;
-mod served;
 mod tools;
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
-pub use served::Manifest;
-pub(crate) use served::{Answer, Ask, Before, Case, Prompt, ResourceTemplate, Response, Tool};
+pub use compiled::Manifest;
+pub(crate) use compiled::{
+    Answer, Ask, Before, Case, CompiledTool, Prompt, ResourceTemplate, Response,
+};
 
 use crate::content::block_problems;
-use crate::fault::Fault;
+use crate::fault::{FaultError, MockFault};
 use crate::manifest::{AskSpec, BlockSpec, ServerSpec};
 use crate::template::{Builder, Mode, Template, TemplateError, escape_token};
 use crate::validate::schema_problem;
 
-/// The version of a server that does not tell one.
+/// The default version of a server.
 const DEFAULT_VERSION: &str = "0.0.0";
 
-/// Something in a manifest that has the right shape but makes no sense.
+/// An error in a manifest that has the right shape.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Problem {
-    /// Where, as a JSON pointer into the file.
+#[non_exhaustive]
+pub struct ManifestProblem {
+    /// The position, as a JSON pointer into the file.
     pub pointer: String,
-    /// What is wrong, and what to do about it.
+    /// The error and a remedy.
     pub message: String,
 }
 
 impl Manifest {
-    /// Checks a manifest and prepares what it declares.
+    /// Checks a manifest and prepares its answers.
     ///
     /// # Errors
-    /// Every problem: schemas that are none, names given twice, templates that cannot be read,
-    /// content that MCP does not allow.
-    pub fn from_spec(spec: &ServerSpec) -> Result<Self, Vec<Problem>> {
+    /// All problems: invalid schemas, duplicate names, invalid templates, content that MCP does not
+    /// allow.
+    pub fn from_spec(spec: &ServerSpec) -> Result<Self, Vec<ManifestProblem>> {
         let mut compiler = Compiler::default();
         let tools: Vec<_> = each(&spec.tools, "tools", |tool, at| compiler.tool(tool, at));
         let resources = each(&spec.resources, "resources", |resource, at| {
@@ -56,7 +59,10 @@ impl Manifest {
         let tool_names = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
         let fault = compiler.fault(spec.fault.as_deref(), "/mock_server");
         if spec.page_size == Some(0) {
-            compiler.problem("/mock_server/page_size", "a page has at least one entry");
+            compiler.problem(
+                "/mock_server/page_size",
+                "a page must have at least one entry",
+            );
         }
         names(tool_names, "tools", "name", &mut compiler);
         let uris = spec.resources.iter().map(|one| one.uri.as_str()).collect();
@@ -83,13 +89,13 @@ impl Manifest {
         })
     }
 
-    /// A server with these captured tools, each listed exactly as it is, well-formed or not. A tool
-    /// answers with its name and arguments; those are checked if the captured schema can be used.
+    /// A server with captured tools, each listed exactly as captured, valid or not. A tool answers
+    /// with its name and arguments, which are checked if the captured schema is usable.
     #[must_use]
     pub fn from_captured(name: &str, tools: Vec<Value>) -> Self {
         let tools = tools.into_iter().map(|wire| {
             let name = wire.get("name").and_then(Value::as_str).map(str::to_owned);
-            Tool {
+            CompiledTool {
                 input_schema: wire.get("inputSchema").cloned(),
                 cases: vec![tools::echo(name.as_deref().unwrap_or_default())],
                 ask: Vec::new(),
@@ -106,15 +112,15 @@ impl Manifest {
             resources: Vec::new(),
             resource_templates: Vec::new(),
             prompts: Vec::new(),
-            fault: Fault::None,
+            fault: MockFault::None,
             page_size: None,
             subscribe: false,
         }
     }
 
-    /// The same server with this fault on every tool, whatever the manifest says.
+    /// Sets the fault of every tool, overriding the manifest.
     #[must_use]
-    pub fn with_fault(mut self, fault: Fault) -> Self {
+    pub fn with_fault(mut self, fault: MockFault) -> Self {
         self.fault = fault;
         for tool in self.tools.iter_mut().flatten() {
             tool.fault = None;
@@ -133,12 +139,12 @@ fn each<S, T>(specs: &[S], list: &str, mut compile: impl FnMut(&S, &str) -> T) -
 
 #[derive(Default)]
 struct Compiler {
-    problems: Vec<Problem>,
+    problems: Vec<ManifestProblem>,
 }
 
 impl Compiler {
     fn problem(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
-        self.problems.push(Problem {
+        self.problems.push(ManifestProblem {
             pointer: pointer.into(),
             message: message.into(),
         });
@@ -156,7 +162,7 @@ impl Compiler {
             if let Some(earlier) = first.get(name) {
                 self.problem(
                     format!("/mock_server/{list}/{index}/{key}"),
-                    format!("`{name}` is given twice: it is also the {key} of {list}[{earlier}]"),
+                    format!("`{name}` is used twice: it is also the {key} of {list}[{earlier}]"),
                 );
             } else {
                 first.insert(name, index);
@@ -171,7 +177,7 @@ impl Compiler {
             if round.is_empty() {
                 self.problem(
                     &at,
-                    "a round asks for something: give it a name and a request",
+                    "a round needs at least one request: give it a name and a request",
                 );
             }
             let asks = round.iter().map(|(key, ask)| {
@@ -197,17 +203,17 @@ impl Compiler {
         compiled
     }
 
-    fn fault(&mut self, text: Option<&str>, at: &str) -> Option<Fault> {
+    fn fault(&mut self, text: Option<&str>, at: &str) -> Option<MockFault> {
         let parsed = text?.parse();
         parsed
-            .map_err(|error: String| self.problem(format!("{at}/fault"), error))
+            .map_err(|error: FaultError| self.problem(format!("{at}/fault"), error.to_string()))
             .ok()
     }
 
     fn schema(&mut self, schema: &Value, at: &str) {
-        if let Some((place, message)) = schema_problem(schema) {
+        if let Some((pointer, message)) = schema_problem(schema) {
             self.problem(
-                format!("{at}{place}"),
+                format!("{at}{pointer}"),
                 format!("not a valid JSON Schema: {message}"),
             );
         }
@@ -236,7 +242,7 @@ impl Compiler {
     }
 }
 
-fn put<T: Clone + Into<Value>>(map: &mut Map<String, Value>, key: &str, value: Option<&T>) {
+fn insert_some<T: Clone + Into<Value>>(map: &mut Map<String, Value>, key: &str, value: Option<&T>) {
     if let Some(value) = value {
         map.insert(key.to_owned(), value.clone().into());
     }

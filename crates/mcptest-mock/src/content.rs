@@ -1,8 +1,8 @@
-//! What MCP demands of content.
+//! The rules of MCP for content.
 
 use serde_json::Value;
 
-/// What the kinds of content that MCP knows must have. Other kinds go out as they are.
+/// The missing members of a content block. Unknown types are sent as they are.
 pub(crate) fn block_problems(block: &Value) -> Vec<String> {
     let kind = block
         .get("type")

@@ -1,15 +1,15 @@
-//! The syntax of `${args.name}` inside a text.
+//! The syntax of `${args.name}` in a string.
 
 use serde_json::Value;
 
 use crate::jsonrpc::clip;
 
-/// The way from the arguments to a value.
+/// The path from the arguments to a value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Path(Vec<Step>);
+pub(crate) struct Path(Vec<PathSegment>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum PathSegment {
     Key(String),
     Index(usize),
 }
@@ -17,21 +17,23 @@ enum Step {
 impl Path {
     /// The value, if the arguments have it.
     pub(crate) fn find<'a>(&self, args: &'a Value) -> Option<&'a Value> {
-        self.0.iter().try_fold(args, |value, step| match step {
-            Step::Key(key) => value.as_object()?.get(key),
-            Step::Index(index) => value.as_array()?.get(*index),
-        })
+        self.0
+            .iter()
+            .try_fold(args, |value, segment| match segment {
+                PathSegment::Key(key) => value.as_object()?.get(key),
+                PathSegment::Index(index) => value.as_array()?.get(*index),
+            })
     }
 }
 
-/// A piece of a text.
+/// A part of a string.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Part {
     Literal(String),
     Path(Path),
 }
 
-/// Splits a text into literals and templates.
+/// Splits a string into literals and templates.
 pub(crate) fn parse(text: &str) -> Result<Vec<Part>, String> {
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -72,7 +74,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// Reads `args…}` and returns the path and how many bytes it took, the closing brace included.
+/// Parses `args…}`. Returns the path and the number of bytes, including the closing brace.
 fn parse_path(text: &str) -> Result<(Path, usize), String> {
     let is_name = |c: char| !c.is_whitespace() && !matches!(c, '.' | '[' | ']' | '{' | '}' | '"');
     let name = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
@@ -81,26 +83,26 @@ fn parse_path(text: &str) -> Result<(Path, usize), String> {
     if root != "args" {
         return Err(match root {
             "" => "write `${args.NAME}`".to_owned(),
-            _ => format!("only arguments are known here, write `${{args.{root}}}`"),
+            _ => format!("only arguments are available here, write `${{args.{root}}}`"),
         });
     }
-    let mut steps = Vec::new();
+    let mut segments = Vec::new();
     let mut rest = &text[root.len()..];
     loop {
         if let Some(after) = rest.strip_prefix('}') {
-            return Ok((Path(steps), text.len() - after.len()));
+            return Ok((Path(segments), text.len() - after.len()));
         } else if let Some(after) = rest.strip_prefix('.') {
             let end = name(after);
             if end == 0 {
                 return Err("a name is missing after the dot".to_owned());
             }
-            steps.push(Step::Key(after[..end].to_owned()));
+            segments.push(PathSegment::Key(after[..end].to_owned()));
             rest = &after[end..];
         } else if let Some(after) = rest.strip_prefix("[\"") {
             let Some((key, after)) = after.split_once("\"]") else {
                 return Err("`[\"` is never closed with `\"]`".to_owned());
             };
-            steps.push(Step::Key(key.to_owned()));
+            segments.push(PathSegment::Key(key.to_owned()));
             rest = after;
         } else if let Some(after) = rest.strip_prefix('[') {
             let index = after.split_once(']').and_then(|(index, after)| {
@@ -109,14 +111,14 @@ fn parse_path(text: &str) -> Result<(Path, usize), String> {
                 Some((index, after))
             });
             let Some((index, after)) = index else {
-                return Err("between `[` and `]` stands a number or a key in quotes".to_owned());
+                return Err("between `[` and `]` must be a number or a key in quotes".to_owned());
             };
-            steps.push(Step::Index(index));
+            segments.push(PathSegment::Index(index));
             rest = after;
         } else if rest.is_empty() {
             return Err("the closing `}` is missing".to_owned());
         } else {
-            return Err("after a name comes `.`, `[` or `}`".to_owned());
+            return Err("after a name must be `.`, `[` or `}`".to_owned());
         }
     }
 }

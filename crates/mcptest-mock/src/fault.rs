@@ -1,5 +1,5 @@
-//! What can go wrong with a call on purpose. Faults touch `tools/call` only: a client can connect
-//! and list, and meets them when it calls.
+//! Intentional failures of calls. They affect `tools/call` only: a client can connect and list as
+//! usual.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,91 +9,122 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// `reply-after-cancel:<ms>`.
 ///
 /// ```
-/// use mcptest_mock::Fault;
+/// use mcptest_mock::MockFault;
 ///
-/// assert_eq!("slow:250".parse(), Ok(Fault::Slow { ms: 250 }));
-/// assert_eq!(Fault::Slow { ms: 250 }.to_string(), "slow:250");
-/// assert!("slow".parse::<Fault>().is_err());
+/// assert_eq!("slow:250".parse(), Ok(MockFault::Slow { ms: 250 }));
+/// assert_eq!(MockFault::Slow { ms: 250 }.to_string(), "slow:250");
+/// assert!("slow".parse::<MockFault>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fault {
-    /// Healthy.
+#[non_exhaustive]
+pub enum MockFault {
+    /// Calls work.
     #[default]
     None,
     /// No call ever returns.
     Hang,
-    /// No call ever returns, and the name says that the backend is deadlocked.
+    /// No call ever returns, like with a deadlocked backend.
     Wedged,
-    /// Calls return late. A cancelled one does not return.
+    /// Calls return late. Cancelled calls do not return.
     Slow {
-        /// How late, in milliseconds.
+        /// The delay in milliseconds.
         ms: u64,
     },
     /// The first calls never return, all later ones do.
     RecoverAfter {
-        /// How many.
+        /// The number of calls that never return.
         calls: u64,
     },
-    /// Calls return late, cancelled or not: the answer that comes after its cancellation.
+    /// Calls return late, even if they were cancelled.
     ReplyAfterCancel {
-        /// How late, in milliseconds.
+        /// The delay in milliseconds.
         ms: u64,
     },
 }
 
-/// All spellings, for JSON Schema.
+/// All forms, for JSON Schema.
 pub(crate) const PATTERN: &str =
     "^(none|hang|wedged|slow:[0-9]+|recover-after:[0-9]+|reply-after-cancel:[0-9]+)$";
 
-/// All spellings, for messages.
-const SPELLINGS: &str =
-    "none, hang, wedged, slow:<ms>, recover-after:<n> or reply-after-cancel:<ms>";
+/// All forms, for messages.
+const FORMS: &str = "none, hang, wedged, slow:<ms>, recover-after:<n> or reply-after-cancel:<ms>";
 
-/// The longest delay, an hour: anything longer is a `hang`.
+/// The longest delay, an hour.
 const MAX_MS: u64 = 3_600_000;
 
-impl FromStr for Fault {
-    type Err = String;
+/// A string that is not a fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// The kind is unknown.
+    #[error("no such fault; use {FORMS}")]
+    UnknownKind,
+    /// The number is missing.
+    #[error("`{kind}` needs a number: write `{kind}:<{unit}>`")]
+    MissingNumber {
+        /// The kind of fault.
+        kind: String,
+        /// The meaning of the number: `ms` or `n`.
+        unit: &'static str,
+    },
+    /// The number is not valid.
+    #[error("`{kind}:<{unit}>` needs a whole number after the colon")]
+    InvalidNumber {
+        /// The kind of fault.
+        kind: String,
+        /// The meaning of the number: `ms` or `n`.
+        unit: &'static str,
+    },
+    /// The delay is too long.
+    #[error("at most {MAX_MS} milliseconds; for longer use `hang`")]
+    TooLong,
+    /// The kind takes no number.
+    #[error("`{0}` takes no number")]
+    UnexpectedNumber(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for MockFault {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
         let (kind, number) = match text.split_once(':') {
             Some((kind, number)) => (kind, Some(number)),
             None => (text, None),
         };
-        let number = |unit: &str| {
-            let given = number
-                .ok_or_else(|| format!("`{kind}` needs a number: write `{kind}:<{unit}>`"))?;
-            let digits = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
-            digits
-                .then(|| given.parse::<u64>().ok())
+        let parse_number = |unit: &'static str| {
+            let kind = kind.to_owned();
+            let Some(digits) = number else {
+                return Err(FaultError::MissingNumber { kind, unit });
+            };
+            let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_plain
+                .then(|| digits.parse::<u64>().ok())
                 .flatten()
-                .ok_or_else(|| format!("in `{kind}:<{unit}>` comes a whole number after the colon"))
+                .ok_or(FaultError::InvalidNumber { kind, unit })
         };
-        let late = || match number("ms")? {
-            ms if ms > MAX_MS => Err(format!(
-                "at most {MAX_MS} milliseconds; for longer use `hang`"
-            )),
+        let delay = || match parse_number("ms")? {
+            ms if ms > MAX_MS => Err(FaultError::TooLong),
             ms => Ok(ms),
         };
-        let plain = |fault| match text.split_once(':') {
-            Some(_) => Err(format!("`{kind}` takes no number")),
+        let without_number = |fault| match number {
+            Some(_) => Err(FaultError::UnexpectedNumber(kind.to_owned())),
             None => Ok(fault),
         };
         match kind {
-            "none" => plain(Self::None),
-            "hang" => plain(Self::Hang),
-            "wedged" => plain(Self::Wedged),
-            "slow" => Ok(Self::Slow { ms: late()? }),
+            "none" => without_number(Self::None),
+            "hang" => without_number(Self::Hang),
+            "wedged" => without_number(Self::Wedged),
+            "slow" => Ok(Self::Slow { ms: delay()? }),
             "recover-after" => Ok(Self::RecoverAfter {
-                calls: number("n")?,
+                calls: parse_number("n")?,
             }),
-            "reply-after-cancel" => Ok(Self::ReplyAfterCancel { ms: late()? }),
-            _ => Err(format!("no such fault; there are {SPELLINGS}")),
+            "reply-after-cancel" => Ok(Self::ReplyAfterCancel { ms: delay()? }),
+            _ => Err(FaultError::UnknownKind),
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -106,47 +137,47 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A fault and how many calls it has seen.
+/// A fault and the number of calls so far.
 #[derive(Debug, Default)]
 pub(crate) struct FaultState {
-    fault: Fault,
+    fault: MockFault,
     calls: AtomicU64,
 }
 
-/// What becomes of one call.
+/// The effect of a fault on one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strike {
-    Healthy,
-    Never,
+pub(crate) enum CallEffect {
+    None,
+    NeverAnswered,
     Late { ms: u64, honours_cancel: bool },
 }
 
 impl FaultState {
-    pub(crate) fn new(fault: Fault) -> Self {
+    pub(crate) fn new(fault: MockFault) -> Self {
         Self {
             fault,
             calls: AtomicU64::new(0),
         }
     }
 
-    /// Counts a call and says what becomes of it.
-    pub(crate) fn strike(&self) -> Strike {
+    /// Counts a call and returns the effect on it.
+    pub(crate) fn next_effect(&self) -> CallEffect {
         match self.fault {
-            Fault::None => Strike::Healthy,
-            Fault::Hang | Fault::Wedged => Strike::Never,
-            Fault::Slow { ms } => Strike::Late {
+            MockFault::None => CallEffect::None,
+            MockFault::Hang | MockFault::Wedged => CallEffect::NeverAnswered,
+            MockFault::Slow { ms } => CallEffect::Late {
                 ms,
                 honours_cancel: true,
             },
-            Fault::ReplyAfterCancel { ms } => Strike::Late {
+            MockFault::ReplyAfterCancel { ms } => CallEffect::Late {
                 ms,
                 honours_cancel: false,
             },
-            Fault::RecoverAfter { calls } => {
+            MockFault::RecoverAfter { calls } => {
                 if self.calls.fetch_add(1, Ordering::Relaxed) < calls {
-                    Strike::Never
+                    CallEffect::NeverAnswered
                 } else {
-                    Strike::Healthy
+                    CallEffect::None
                 }
             }
         }
@@ -158,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_round_trips() {
+    fn every_form_round_trips() {
         for text in [
             "none",
             "hang",
@@ -169,7 +200,7 @@ mod tests {
             "reply-after-cancel:50",
         ] {
             assert_eq!(
-                text.parse::<Fault>().map(|fault| fault.to_string()),
+                text.parse::<MockFault>().map(|fault| fault.to_string()),
                 Ok(text.to_owned())
             );
         }
@@ -187,26 +218,26 @@ mod tests {
             "recover_after:1",
             "recover-after:99999999999999999999",
         ] {
-            assert!(bad.parse::<Fault>().is_err(), "{bad}");
+            assert!(bad.parse::<MockFault>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_first_calls_of_recover_after_hang() {
-        let state = FaultState::new(Fault::RecoverAfter { calls: 2 });
-        let strikes: Vec<_> = (0..4).map(|_| state.strike()).collect();
+        let state = FaultState::new(MockFault::RecoverAfter { calls: 2 });
+        let effects: Vec<_> = (0..4).map(|_| state.next_effect()).collect();
         assert_eq!(
-            strikes,
+            effects,
             [
-                Strike::Never,
-                Strike::Never,
-                Strike::Healthy,
-                Strike::Healthy
+                CallEffect::NeverAnswered,
+                CallEffect::NeverAnswered,
+                CallEffect::None,
+                CallEffect::None
             ]
         );
         assert_eq!(
-            FaultState::new(Fault::RecoverAfter { calls: 0 }).strike(),
-            Strike::Healthy
+            FaultState::new(MockFault::RecoverAfter { calls: 0 }).next_effect(),
+            CallEffect::None
         );
     }
 }

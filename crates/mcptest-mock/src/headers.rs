@@ -1,5 +1,5 @@
-//! What the headers of a request must say: a host of this machine, and, from 2026-07-28 on, what
-//! the body says.
+//! The checks of request headers: the host must be this machine, and from 2026-07-28 on the headers
+//! must match the body.
 
 use hyper::header::HeaderMap;
 use mcptest_protocol::headers::{ParamHeader, has_value, name_of};
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::jsonrpc::clip;
 
-/// Whether a `Host` names this machine, with any port.
-pub(crate) fn local_authority(host: &str) -> bool {
+/// Returns true if a `Host` is this machine, with any port.
+pub(crate) fn is_local_authority(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port))
             if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
@@ -22,15 +22,15 @@ pub(crate) fn local_authority(host: &str) -> bool {
         .any(|local| name.eq_ignore_ascii_case(local))
 }
 
-/// Whether an `Origin` is a page of this machine.
-pub(crate) fn local_origin(origin: &str) -> bool {
+/// Returns true if an `Origin` is a page of this machine.
+pub(crate) fn is_local_origin(origin: &str) -> bool {
     let authority = origin
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
-    authority.is_some_and(local_authority)
+    authority.is_some_and(is_local_authority)
 }
 
-/// What disagrees between the headers and the body of a stateless request.
+/// The first mismatch between the headers and the body of a stateless request.
 pub(crate) fn header_mismatch(
     headers: &HeaderMap,
     version: Option<&str>,
@@ -55,14 +55,14 @@ pub(crate) fn header_mismatch(
         .get("method")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    match text(headers, "mcp-method") {
+    match header_value(headers, "mcp-method") {
         None => return missing("Mcp-Method"),
         Some(header) if header != method => return differs("Mcp-Method"),
         Some(_) => {}
     }
     let params = message.get("params")?;
     let target = name_of(method, params)?;
-    match text(headers, "mcp-name") {
+    match header_value(headers, "mcp-name") {
         None => return missing("Mcp-Name"),
         Some(header) if !has_value(&header, target) => {
             return Some(format!(
@@ -78,7 +78,7 @@ pub(crate) fn header_mismatch(
     let arguments = params.get("arguments")?;
     parameters(target).into_iter().find_map(|parameter| {
         let name = parameter.name();
-        match (text(headers, name), parameter.value(arguments)) {
+        match (header_value(headers, name), parameter.value(arguments)) {
             (None, Some(_)) => missing(name),
             (Some(header), Some(value)) if has_value(&header, &value) => None,
             (Some(_), _) => differs(name),
@@ -87,7 +87,7 @@ pub(crate) fn header_mismatch(
     })
 }
 
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+fn header_value(headers: &HeaderMap, name: &str) -> Option<String> {
     let value = headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
 }
@@ -105,7 +105,7 @@ mod tests {
             "[::1]",
             "[::1]:9",
         ] {
-            assert!(local_authority(local), "{local}");
+            assert!(is_local_authority(local), "{local}");
         }
         for other in [
             "",
@@ -117,9 +117,9 @@ mod tests {
             "evil@localhost",
             "127.0.0.2",
         ] {
-            assert!(!local_authority(other), "{other}");
+            assert!(!is_local_authority(other), "{other}");
         }
-        assert!(local_origin("http://localhost:3000"));
+        assert!(is_local_origin("http://localhost:3000"));
         for other in [
             "null",
             "localhost",
@@ -127,7 +127,7 @@ mod tests {
             "http://evil.example",
             "http://localhost/x",
         ] {
-            assert!(!local_origin(other), "{other}");
+            assert!(!is_local_origin(other), "{other}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The streamable HTTP transport, on loopback only: `POST`, `GET` and `DELETE` of `/mcp`.
 //!
-//! Revisions with a handshake have sessions (`Mcp-Session-Id`); a session that was ended, or never
-//! was, is a 404. Revision 2026-07-28 has none: each request names its revision, method and target
-//! in headers, which must agree with the body. An answer of one message is JSON, one with
-//! notifications before it is a stream of server-sent events. Who names another host than this
-//! machine is refused: a web page that has rebound its name to 127.0.0.1 must not reach the server.
+//! Revisions with a handshake have sessions (`Mcp-Session-Id`); an unknown or ended session is a 404.
+//! Revision 2026-07-28 has none: each request names its revision, method and target in headers,
+//! which must match the body. An answer of one message is JSON, one with notifications before it is
+//! a stream of server-sent events. Requests for another host than this machine are refused: a web
+//! page that has rebound its name to 127.0.0.1 must not reach the server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,19 +22,20 @@ use hyper::header::{
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use mcptest_protocol::Revision;
+use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 
-use crate::headers::{header_mismatch, local_authority, local_origin};
+use crate::deferred::{Deferred, TransportEvent};
+use crate::headers::{header_mismatch, is_local_authority, is_local_origin};
 use crate::jsonrpc::{
     HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR, Replies, Reply, RpcError,
     UNSUPPORTED_PROTOCOL_VERSION,
 };
-use crate::later::{Deferred, Event};
+use crate::log;
 use crate::server::MockServer;
-use crate::session::{META_VERSION, Session};
+use crate::session::Session;
 
 /// The path that is served.
 pub const HTTP_PATH: &str = "/mcp";
@@ -42,7 +43,7 @@ pub const HTTP_PATH: &str = "/mcp";
 /// The largest body that is read.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// How many sessions are kept. Beyond that, `initialize` is refused.
+/// The number of sessions kept. Beyond that, `initialize` is refused.
 const MAX_SESSIONS: usize = 10_000;
 
 const SESSION_ID: &str = "mcp-session-id";
@@ -62,19 +63,24 @@ pub async fn serve_http(server: Arc<MockServer>, listener: TcpListener) -> io::R
     loop {
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
-            // The client was faster to leave than we to accept.
+            // The client disconnected before we accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(error),
         };
-        // Without it, an answer in two packets waits 40 ms for the first to be acknowledged.
+        // Otherwise an answer in two packets waits 40 ms for the first to be acknowledged.
         stream.set_nodelay(true)?;
         let state = Arc::clone(&state);
         tokio::spawn(async move {
             let service = service_fn(|request| {
                 let state = Arc::clone(&state);
-                async move { Ok::<_, Infallible>(state.answer(request).await) }
+                async move {
+                    let method = request.method().clone();
+                    let answer = state.answer(request).await;
+                    log::http_response(method.as_str(), answer.status().as_u16());
+                    Ok::<_, Infallible>(answer)
+                }
             });
-            // A broken connection concerns nobody but its client.
+            // A failed connection affects its client only.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -88,11 +94,11 @@ struct State {
     next_session: AtomicU64,
 }
 
-/// A session and what is going on in it.
+/// A session and the answers in progress.
 #[derive(Default)]
 struct Connection {
     session: Mutex<Session>,
-    /// Who waits for a cancellation, or for a reply of the client.
+    /// The answers that wait for a cancellation or for a reply of the client.
     waiting: Mutex<Vec<(Wait, Arc<Notify>)>>,
     ended: Notify,
 }
@@ -103,13 +109,13 @@ enum Wait {
     Answered(Value),
 }
 
-type Answer = Response<Out>;
+type Answer = Response<ReplyBody>;
 
 impl State {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         let headers = request.headers();
         let host = headers.get(HOST).map(HeaderValue::to_str);
-        if !matches!(host, Some(Ok(host)) if local_authority(host)) {
+        if !matches!(host, Some(Ok(host)) if is_local_authority(host)) {
             return refuse(
                 StatusCode::FORBIDDEN,
                 "this server answers to local names only",
@@ -118,7 +124,7 @@ impl State {
         let origins = headers.get_all(ORIGIN);
         if !origins
             .iter()
-            .all(|origin| origin.to_str().is_ok_and(local_origin))
+            .all(|origin| origin.to_str().is_ok_and(is_local_origin))
         {
             return refuse(
                 StatusCode::FORBIDDEN,
@@ -163,7 +169,7 @@ impl State {
                     "the body is longer than 16 MiB",
                 );
             }
-            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body broke off"),
+            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body was interrupted"),
         };
         let message: Value = match serde_json::from_slice(&body) {
             Ok(message) => message,
@@ -184,7 +190,7 @@ impl State {
             .and_then(Value::as_str)
             .unwrap_or_default();
         let meta = message.get("params").and_then(|params| params.get("_meta"));
-        let in_body = meta.and_then(|meta| meta.get(META_VERSION));
+        let in_body = meta.and_then(|meta| meta.get(meta_keys::PROTOCOL_VERSION));
         let in_header = headers
             .get(PROTOCOL_VERSION)
             .map(|version| version.to_str().unwrap_or_default());
@@ -201,7 +207,8 @@ impl State {
                 return error_reply(StatusCode::BAD_REQUEST, id(), error);
             }
             if message.get("id").is_some() && in_body.is_none() && method != "server/discover" {
-                let why = format!("Invalid params: _meta has no valid {META_VERSION}");
+                let key = meta_keys::PROTOCOL_VERSION;
+                let why = format!("Invalid params: _meta has no valid {key}");
                 return error_reply(StatusCode::BAD_REQUEST, id(), RpcError::invalid_params(why));
             }
             return self.handle(&Arc::default(), &message, accepts, true).await;
@@ -223,7 +230,7 @@ impl State {
         let connection = Arc::<Connection>::default();
         let mut answer = self.handle(&connection, message, accepts, false).await;
         if lock(&connection.session).revision().is_none() {
-            // Refused: no session came of it.
+            // Refused, so there is no session.
             return answer;
         }
         let mut sessions = lock(&self.sessions);
@@ -256,13 +263,13 @@ impl State {
         ))
     }
 
-    /// A stream for messages that belong to no request. The mock has none, so it stays quiet until
+    /// Opens a stream for messages outside of requests. The mock sends none, so it stays empty until
     /// the session ends.
     fn get(&self, headers: &HeaderMap) -> Answer {
         if !Accepts::of(headers).is_some_and(|accepts| accepts.events) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
         }
-        if stateless(headers) {
+        if is_stateless(headers) {
             return not_allowed();
         }
         match self.connection(headers) {
@@ -281,13 +288,14 @@ impl State {
     }
 
     fn delete(&self, headers: &HeaderMap) -> Answer {
-        if stateless(headers) {
+        if is_stateless(headers) {
             return not_allowed();
         }
         match self.connection(headers) {
             Ok(connection) => {
                 lock(&self.sessions).retain(|_, other| !Arc::ptr_eq(other, &connection));
                 connection.ended.notify_waiters();
+                log::session_ended();
                 plain(StatusCode::OK, None, Bytes::new())
             }
             Err((status, why)) => error_reply(status, None, RpcError::invalid_request(why)),
@@ -306,20 +314,21 @@ impl State {
             let mut session = lock(&connection.session);
             let replies = self.server.handle(&mut session, message);
             replies.write_to(&mut text);
+            log::sent(&text);
             (status_of(&replies, stateless), session.take_events())
         };
-        let mut later = None;
+        let mut deferred = None;
         for event in events {
             match event {
-                // Of several in a batch, the last one streams; the others are part of no revision
-                // that has both.
-                Event::Later(deferred) => later = Some(deferred),
-                Event::Cancelled(id) => connection.wake(&Wait::Cancelled(id)),
-                Event::Answered(id) => connection.wake(&Wait::Answered(id)),
+                // If a batch has several, the last one streams; no revision has both batches and
+                // deferred answers.
+                TransportEvent::Deferred(answer) => deferred = Some(answer),
+                TransportEvent::Cancelled(id) => connection.wake(&Wait::Cancelled(id)),
+                TransportEvent::Answered(id) => connection.wake(&Wait::Answered(id)),
             }
         }
-        match later {
-            Some(deferred) => self.deferred(connection, deferred, accepts).await,
+        match deferred {
+            Some(deferred) => self.answer_deferred(connection, deferred, accepts).await,
             None if text.is_empty() => plain(StatusCode::ACCEPTED, None, Bytes::new()),
             None if !accepts.json && status == StatusCode::OK => {
                 let (sender, receiver) = mpsc::channel(1);
@@ -330,25 +339,25 @@ impl State {
         }
     }
 
-    async fn deferred(
+    async fn answer_deferred(
         &self,
         connection: &Arc<Connection>,
         deferred: Deferred,
         accepts: Accepts,
     ) -> Answer {
-        if deferred.steps.is_empty() {
-            // Connected, and never answered. Ends when the client leaves.
+        if deferred.messages.is_empty() {
+            // Never answered. Ends when the client disconnects.
             return std::future::pending().await;
         }
-        let single = deferred.steps.len() == 1;
+        let single = deferred.messages.len() == 1;
         let (sender, mut receiver) = mpsc::channel(16);
         let connection = Arc::clone(connection);
         let streams = accepts.events && !(single && accepts.json);
-        tokio::spawn(async move { connection.play(deferred, &sender, streams).await });
+        tokio::spawn(async move { connection.send_messages(deferred, &sender, streams).await });
         if streams {
             return event_stream(receiver);
         }
-        // Without a stream there is room for the answer alone.
+        // Without a stream only the answer can be sent.
         let mut last = None;
         while let Some(frame) = receiver.recv().await {
             last = Some(frame);
@@ -375,43 +384,43 @@ impl Connection {
         notify
     }
 
-    fn forget(&self, notify: &Arc<Notify>) {
+    fn stop_waiting(&self, notify: &Arc<Notify>) {
         lock(&self.waiting).retain(|(_, other)| !Arc::ptr_eq(other, notify));
     }
 
-    /// Sends the parts of an answer, each in its time, until it is cancelled or nobody listens any
-    /// more.
-    async fn play(&self, deferred: Deferred, sender: &mpsc::Sender<Bytes>, events: bool) {
+    /// Sends the messages of a deferred answer until it is cancelled or the client disconnects.
+    async fn send_messages(&self, deferred: Deferred, sender: &mpsc::Sender<Bytes>, events: bool) {
         let cancelled = self.wait_for(Wait::Cancelled(deferred.id));
-        let parts = async {
-            for step in deferred.steps {
-                tokio::time::sleep(step.wait).await;
-                // Before it is sent: the reply may be faster than we are.
-                let answered = step.ask.map(|id| self.wait_for(Wait::Answered(id)));
+        let sending = async {
+            for message in deferred.messages {
+                tokio::time::sleep(message.wait).await;
+                log::sent(&message.frame);
+                // Before it is sent, because the reply may arrive at once.
+                let answered = message.ask.map(|id| self.wait_for(Wait::Answered(id)));
                 let frame = if events {
-                    event(&step.frame)
+                    event(&message.frame)
                 } else {
-                    step.frame.into()
+                    message.frame.into()
                 };
                 if sender.send(frame).await.is_err() {
                     break;
                 }
                 if let Some(answered) = answered {
                     answered.notified().await;
-                    self.forget(&answered);
+                    self.stop_waiting(&answered);
                 }
             }
         };
         tokio::select! {
-            () = parts => {}
+            () = sending => {}
             () = cancelled.notified(), if deferred.honours_cancel => {}
             () = sender.closed() => {}
         }
-        self.forget(&cancelled);
+        self.stop_waiting(&cancelled);
     }
 }
 
-/// Which forms of answer the client takes.
+/// The forms of answers that the client accepts.
 #[derive(Debug, Clone, Copy)]
 struct Accepts {
     json: bool,
@@ -419,7 +428,7 @@ struct Accepts {
 }
 
 impl Accepts {
-    /// Nothing if it takes neither.
+    /// `None` if it accepts neither.
     fn of(headers: &HeaderMap) -> Option<Self> {
         let mut accepts = Self {
             json: false,
@@ -446,7 +455,7 @@ impl Accepts {
     }
 }
 
-fn stateless(headers: &HeaderMap) -> bool {
+fn is_stateless(headers: &HeaderMap) -> bool {
     let version = headers
         .get(PROTOCOL_VERSION)
         .and_then(|version| version.to_str().ok());
@@ -455,7 +464,7 @@ fn stateless(headers: &HeaderMap) -> bool {
         .is_some_and(Revision::is_stateless)
 }
 
-/// The stateless revision says some errors in the status, too.
+/// The status of an answer: the stateless revision maps some errors to a status.
 fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
     let Replies::One(reply) = replies else {
         return StatusCode::OK;
@@ -468,7 +477,7 @@ fn status_of(replies: &Replies<'_>, stateless: bool) -> StatusCode {
             HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION => {
                 StatusCode::BAD_REQUEST
             }
-            _ if error.envelope => StatusCode::BAD_REQUEST,
+            _ if error.in_envelope => StatusCode::BAD_REQUEST,
             _ => StatusCode::OK,
         },
         _ => StatusCode::OK,
@@ -484,7 +493,7 @@ fn event(frame: &[u8]) -> Bytes {
 }
 
 fn event_stream(receiver: mpsc::Receiver<Bytes>) -> Answer {
-    let mut answer = Response::new(Out::Stream(receiver));
+    let mut answer = Response::new(ReplyBody::Stream(receiver));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -492,7 +501,7 @@ fn event_stream(receiver: mpsc::Receiver<Bytes>) -> Answer {
 }
 
 fn plain(status: StatusCode, kind: Option<&'static str>, body: Bytes) -> Answer {
-    let mut answer = Response::new(Out::Whole(Some(body)));
+    let mut answer = Response::new(ReplyBody::Whole(Some(body)));
     *answer.status_mut() = status;
     if let Some(kind) = kind {
         answer
@@ -532,12 +541,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The body of an answer.
-enum Out {
+enum ReplyBody {
     Whole(Option<Bytes>),
     Stream(mpsc::Receiver<Bytes>),
 }
 
-impl Body for Out {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Infallible;
 

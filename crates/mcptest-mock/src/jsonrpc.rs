@@ -1,12 +1,12 @@
-//! JSON-RPC 2.0 as MCP uses it: what kind of message came in, and how a reply is written.
+//! JSON-RPC 2.0 as MCP uses it: classification of messages and writing of replies.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// The frame is not JSON.
+/// The message is not JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// The frame is JSON but no valid request.
+/// The message is JSON but not a valid request.
 pub const INVALID_REQUEST: i32 = -32600;
 /// The method does not exist, or the server has not declared the capability for it.
 pub const METHOD_NOT_FOUND: i32 = -32601;
@@ -16,14 +16,14 @@ pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
 /// The resource does not exist (before 2026-07-28).
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
-/// A header is missing or says something else than the body (2026-07-28, HTTP).
+/// A header is missing or does not match the body (2026-07-28, HTTP).
 pub const HEADER_MISMATCH: i32 = -32020;
 /// The client has not declared a capability that the request needs (2026-07-28).
 pub const MISSING_CAPABILITY: i32 = -32021;
-/// The protocol version in `_meta` is not one the server speaks (2026-07-28).
+/// The server does not support the protocol version in `_meta` (2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
-/// How much of a text from outside goes into an error message.
+/// The characters of client text shown in an error message.
 const CLIP_CHARS: usize = 200;
 
 /// An error reply.
@@ -33,10 +33,10 @@ pub struct RpcError {
     pub code: i32,
     /// One sentence.
     pub message: String,
-    /// More, for programs.
+    /// Additional data for programs.
     pub data: Option<Value>,
-    /// Whether it is about what surrounds the request, not about what it asks for.
-    pub(crate) envelope: bool,
+    /// True for an error about the request's `_meta`, not about its content.
+    pub(crate) in_envelope: bool,
 }
 
 impl RpcError {
@@ -45,12 +45,12 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
-            envelope: false,
+            in_envelope: false,
         }
     }
 
-    pub(crate) fn about_the_envelope(mut self) -> Self {
-        self.envelope = true;
+    pub(crate) fn about_envelope(mut self) -> Self {
+        self.in_envelope = true;
         self
     }
 
@@ -79,7 +79,7 @@ impl RpcError {
     }
 }
 
-/// Shortens a text from outside, so that a reply never grows with what the client sent.
+/// Truncates client text, so that a reply does not grow with the client's message.
 pub(crate) fn clip(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(CLIP_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -87,10 +87,10 @@ pub(crate) fn clip(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a message is.
+/// A classified message.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
-    /// Wants exactly one reply.
+    /// Needs exactly one reply.
     Request {
         id: &'a Value,
         method: &'a str,
@@ -101,16 +101,16 @@ pub(crate) enum Incoming<'a> {
         method: &'a str,
         params: Option<&'a Map<String, Value>>,
     },
-    /// A reply, whether or not the mock made the request.
+    /// A reply, even if the mock sent no such request.
     Response { id: Option<&'a Value> },
-    /// Not a valid message; the id is there if it could be read.
+    /// An invalid message, with its id if there is one.
     Invalid {
         id: Option<&'a Value>,
         error: RpcError,
     },
 }
 
-/// Sorts a message by its kind.
+/// Classifies a message.
 pub(crate) fn classify(message: &Value) -> Incoming<'_> {
     let invalid = |id, text: &str| Incoming::Invalid {
         id,
@@ -162,9 +162,9 @@ pub struct Reply<'a> {
     pub(crate) outcome: Result<ResultBody<'a>, RpcError>,
 }
 
-/// A result as JSON members without the braces around them: first what the revision adds to every
-/// result (with its trailing comma, or nothing), then the result's own. Both usually are borrowed
-/// from what the server wrote once at the start.
+/// A result as JSON members without the braces: first the members that the revision adds to every
+/// result (with a trailing comma, or empty), then the result's own. Both are usually borrowed from
+/// text that the server wrote at its start.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultBody<'a> {
     pub(crate) head: &'a [u8],
@@ -179,19 +179,19 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The id of the request, or nothing if it could not be read.
+    /// The id of the request, if it has a valid one.
     #[must_use]
     pub fn id(&self) -> Option<&Value> {
         self.id.as_ref()
     }
 
-    /// The error, if it is one: a transport may have to translate its code (HTTP status).
+    /// The error, if it is one: a transport may map its code to an HTTP status.
     #[must_use]
     pub fn as_error(&self) -> Option<&RpcError> {
         self.outcome.as_ref().err()
     }
 
-    /// Appends the JSON text, without a line end.
+    /// Appends the JSON text without a line end.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         match &self.id {
@@ -219,11 +219,11 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// What one frame leads to.
+/// The replies to one message or batch.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Replies<'a> {
-    /// Nothing: the frame held no request.
+    /// None: there was no request.
     None,
     /// The reply to a single request.
     One(Reply<'a>),
@@ -232,7 +232,7 @@ pub enum Replies<'a> {
 }
 
 impl Replies<'_> {
-    /// Appends the JSON text, without a line end. Returns whether there was anything to write.
+    /// Appends the JSON text without a line end. Returns true if there was anything to write.
     pub fn write_to(&self, out: &mut Vec<u8>) -> bool {
         match self {
             Self::None => return false,
@@ -252,8 +252,7 @@ impl Replies<'_> {
 /// Appends a value as compact JSON.
 pub(crate) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let start = out.len();
-    // Plain JSON values into memory cannot fail; should that ever change, the frame stays
-    // well-formed.
+    // Writing plain JSON values to memory cannot fail; if it did, the message would stay valid.
     if serde_json::to_writer(&mut *out, value).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
@@ -282,13 +281,13 @@ mod tests {
                 "{notification}"
             );
         }
-        for silent in [
+        for reply in [
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}}),
         ] {
             assert!(
-                matches!(classify(&silent), Incoming::Response { .. }),
-                "{silent}"
+                matches!(classify(&reply), Incoming::Response { .. }),
+                "{reply}"
             );
         }
         for (message, has_id) in [
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_clipped_at_a_character() {
+    fn long_strings_are_truncated_between_characters() {
         assert_eq!(clip("short"), "short");
         let long = "ä".repeat(CLIP_CHARS + 1);
         assert_eq!(clip(&long).chars().count(), CLIP_CHARS + 1);

@@ -1,42 +1,45 @@
 //! The mock MCP server of mcptest.
 //!
-//! [`load`] turns a file into a checked [`Manifest`], [`MockServer`] answers messages,
+//! [`load`] turns a file into a checked [`Manifest`], [`MockServer`] answers messages, and
 //! [`serve_stdio`] connects it to a pair of streams. The server is a pure function from messages to
 //! replies: the same manifest and the same messages always give the same bytes, so a suite that
-//! runs against it is repeatable.
+//! runs against it is reproducible.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `manifest.rs` | what people write |
+//! | `manifest.rs` | the written form |
 //! | `load.rs` | from a file to a checked manifest |
-//! | `compile.rs` | checks with places, and answers prepared |
-//! | `content.rs` | what MCP demands of content |
+//! | `compile.rs` | checks, and prepared answers |
+//! | `content.rs` | the rules of MCP for content |
 //! | `template.rs`, `expression.rs` | `${args.name}` in answers, and its syntax |
-//! | `validate.rs` | arguments against input schemas |
-//! | `fault.rs` | what goes wrong with calls on purpose |
-//! | `later.rs` | answers that come late, in parts, or never |
+//! | `validate.rs` | validation of arguments against input schemas |
+//! | `fault.rs` | intentional failures of calls |
+//! | `deferred.rs` | answers that are sent late, in parts, or never |
 //! | `resources.rs` | resources by pattern, completions |
-//! | `jsonrpc.rs` | messages in, replies out |
-//! | `session.rs` | a connection, and which revision rules a request on it |
+//! | `jsonrpc.rs` | parsing of messages, writing of replies |
+//! | `session.rs`, `caller.rs` | a connection, the revision and sender of a request |
 //! | `server.rs`, `calls.rs`, `listed.rs` | the protocol: dispatch, calls, lists |
-//! | `record.rs` | what clients sent, as JSON Lines |
+//! | `record.rs` | the messages of clients as JSON Lines |
 //! | `preset.rs` | the bundled catalogs |
-//! | `ask.rs` | what is asked of the client before an answer |
-//! | `http.rs`, `headers.rs` | the streamable HTTP transport, and what its headers must say |
+//! | `ask.rs` | requests to the client before an answer |
+//! | `http.rs`, `headers.rs` | the streamable HTTP transport, and the checks of its headers |
 //! | `stdio.rs`, `timer.rs` | the stdio transport, and its late answers |
+//! | `log.rs` | log events with the target `mcptest::mock` |
 
 mod ask;
+mod caller;
 mod calls;
 mod compile;
 mod content;
+mod deferred;
 mod expression;
 mod fault;
 mod headers;
 mod http;
 mod jsonrpc;
-mod later;
 mod listed;
 mod load;
+mod log;
 mod manifest;
 mod preset;
 mod record;
@@ -48,11 +51,11 @@ mod template;
 mod timer;
 mod validate;
 
-pub use compile::{Manifest, Problem};
-pub use fault::Fault;
+pub use compile::{Manifest, ManifestProblem};
+pub use deferred::{Deferred, DeferredMessage, TransportEvent};
+pub use fault::{FaultError, MockFault};
 pub use http::{HTTP_PATH, serve_http};
 pub use jsonrpc::{Replies, Reply, RpcError};
-pub use later::{Deferred, Event, Step};
 pub use load::load;
 pub use manifest::{
     AskMethod, AskSpec, BeforeSpec, BlockSpec, LogLevel, ManifestFile, PromptArgumentSpec,

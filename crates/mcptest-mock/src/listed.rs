@@ -1,4 +1,4 @@
-//! What is listed once and asked for by name, and the results that come of it.
+//! Items that are listed and requested by name, and the results of requests.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::jsonrpc::{RpcError, write_json};
 
-/// Things that can be listed and asked for by name.
+/// Items that can be listed and requested by name.
 #[derive(Debug)]
 pub(crate) struct Listed<T> {
     /// The members of the list results, page by page, written once.
@@ -16,15 +16,15 @@ pub(crate) struct Listed<T> {
     pub(crate) by_name: HashMap<String, T>,
 }
 
-/// The members of a result and what kind of result it is.
+/// The members of a result and its kind.
 pub(crate) struct Outcome<'a> {
     pub(crate) members: Cow<'a, [u8]>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ResultKind,
 }
 
-/// What revision 2026-07-28 says about a result.
+/// The kind of a result in revision 2026-07-28.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ResultKind {
     Complete,
     Cacheable,
     InputRequired,
@@ -34,27 +34,27 @@ impl<'a> Outcome<'a> {
     pub(crate) fn fresh(members: Vec<u8>) -> Self {
         Self {
             members: Cow::Owned(members),
-            kind: Kind::Complete,
+            kind: ResultKind::Complete,
         }
     }
 
     pub(crate) fn input_required(members: Vec<u8>) -> Self {
         Self {
             members: Cow::Owned(members),
-            kind: Kind::InputRequired,
+            kind: ResultKind::InputRequired,
         }
     }
 
     pub(crate) fn cacheable(members: impl Into<Cow<'a, [u8]>>) -> Self {
         Self {
             members: members.into(),
-            kind: Kind::Cacheable,
+            kind: ResultKind::Cacheable,
         }
     }
 }
 
 impl<T> Listed<T> {
-    /// The first of several with the same name is the one that answers.
+    /// Builds the pages. If several entries have the same name, the first one wins.
     pub(crate) fn new(
         key: &str,
         entries: Vec<(Value, Option<String>, T)>,
@@ -93,7 +93,7 @@ impl<T> Listed<T> {
     pub(crate) fn page<'a>(&'a self, params: &Map<String, Value>) -> Result<Outcome<'a>, RpcError> {
         let page = match params.get("cursor") {
             None | Some(Value::Null) => self.pages.first(),
-            // The first page has no cursor, so none of its own is ever given out.
+            // The first page has no cursor of its own.
             Some(given) => (1..)
                 .zip(self.pages.iter().skip(1))
                 .find_map(|(index, page)| {

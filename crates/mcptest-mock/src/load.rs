@@ -1,22 +1,22 @@
-//! From a file to a checked manifest.
+//! Loading of a manifest file.
 //!
-//! Two kinds of file are understood: a `mock_server` manifest (YAML, or JSON), and a `tools/list`
-//! result that was captured from a real server (JSON). Captured catalogs can be large and are taken
-//! as they are, so they go through the plain JSON parser.
+//! Two kinds of files are supported: a `mock_server` manifest (YAML or JSON), and a `tools/list`
+//! result captured from a real server (JSON). Captured catalogs can be large and are used as they
+//! are, so they go through the plain JSON parser.
 
 use std::sync::Arc;
 
 use mcptest_yaml::{Diagnostic, Diagnostics, Document, Severity, Source, Span};
 use serde_json::Value;
 
-use crate::compile::{Manifest, Problem};
+use crate::compile::{Manifest, ManifestProblem};
 use crate::manifest::{ALIASES, ManifestFile};
 
-/// Loads a manifest or a captured `tools/list` result. `name` is what messages call the file; a
-/// captured catalog's server is named after it.
+/// Loads a manifest or a captured `tools/list` result. `name` is the file's name in messages, and the
+/// name of a captured catalog's server.
 ///
 /// # Errors
-/// All problems of the file, each with its place.
+/// All problems of the file, each with its position.
 pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let named_json = extension(name).is_some_and(|it| it.eq_ignore_ascii_case("json"));
@@ -34,13 +34,12 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Manifest, Diagnostics> {
     Manifest::from_spec(&file.mock_server).map_err(|problems| {
         let diagnostics = problems
             .into_iter()
-            .map(|problem| place(&document, problem));
+            .map(|problem| locate(&document, problem));
         Diagnostics(diagnostics.collect())
     })
 }
 
-/// Takes the tools out of any form in which people keep them: the result, the whole reply, or the
-/// bare list.
+/// Extracts the tools from the usual forms of a capture: the result, the whole reply, or the list.
 fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
     let tools = match file {
         Value::Array(tools) => Some(tools),
@@ -69,8 +68,8 @@ fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
     }
 }
 
-/// Finds the place of a problem, also where the file spells a key in its other form.
-fn place(document: &Document, problem: Problem) -> Diagnostic {
+/// Finds the position of a problem, including keys in their alternative form.
+fn locate(document: &Document, problem: ManifestProblem) -> Diagnostic {
     let mut pointer = String::new();
     let mut node = document.root();
     for token in problem.pointer.split('/').skip(1) {
@@ -94,7 +93,7 @@ fn child<'a>(node: &'a mcptest_yaml::Node, token: &str) -> Option<&'a mcptest_ya
 }
 
 fn syntax_error(name: &str, bytes: &[u8], error: &serde_json::Error) -> Diagnostics {
-    // serde_json puts the place at the end of its message; here it is shown in the text.
+    // serde_json appends the position to its message; here the source is shown instead.
     let text = error.to_string();
     let message = text
         .rsplit_once(" at line ")
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files() {
+    fn file_names_are_split() {
         assert_eq!(stem("servers/git.hub.json"), "git.hub");
         assert_eq!(stem("C:\\x\\github.json"), "github");
         assert_eq!(stem("-"), "-");

@@ -1,5 +1,5 @@
-//! The mock manifest as it is written: one type per block, and the doc comments are the texts of
-//! its JSON Schema.
+//! The written form of the mock manifest: one type per block. The doc comments are the descriptions
+//! in its JSON Schema.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,59 +12,59 @@ use serde_json::{Map, Value};
 
 use crate::fault::PATTERN;
 
-/// A mock manifest: the server that `mcptest mock --tools-from FILE` plays.
+/// A mock manifest: the server for `mcptest mock --tools-from FILE`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "mcptest mock manifest")]
 pub struct ManifestFile {
-    /// The server to play.
+    /// The mock server.
     pub mock_server: ServerSpec,
 }
 
-/// The server to play. It advertises only what is declared here.
+/// The mock server. It advertises only what is declared here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = server_aliases)]
 pub struct ServerSpec {
-    /// The name the server introduces itself with.
+    /// The name of the server.
     pub name: String,
-    /// The version the server introduces itself with; `0.0.0` if left out.
+    /// The version of the server; `0.0.0` by default.
     pub version: Option<String>,
-    /// Guidance for the model, sent to the client at the start.
+    /// Instructions for the model, sent to the client at the start.
     pub instructions: Option<String>,
-    /// What goes wrong with calls of every tool that has no `fault` of its own: `hang`, `wedged`,
-    /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
+    /// The fault of every tool that has no `fault` of its own: `hang`, `wedged`, `slow:<ms>`,
+    /// `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[schemars(regex(pattern = PATTERN))]
     pub fault: Option<String>,
-    /// How many entries a page of a list has. Left out, lists come whole.
+    /// The number of entries on a page of a list. By default lists have one page.
     #[schemars(range(min = 1))]
     pub page_size: Option<u32>,
-    /// The tools, in the order in which they are listed.
+    /// The tools, in the order of the list.
     #[serde(default)]
     pub tools: Vec<ToolSpec>,
-    /// The resources, in the order in which they are listed.
+    /// The resources, in the order of the list.
     #[serde(default)]
     pub resources: Vec<ResourceSpec>,
-    /// The resource templates, in the order in which they are listed.
+    /// The resource templates, in the order of the list.
     #[serde(default, alias = "resourceTemplates")]
     pub resource_templates: Vec<ResourceTemplateSpec>,
-    /// The prompts, in the order in which they are listed.
+    /// The prompts, in the order of the list.
     #[serde(default)]
     pub prompts: Vec<PromptSpec>,
 }
 
-/// A tool and what it answers.
+/// A tool and its answers.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = tool_aliases)]
 pub struct ToolSpec {
-    /// The name by which the tool is called; unique in the server.
+    /// The name of the tool; unique in the server.
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What the tool does, for the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// The JSON Schema of the arguments, checked on every call. Left out, any object will do.
+    /// The JSON Schema of the arguments, checked on every call. By default any object is valid.
     #[serde(alias = "inputSchema")]
     pub input_schema: Option<Map<String, Value>>,
     /// The JSON Schema of the structured content.
@@ -72,39 +72,37 @@ pub struct ToolSpec {
     pub output_schema: Option<Map<String, Value>>,
     /// Hints such as `readOnlyHint`, sent as they are.
     pub annotations: Option<Value>,
-    /// What the tool answers. Left out, it answers with its own name and the arguments as text.
+    /// The answer of the tool; by default its name and the arguments as text.
     pub response: Option<ResponseSpec>,
-    /// Several answers. Those with a `when` that fits the arguments come first, the first such
-    /// `when` in the list wins; then those without `when`. Answers under the same `when` are given
-    /// one after the other, call by call, and the last one repeats.
+    /// Several answers. The first `when` in the list that matches the arguments wins; answers without
+    /// `when` apply if none matches. Answers with the same `when` are used in turn, one per call,
+    /// and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
-    /// What is asked of the client before the answer, round by round. Each round has requests by
-    /// name.
+    /// Requests to the client before the answer, in rounds. Each round has requests by name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,
-    /// What goes wrong with calls of this tool, written as the server's `fault`.
+    /// The fault of this tool, written like the server's `fault`.
     #[schemars(regex(pattern = PATTERN))]
     pub fault: Option<String>,
 }
 
-/// What a tool answers. Every text in it may use the arguments of the call: `${args.query}`,
-/// `${args.filter.tags[0]}`. A text that is nothing but one template takes the argument with its
-/// JSON type; a literal `${` is written `$${`.
+/// The answer of a tool. Every string in it may use the arguments of the call: `${args.query}`,
+/// `${args.filter.tags[0]}`. A string that is just one template keeps the argument's JSON type; a
+/// literal `${` is written `$${`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResponseSpec {
-    /// The content blocks. Left out beside structured content, they are one text block with its
-    /// JSON.
+    /// The content blocks. With structured content, the default is one text block with its JSON.
     pub content: Option<Vec<BlockSpec>>,
     /// The structured content, for tools with an output schema.
     pub structured_content: Option<Value>,
-    /// Whether the call failed.
+    /// True if the call failed.
     pub is_error: bool,
-    /// A protocol error in place of a result.
+    /// A protocol error instead of a result.
     pub rpc_error: Option<RpcErrorSpec>,
-    /// What is sent before the answer.
+    /// The messages before the answer.
     pub before: Vec<BeforeSpec>,
-    /// The arguments for which this is the answer.
+    /// The arguments to which this answer applies.
     pub when: Option<Map<String, Value>>,
 }
 
@@ -113,21 +111,20 @@ pub struct ResponseSpec {
 #[serde(deny_unknown_fields, rename = "ToolResult")]
 #[schemars(transform = response_aliases)]
 struct ResponseBody {
-    /// The content blocks. Left out beside structured content, they are one text block with its
-    /// JSON.
+    /// The content blocks. With structured content, the default is one text block with its JSON.
     content: Option<Vec<BlockSpec>>,
     /// The structured content, for tools with an output schema.
     #[serde(alias = "structuredContent")]
     structured_content: Option<Value>,
-    /// Whether the call failed.
+    /// True if the call failed.
     #[serde(default, alias = "isError")]
     is_error: bool,
-    /// A JSON-RPC error in place of a result.
+    /// A JSON-RPC error instead of a result.
     rpc_error: Option<RpcErrorSpec>,
-    /// What is sent before the answer, in order: progress, log messages, pauses.
+    /// The messages before the answer, in order: progress, log messages, pauses.
     #[serde(default)]
     before: Vec<BeforeSpec>,
-    /// In `responses`: the arguments for which this is the answer. Members that are not named here
+    /// In `responses`: the arguments to which this answer applies. Members that are not named here
     /// may have any value.
     when: Option<Map<String, Value>>,
 }
@@ -136,14 +133,14 @@ struct ResponseBody {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskSpec {
-    /// What is asked for.
+    /// The method.
     pub method: AskMethod,
-    /// The parameters. Their texts may use the arguments.
+    /// The parameters. Their strings may use the arguments.
     #[serde(default)]
     pub params: Map<String, Value>,
 }
 
-/// What a server can ask a client for.
+/// A request that a server can send to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum AskMethod {
     /// A form for the user.
@@ -152,7 +149,7 @@ pub enum AskMethod {
     /// An answer of the client's model.
     #[serde(rename = "sampling/createMessage")]
     Sampling,
-    /// The folders that the client opens up.
+    /// The directories that the client exposes.
     #[serde(rename = "roots/list")]
     Roots,
 }
@@ -175,60 +172,60 @@ impl AskMethod {
     }
 }
 
-/// A JSON-RPC error. Its texts may use the arguments.
+/// A JSON-RPC error. Its strings may use the arguments.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RpcErrorSpec {
     /// The code, for example -32603.
     pub code: i32,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// More, for programs.
+    /// Additional data for programs.
     pub data: Option<Value>,
 }
 
-/// Something sent before an answer: exactly one of `progress`, `log` and `wait_ms`.
+/// A message or pause before an answer: exactly one of `progress`, `log` and `wait_ms`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeforeSpec {
-    /// How far the work is. Sent only to a client that asked for progress.
+    /// The progress so far. Sent only to a client that requested progress.
     pub progress: Option<serde_json::Number>,
-    /// With `progress`: how far it goes.
+    /// With `progress`: its final value.
     pub total: Option<serde_json::Number>,
-    /// With `progress`: what is being done. It may use the arguments.
+    /// With `progress`: a message. It may use the arguments.
     pub message: Option<String>,
-    /// A log message: a text or any other value. Its texts may use the arguments. Sent only to a
-    /// client that wants its level.
+    /// A log message: a string or any other value. Its strings may use the arguments. Sent only if
+    /// the client's log level includes it.
     pub log: Option<Value>,
-    /// With `log`: its level, `info` if left out.
+    /// With `log`: its level; `info` by default.
     pub level: Option<LogLevel>,
-    /// With `log`: who logs.
+    /// With `log`: the name of the logger.
     pub logger: Option<String>,
     /// A pause in milliseconds.
     #[schemars(range(max = 3_600_000))]
     pub wait_ms: Option<u64>,
 }
 
-/// How grave a log message is.
+/// The level of a log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// For finding mistakes.
+    /// For debugging.
     Debug,
-    /// Ordinary.
+    /// Normal operation.
     #[default]
     Info,
-    /// Ordinary but worth seeing.
+    /// Normal but significant.
     Notice,
-    /// Something may go wrong.
+    /// A possible problem.
     Warning,
-    /// Something went wrong.
+    /// An error.
     Error,
-    /// A part failed.
+    /// A failed component.
     Critical,
-    /// Somebody has to act at once.
+    /// Action is required at once.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
@@ -261,13 +258,13 @@ pub struct BlockSpec(pub Value);
 #[serde(deny_unknown_fields)]
 #[schemars(transform = resource_aliases)]
 pub struct ResourceSpec {
-    /// The address; unique in the server.
+    /// The URI; unique in the server.
     pub uri: String,
-    /// The name; the address if left out.
+    /// The name; the URI by default.
     pub name: Option<String>,
     /// A name for people.
     pub title: Option<String>,
-    /// What the resource holds, for the model.
+    /// The description for the model.
     pub description: Option<String>,
     /// The media type, for example `text/plain`.
     #[serde(alias = "mimeType")]
@@ -276,34 +273,33 @@ pub struct ResourceSpec {
     pub text: Option<String>,
     /// The content in base64, if it is binary.
     pub blob: Option<String>,
-    /// Whether clients may subscribe to it. It never changes.
+    /// True if clients may subscribe to it. It never changes.
     #[serde(default)]
     pub subscribe: bool,
 }
 
-/// A family of resources whose addresses follow a pattern, with the content of each: either `text`
-/// or `blob`.
+/// Resources whose URIs match a pattern, with the content of each: either `text` or `blob`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = template_aliases)]
 pub struct ResourceTemplateSpec {
-    /// The pattern: text with `{name}` for each part that varies. A part has no slash in it.
+    /// The pattern of the URI, with `{name}` for each variable. Values contain no slash.
     #[serde(alias = "uriTemplate")]
     pub uri_template: String,
-    /// The name; the pattern if left out.
+    /// The name; the pattern by default.
     pub name: Option<String>,
     /// A name for people.
     pub title: Option<String>,
-    /// What the resources hold, for the model.
+    /// The description for the model.
     pub description: Option<String>,
     /// The media type, for example `text/plain`.
     #[serde(alias = "mimeType")]
     pub mime_type: Option<String>,
-    /// The content, if it is text. It may use the parts of the address: `${args.name}`.
+    /// The content, if it is text. It may use the variables of the URI: `${args.name}`.
     pub text: Option<String>,
     /// The content in base64, if it is binary.
     pub blob: Option<String>,
-    /// What `completion/complete` offers for each part.
+    /// The answers of `completion/complete` for each variable.
     #[serde(default)]
     pub complete: BTreeMap<String, Vec<String>>,
 }
@@ -312,20 +308,20 @@ pub struct ResourceTemplateSpec {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSpec {
-    /// The name by which the prompt is asked for; unique in the server.
+    /// The name of the prompt; unique in the server.
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
-    /// The arguments it takes.
+    /// The arguments of the prompt.
     #[serde(default)]
     pub arguments: Vec<PromptArgumentSpec>,
-    /// What is asked of the client first, in revision 2026-07-28, round by round. Each round has
+    /// Requests to the client before the answer, in rounds, for revision 2026-07-28. Each round has
     /// requests by name.
     #[serde(default)]
     pub ask: Vec<BTreeMap<String, AskSpec>>,
-    /// The messages it gives. Their texts may use the arguments: `${args.topic}`.
+    /// The messages of the prompt. Their strings may use the arguments: `${args.topic}`.
     pub messages: Vec<PromptMessageSpec>,
 }
 
@@ -335,12 +331,12 @@ pub struct PromptSpec {
 pub struct PromptArgumentSpec {
     /// The name.
     pub name: String,
-    /// What to put there.
+    /// The meaning of the argument.
     pub description: Option<String>,
-    /// Whether the prompt cannot be given without it.
+    /// True if the argument is required.
     #[serde(default)]
     pub required: bool,
-    /// What `completion/complete` offers for it.
+    /// The answers of `completion/complete` for it.
     pub complete: Option<Vec<String>>,
 }
 
@@ -348,13 +344,13 @@ pub struct PromptArgumentSpec {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptMessageSpec {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: BlockSpec,
 }
 
-/// Who speaks in a prompt.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -381,7 +377,7 @@ pub fn manifest_schema() -> Value {
         .into()
 }
 
-/// The wire spellings that are accepted beside ours: (ours, the other).
+/// The alternative names of keys, as the protocol writes them: (ours, the protocol's).
 pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("input_schema", "inputSchema"),
     ("output_schema", "outputSchema"),
@@ -412,7 +408,7 @@ fn resource_aliases(schema: &mut Schema) {
     add_aliases(schema, &ALIASES[4..5]);
 }
 
-/// Derived schemas do not know serde's aliases.
+/// Adds serde's aliases, which derived schemas lack.
 fn add_aliases(schema: &mut Schema, aliases: &[(&str, &str)]) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
@@ -450,7 +446,7 @@ impl<'de> Deserialize<'de> for ResponseSpec {
             type Value = ResponseSpec;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a mapping with content")
+                f.write_str("a string, or a mapping with content")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<ResponseSpec, E> {
@@ -482,9 +478,9 @@ impl JsonSchema for ResponseSpec {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let body = generator.subschema_for::<ResponseBody>();
         json_schema!({
-            "description": "What a tool answers: a text, or a whole result. Every text in it may use the arguments of the call: \
-                            `${args.query}`, `${args.filter.tags[0]}`. A text that is nothing but one template takes the argument with \
-                            its JSON type; a literal `${` is written `$${`.",
+            "description": "The answer of a tool: a string, or a whole result. Every string in it may use \
+                the arguments of the call: `${args.query}`, `${args.filter.tags[0]}`. A string that is \
+                just one template keeps the argument's JSON type; a literal `${` is written `$${`.",
             "anyOf": [{"type": "string"}, body],
         })
     }
@@ -503,7 +499,8 @@ impl JsonSchema for BlockSpec {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is a text block.",
+            "description": "A content block as MCP defines it, for example `{type: text, text: …}`; \
+                a plain string is a text block.",
             "anyOf": [
                 {"type": "string"},
                 {
@@ -526,8 +523,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_response_is_a_text_or_a_mapping() {
-        let text: ResponseSpec = serde_json::from_value(json!("hello")).expect("a text");
+    fn a_response_is_a_string_or_a_mapping() {
+        let text: ResponseSpec = serde_json::from_value(json!("hello")).expect("a string");
         assert_eq!(text, ResponseSpec::text("hello"));
         let body: ResponseSpec =
             serde_json::from_value(json!({"structuredContent": {"a": 1}, "isError": true}))
@@ -536,13 +533,13 @@ mod tests {
         assert!(body.is_error);
         let error = serde_json::from_value::<ResponseSpec>(json!(7)).expect_err("a number");
         assert!(
-            error.to_string().contains("a text, or a mapping"),
+            error.to_string().contains("a string, or a mapping"),
             "{error}"
         );
     }
 
     #[test]
-    fn the_schema_describes_every_property_and_knows_the_aliases() {
+    fn the_schema_describes_every_property_and_contains_the_aliases() {
         let schema = manifest_schema();
         let definitions = schema["$defs"].as_object().expect("definitions");
         let objects = definitions.values().chain([&schema]);

@@ -1,20 +1,21 @@
-//! Bundled catalogs, for trying things out without a file.
+//! Bundled catalogs, for use without a file.
 
 use crate::compile::Manifest;
 use crate::load::load;
 
 /// A bundled catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preset {
     /// A help desk with clear, strict, well documented tools.
     Tidy,
-    /// The same help desk with the flaws that make models pick wrongly: vague and missing
-    /// descriptions, look-alikes, schemas that allow anything.
+    /// The same help desk with flaws that make models pick wrong tools: vague and missing
+    /// descriptions, similar names, schemas that allow anything.
     Smelly,
     /// Several hundred tools of many departments, more than a context should hold.
     Overloaded,
-    /// Texts that attack whoever shows or obeys them: terminal escapes, markup, instructions to the
-    /// model, invisible characters.
+    /// Strings that attack programs and models that process them: terminal escapes, markup,
+    /// instructions to the model, invisible characters.
     Hostile,
 }
 
@@ -44,10 +45,10 @@ impl Preset {
         }
     }
 
-    /// The server that it describes.
+    /// Loads the server that it describes.
     ///
     /// # Errors
-    /// The bundled file is wrong, which a test rules out.
+    /// The bundled file is invalid, which a test rules out.
     pub fn manifest(self) -> Result<Manifest, mcptest_yaml::Diagnostics> {
         load(&format!("{}.yml", self.as_str()), self.text().as_bytes())
     }

@@ -1,4 +1,4 @@
-//! A record of everything that clients send, as JSON Lines.
+//! A record of all messages of clients, as JSON Lines.
 
 use std::fmt;
 use std::io::Write;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::jsonrpc::{clip, write_json};
 
-/// Writes one line per frame: `{"seq": 1, "message": …}`. Each line is flushed, so that it is there
-/// even if the server is killed.
+/// Writes one line per message: `{"seq": 1, "message": …}`. Each line is flushed, so that it is
+/// written even if the server is killed.
 pub(crate) struct Recorder {
     out: Mutex<(u64, Box<dyn Write + Send>)>,
 }
@@ -21,14 +21,14 @@ impl Recorder {
         }
     }
 
-    /// A message or a batch.
+    /// Records a message or a batch.
     pub(crate) fn message(&self, message: &Value) {
         let mut body = br#""message":"#.to_vec();
         write_json(&mut body, message);
         self.line(&body);
     }
 
-    /// Something that is not JSON.
+    /// Records input that is not JSON.
     pub(crate) fn unreadable(&self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let mut body = br#""unreadable":"#.to_vec();
@@ -42,7 +42,7 @@ impl Recorder {
         let mut line = format!("{{\"seq\":{},", out.0).into_bytes();
         line.extend_from_slice(body);
         line.extend_from_slice(b"}\n");
-        // A full disk must not change what the client sees.
+        // A full disk must not change the server's answers.
         let _ = out.1.write_all(&line).and_then(|()| out.1.flush());
     }
 }

@@ -1,47 +1,46 @@
-//! The protocol: a pure state machine from messages to replies. It knows no transport, no clock and
-//! no randomness.
+//! The protocol: a pure state machine from messages to replies, without transport, clock and
+//! randomness.
 
 use std::sync::atomic::AtomicU64;
 
-use mcptest_protocol::Revision;
 use mcptest_protocol::headers::ParamHeader;
+use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::{Map, Value, json};
 
-use crate::calls::{Caller, Tool, call_tool, get_prompt, text_param};
-use crate::compile::{Manifest, Prompt, ResourceTemplate, Tool as CompiledTool};
+use crate::caller::Caller;
+use crate::calls::{CallableTool, call_tool, get_prompt, string_param};
+use crate::compile::{CompiledTool, Manifest, Prompt, ResourceTemplate};
+use crate::deferred::{Schedule, TransportEvent};
 use crate::fault::FaultState;
 use crate::jsonrpc::{
     INVALID_PARAMS, Incoming, PARSE_ERROR, RESOURCE_NOT_FOUND, Replies, Reply, ResultBody,
     RpcError, classify, clip, write_json,
 };
-use crate::later::{Event, Schedule};
-use crate::listed::{Kind, Listed, Outcome, members};
+use crate::listed::{Listed, Outcome, ResultKind, members};
+use crate::log::{self, Answered};
 use crate::manifest::LogLevel;
 use crate::record::Recorder;
 use crate::resources::{complete, read_by_pattern};
-use crate::session::{META_CAPABILITIES, Session, request_revision};
+use crate::session::{Session, request_revision};
 
-/// How many messages a batch may hold.
+/// The largest number of messages in a batch.
 const MAX_BATCH: usize = 1000;
 
-const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
-/// The mock server. One serves any number of sessions.
+/// The mock server. It serves any number of sessions.
 #[derive(Debug)]
 pub struct MockServer {
     info: Value,
     capabilities: Value,
-    /// The same without what 2026-07-28 delivers by streams that the mock does not have.
+    /// The capabilities for 2026-07-28, which delivers some by streams that the mock does not have.
     stateless_capabilities: Value,
     instructions: Option<String>,
-    /// What 2026-07-28 adds to every result, and to results that may be cached.
+    /// The members that 2026-07-28 adds to results, by the kind of result.
     stateless_head: Vec<u8>,
     cacheable_head: Vec<u8>,
     input_required_head: Vec<u8>,
-    tools: Option<Listed<Tool>>,
+    tools: Option<Listed<CallableTool>>,
     resources: Option<Listed<Vec<u8>>>,
-    /// There exactly if `resources` is.
+    /// Set if and only if `resources` is.
     patterns: Option<Listed<()>>,
     templates: Vec<ResourceTemplate>,
     prompts: Option<Listed<Prompt>>,
@@ -70,7 +69,7 @@ impl MockServer {
         let page_size = manifest.page_size;
         let tools = manifest.tools.map(|tools| {
             let tools = tools.into_iter().map(|tool| {
-                let served = Tool::new(tool.input_schema, tool.cases, tool.ask, tool.fault);
+                let served = CallableTool::new(tool.input_schema, tool.cases, tool.ask, tool.fault);
                 (tool.wire, tool.name, served)
             });
             Listed::new("tools", tools.collect(), page_size)
@@ -114,11 +113,11 @@ impl MockServer {
         if manifest.subscribe {
             capabilities.insert("resources".to_owned(), json!({"subscribe": true}));
         }
-        let meta = json!({META_SERVER_INFO: info});
+        let meta = json!({meta_keys::SERVER_INFO: info});
         Self {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
-            // Stale at once: a client under test shall ask as often as it would ask any server.
+            // Stale at once, so that a client under test requests it as often as from any server.
             cacheable_head: head(
                 &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta}),
             ),
@@ -149,15 +148,15 @@ impl MockServer {
         tool.map(|tool| tool.headers.clone()).unwrap_or_default()
     }
 
-    /// Records what is not JSON.
+    /// Records a message that is not JSON.
     pub(crate) fn record_unreadable(&self, bytes: &[u8]) {
         if let Some(recorder) = &self.recorder {
             recorder.unreadable(bytes);
         }
     }
 
-    /// Writes everything that clients send to `out`, one JSON object per line: `{"seq": 1,
-    /// "message": …}`, and `unreadable` in place of `message` for what is not JSON.
+    /// Writes all messages of clients to `out`, one JSON object per line: `{"seq": 1, "message": …}`,
+    /// with `unreadable` instead of `message` if a message is not JSON.
     #[must_use]
     pub fn recording(mut self, out: Box<dyn std::io::Write + Send>) -> Self {
         self.recorder = Some(Recorder::new(out));
@@ -170,25 +169,25 @@ impl MockServer {
         Session::default()
     }
 
-    /// How many tools are listed.
+    /// The number of listed tools.
     #[must_use]
     pub fn tool_count(&self) -> usize {
         self.tools.as_ref().map_or(0, |tools| tools.length)
     }
 
-    /// How many resources are listed.
+    /// The number of listed resources.
     #[must_use]
     pub fn resource_count(&self) -> usize {
         self.resources.as_ref().map_or(0, |listed| listed.length)
     }
 
-    /// How many prompts are listed.
+    /// The number of listed prompts.
     #[must_use]
     pub fn prompt_count(&self) -> usize {
         self.prompts.as_ref().map_or(0, |listed| listed.length)
     }
 
-    /// Answers one line of the stdio transport: appends the reply with its line end, or nothing.
+    /// Answers one line of the stdio transport: appends the reply with its line end, if there is one.
     pub fn handle_line(&self, session: &mut Session, line: &[u8], out: &mut Vec<u8>) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -204,33 +203,34 @@ impl MockServer {
         if written {
             out.push(b'\n');
         }
-        // Parts of answers that are due at once need no clock.
+        // Messages of deferred answers that are due at once need no clock.
         session.events.retain_mut(|event| {
-            let Event::Later(later) = event else {
+            let TransportEvent::Deferred(deferred) = event else {
                 return true;
             };
-            if later.steps.is_empty() || later.waiting.is_some() {
+            let messages = &mut deferred.messages;
+            if messages.is_empty() || deferred.waiting.is_some() {
                 return true;
             }
-            let first_ask = later.steps.iter().position(|step| step.ask.is_some());
-            let now = later
-                .steps
+            let first_ask = messages.iter().position(|message| message.ask.is_some());
+            let due = messages
                 .iter()
-                .take_while(|step| step.wait.is_zero())
+                .take_while(|message| message.wait.is_zero())
                 .count();
-            let now = now.min(first_ask.map_or(now, |ask| ask + 1));
-            for step in later.steps.drain(..now) {
-                out.extend_from_slice(&step.frame);
+            let due = due.min(first_ask.map_or(due, |ask| ask + 1));
+            for message in messages.drain(..due) {
+                out.extend_from_slice(&message.frame);
                 out.push(b'\n');
-                later.waiting = step.ask;
+                deferred.waiting = message.ask;
             }
-            !later.steps.is_empty()
+            !messages.is_empty()
         });
     }
 
     /// Answers one message, or a batch of them.
     #[must_use]
     pub fn handle(&self, session: &mut Session, message: &Value) -> Replies<'_> {
+        log::received(message);
         if let Some(recorder) = &self.recorder {
             recorder.message(message);
         }
@@ -274,17 +274,23 @@ impl MockServer {
     fn handle_one(&self, session: &mut Session, message: &Value) -> Option<Reply<'_>> {
         match classify(message) {
             Incoming::Response { id } => {
-                session.events.extend(id.cloned().map(Event::Answered));
+                session
+                    .events
+                    .extend(id.cloned().map(TransportEvent::Answered));
                 None
             }
             Incoming::Notification { method, params } => {
+                log::notification(method);
                 let id = params.and_then(|params| params.get("requestId"));
                 if let ("notifications/cancelled", Some(id)) = (method, id) {
-                    session.events.push(Event::Cancelled(id.clone()));
+                    session.events.push(TransportEvent::Cancelled(id.clone()));
                 }
                 None
             }
-            Incoming::Invalid { id, error } => Some(Reply::error(id.cloned(), error)),
+            Incoming::Invalid { id, error } => {
+                log::invalid_message(&error);
+                Some(Reply::error(id.cloned(), error))
+            }
             Incoming::Request { id, method, params } => {
                 let nothing = Map::new();
                 let params = params.unwrap_or(&nothing);
@@ -294,15 +300,21 @@ impl MockServer {
                     id: Some(id.clone()),
                     outcome,
                 };
-                if schedule.is_plain() {
+                if schedule.is_immediate() {
+                    let answered = match reply.as_error() {
+                        Some(error) => Answered::Error(error),
+                        None => Answered::Result,
+                    };
+                    log::request(method, id, &answered);
                     return Some(reply);
                 }
-                let later = schedule.deferred(id.clone(), || {
+                log::request(method, id, &Answered::Deferred);
+                let deferred = schedule.deferred(id.clone(), || {
                     let mut frame = Vec::new();
                     reply.write_to(&mut frame);
                     frame
                 });
-                session.events.push(Event::Later(later));
+                session.events.push(TransportEvent::Deferred(deferred));
                 None
             }
         }
@@ -319,15 +331,15 @@ impl MockServer {
         let outcome = match revision {
             Some(revision) => self.dispatch(session, revision, method, params, schedule)?,
             None if method == "initialize" => self.initialize(session, params)?,
-            // Allowed before the handshake, too.
+            // `ping`, which is allowed before the handshake.
             None => Outcome::fresh(Vec::new()),
         };
         let stateless = method == "server/discover" || revision.is_some_and(Revision::is_stateless);
         let head: &[u8] = match outcome.kind {
             _ if !stateless => &[],
-            Kind::Complete => &self.stateless_head,
-            Kind::Cacheable => &self.cacheable_head,
-            Kind::InputRequired => &self.input_required_head,
+            ResultKind::Complete => &self.stateless_head,
+            ResultKind::Cacheable => &self.cacheable_head,
+            ResultKind::InputRequired => &self.input_required_head,
         };
         Ok(ResultBody {
             head,
@@ -348,6 +360,7 @@ impl MockServer {
         let revision = Revision::from_wire(requested)
             .filter(|revision| !revision.is_stateless())
             .unwrap_or(Revision::LATEST_WITH_INITIALIZE);
+        log::initialized(revision.as_str());
         session.revision = Some(revision);
         session.capabilities = params.get("capabilities").cloned();
         let mut result = json!({
@@ -384,7 +397,7 @@ impl MockServer {
             "resources/subscribe" | "resources/unsubscribe"
                 if self.subscribe && !revision.is_stateless() =>
             {
-                let uri = text_param(params, "uri")?;
+                let uri = string_param(params, "uri")?;
                 self.read(revision, uri)?;
                 Ok(Outcome::fresh(Vec::new()))
             }
@@ -392,7 +405,7 @@ impl MockServer {
                 complete(self.prompts.as_ref(), &self.templates, params)
             }
             "logging/setLevel" if self.logs && !revision.is_stateless() => {
-                let level = text_param(params, "level")?;
+                let level = string_param(params, "level")?;
                 let level = LogLevel::parse(level).ok_or_else(|| {
                     RpcError::invalid_params(format!("Unknown log level: {}", clip(level)))
                 })?;
@@ -401,7 +414,7 @@ impl MockServer {
             }
             "resources/read" => {
                 self.resources.as_ref().ok_or_else(unknown)?;
-                self.read(revision, text_param(params, "uri")?)
+                self.read(revision, string_param(params, "uri")?)
             }
             "prompts/list" => self.prompts.as_ref().ok_or_else(unknown)?.page(params),
             "prompts/get" => {
@@ -412,7 +425,7 @@ impl MockServer {
         }
     }
 
-    /// Who asks: in a session what it agreed on, else what the request itself says.
+    /// The sender of a request, from the session or, if stateless, from the request itself.
     fn caller<'a>(
         &'a self,
         session: &'a Session,
@@ -421,10 +434,10 @@ impl MockServer {
     ) -> Caller<'a> {
         let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
         let (log_level, capabilities) = if revision.is_stateless() {
-            let level = meta(META_LOG_LEVEL)
+            let level = meta(meta_keys::LOG_LEVEL)
                 .and_then(Value::as_str)
                 .and_then(LogLevel::parse);
-            (level, meta(META_CAPABILITIES))
+            (level, meta(meta_keys::CLIENT_CAPABILITIES))
         } else {
             let level = session.log_level.unwrap_or(LogLevel::Debug);
             (Some(level), session.capabilities.as_ref())
@@ -467,8 +480,7 @@ impl MockServer {
     }
 }
 
-/// The code for a resource that does not exist (SEP-2164 moved it to the standard "invalid
-/// params").
+/// The code for a resource that does not exist (SEP-2164 changed it to "invalid params").
 fn not_found_code(revision: Revision) -> i32 {
     if revision.is_stateless() {
         INVALID_PARAMS
@@ -477,7 +489,7 @@ fn not_found_code(revision: Revision) -> i32 {
     }
 }
 
-/// Members that others follow.
+/// The members of an object with a trailing comma, so that others can follow.
 fn head(object: &Value) -> Vec<u8> {
     let mut text = members(object);
     text.push(b',');

@@ -1,48 +1,44 @@
-//! A connection, and which revision of the protocol rules a request on it.
+//! A connection, and the protocol revision of a request on it.
 
-use mcptest_protocol::Revision;
+use mcptest_protocol::{Revision, meta as meta_keys};
 use serde_json::{Map, Value, json};
 
+use crate::deferred::TransportEvent;
 use crate::jsonrpc::{RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip};
-use crate::later::Event;
 use crate::manifest::LogLevel;
 
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// What the server remembers about one connection.
+/// The server's state of one connection.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     pub(crate) revision: Option<Revision>,
-    /// The least grave log messages that the client wants; all if it never said.
+    /// The lowest level of log messages for the client; all if it has set none.
     pub(crate) log_level: Option<LogLevel>,
-    /// What the client said it can do.
+    /// The client's capabilities.
     pub(crate) capabilities: Option<Value>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<TransportEvent>,
 }
 
 impl Session {
-    /// The revision that `initialize` agreed on. Stateless requests leave no trace here.
+    /// The revision chosen by `initialize`. Stateless requests do not change it.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
         self.revision
     }
 
-    /// What the transport has to do beside sending the replies: answers that come later, and
-    /// cancellations.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    /// Takes the events that the transport has to handle: deferred answers and cancellations.
+    pub fn take_events(&mut self) -> Vec<TransportEvent> {
         std::mem::take(&mut self.events)
     }
 }
 
-/// The revision that rules a request; nothing for the two that need none (`initialize`, and `ping`
-/// before it).
+/// The revision of a request; `None` for the two that need none (`initialize`, and `ping` before
+/// it).
 pub(crate) fn request_revision(
     session: &Session,
     method: &str,
     params: &Map<String, Value>,
 ) -> Result<Option<Revision>, RpcError> {
-    revision_of(session, method, params).map_err(RpcError::about_the_envelope)
+    revision_of(session, method, params).map_err(RpcError::about_envelope)
 }
 
 fn revision_of(
@@ -51,12 +47,12 @@ fn revision_of(
     params: &Map<String, Value>,
 ) -> Result<Option<Revision>, RpcError> {
     let meta = params.get("_meta").and_then(Value::as_object);
-    let version = meta.and_then(|meta| meta.get(META_VERSION));
-    let declared = meta.and_then(|meta| meta.get(META_CAPABILITIES));
+    let version = meta.and_then(|meta| meta.get(meta_keys::PROTOCOL_VERSION));
+    let declared = meta.and_then(|meta| meta.get(meta_keys::CLIENT_CAPABILITIES));
     let missing =
         |what: &str| RpcError::invalid_params(format!("Invalid params: _meta has no valid {what}"));
     let requested = match version {
-        None if method == "server/discover" => return Err(missing(META_VERSION)),
+        None if method == "server/discover" => return Err(missing(meta_keys::PROTOCOL_VERSION)),
         None => None,
         Some(Value::String(name)) => match Revision::from_wire(name) {
             Some(revision) => Some(revision),
@@ -70,15 +66,15 @@ fn revision_of(
                 return Err(error.with_data(data));
             }
         },
-        Some(_) => return Err(missing(META_VERSION)),
+        Some(_) => return Err(missing(meta_keys::PROTOCOL_VERSION)),
     };
     let stateless = requested.is_some_and(Revision::is_stateless);
     if (stateless || method == "server/discover") && !declared.is_some_and(Value::is_object) {
-        return Err(missing(META_CAPABILITIES));
+        return Err(missing(meta_keys::CLIENT_CAPABILITIES));
     }
     if method == "initialize" {
         return if stateless {
-            // That revision has no handshake any more.
+            // That revision has no handshake.
             Err(RpcError::method_not_found(method))
         } else {
             Ok(None)
@@ -90,10 +86,11 @@ fn revision_of(
     match session.revision.or(requested) {
         Some(revision) => Ok(Some(revision)),
         None if method == "ping" => Ok(None),
-        None if declared.is_some() => Err(missing(META_VERSION)),
+        None if declared.is_some() => Err(missing(meta_keys::PROTOCOL_VERSION)),
         None => Err(RpcError::invalid_request(format!(
-            "Invalid request: {} before initialize (or send _meta with {META_VERSION})",
-            clip(method)
+            "Invalid request: {} before initialize (or send _meta with {})",
+            clip(method),
+            meta_keys::PROTOCOL_VERSION
         ))),
     }
 }

@@ -1,15 +1,15 @@
 //! The stdio transport: one JSON message per line, in and out.
 //!
-//! Reading and writing happen in one thread; a second one is started when an answer has to come
-//! late. All complete lines that one read brought are answered into one buffer, which is written at
-//! once: a client that pipelines costs one write for many replies, and one that waits for each
-//! reply never waits for more than its own.
+//! One thread reads and writes; a second one is started for the first late answer. All complete lines
+//! of one read are answered into one buffer, which is written at once: pipelined requests cost one
+//! write, and a client that waits for each reply never waits for others.
 
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use crate::deferred::TransportEvent;
 use crate::jsonrpc::{Replies, Reply, RpcError};
-use crate::later::Event;
+use crate::log;
 use crate::server::MockServer;
 use crate::session::Session;
 use crate::timer;
@@ -17,19 +17,18 @@ use crate::timer;
 /// The longest line that is read. A longer one is answered with an error and skipped.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Replies are written when this much has come together, however many lines still wait: large lists
-/// asked for in one go do not pile up in memory.
-const WRITE_AT_BYTES: usize = 256 << 10;
+/// Replies are written when the buffer has this size, even if further lines wait, so that the
+/// replies to many requests do not fill the memory.
+const MAX_BUFFERED_BYTES: usize = 256 << 10;
 
-/// Serves one session until the input ends. A client that closes its end of the output ends it,
-/// too; neither is an error. Late answers that are due within two seconds of the end are still
-/// sent.
+/// Serves one session until the client closes the input or the output; neither is an error. Late
+/// answers that are due within two seconds after the end are still sent.
 ///
-/// Give the reader a large buffer (64 KiB): it bounds how many requests are answered with one
-/// write.
+/// The reader's buffer should be large (64 KiB): it limits the number of requests that are answered
+/// with one write.
 ///
 /// # Errors
-/// Reading or writing failed for another reason than the other side being gone.
+/// Reading or writing failed, other than by a closed pipe.
 pub fn serve_stdio(
     server: &MockServer,
     input: impl BufRead,
@@ -44,7 +43,7 @@ pub fn serve_stdio(
                 let output = &output;
                 (sender, scope.spawn(move || timer::run(&events, output)))
             });
-            // The thread ends early only if it cannot write; the next write here says so.
+            // The thread ends early only if it cannot write; then the next write here fails, too.
             let _ = sender.send(event);
         };
         let result = serve(server, input, &output, &mut late);
@@ -57,6 +56,7 @@ pub fn serve_stdio(
             None => result,
         }
     });
+    log::session_ended();
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
@@ -67,7 +67,7 @@ fn serve(
     server: &MockServer,
     mut input: impl BufRead,
     output: &Mutex<impl Write>,
-    late: &mut impl FnMut(Event),
+    late: &mut impl FnMut(TransportEvent),
 ) -> io::Result<()> {
     let mut lines = Lines::new(server);
     loop {
@@ -77,7 +77,7 @@ fn serve(
             Err(error) => return Err(error),
         };
         if chunk.is_empty() {
-            // The last line may lack its end.
+            // The last line may have no newline.
             lines.end(&[]);
             return lines.write(output, late);
         }
@@ -85,7 +85,7 @@ fn serve(
         let mut rest = chunk;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             lines.end(&rest[..end]);
-            if lines.out.len() >= WRITE_AT_BYTES {
+            if lines.out.len() >= MAX_BUFFERED_BYTES {
                 lines.write(output, late)?;
             }
             rest = &rest[end + 1..];
@@ -96,15 +96,15 @@ fn serve(
     }
 }
 
-/// Puts lines together and answers them.
+/// Assembles lines and answers them.
 struct Lines<'a> {
     server: &'a MockServer,
     session: Session,
     line: Vec<u8>,
-    /// The rest of this line is not wanted.
+    /// The rest of this line is skipped.
     skipping: bool,
     out: Vec<u8>,
-    /// Whether there ever was a late answer, and so something that could be cancelled.
+    /// True once there was a late answer, which could be cancelled.
     late: bool,
 }
 
@@ -158,26 +158,27 @@ impl<'a> Lines<'a> {
     fn write(
         &mut self,
         output: &Mutex<impl Write>,
-        late: &mut impl FnMut(Event),
+        late: &mut impl FnMut(TransportEvent),
     ) -> io::Result<()> {
         if !self.out.is_empty() {
             let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            log::sent(&self.out);
             output.write_all(&self.out)?;
             output.flush()?;
             self.out.clear();
-            // One huge reply shall not stay in memory for the rest of the session.
-            self.out.shrink_to(4 * WRITE_AT_BYTES);
+            // One large reply must not stay in memory for the rest of the session.
+            self.out.shrink_to(4 * MAX_BUFFERED_BYTES);
         }
-        // After what was answered at once, so that nothing overtakes it.
+        // After the immediate answers, so that late ones do not overtake them.
         for event in self.session.take_events() {
-            let matters = match &event {
-                Event::Later(later) => {
-                    self.late |= !later.steps.is_empty();
-                    !later.steps.is_empty()
+            let is_relevant = match &event {
+                TransportEvent::Deferred(deferred) => {
+                    self.late |= !deferred.messages.is_empty();
+                    !deferred.messages.is_empty()
                 }
-                Event::Cancelled(_) | Event::Answered(_) => self.late,
+                TransportEvent::Cancelled(_) | TransportEvent::Answered(_) => self.late,
             };
-            if matters {
+            if is_relevant {
                 late(event);
             }
         }

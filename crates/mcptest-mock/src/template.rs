@@ -1,25 +1,22 @@
 //! Responses that use the arguments of the call: `${args.name}`.
 //!
-//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` takes any key, `${args}`
+//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` accepts any key, `${args}`
 //!   is all arguments.
-//! - Inside a longer text a string goes in as it is, any other value as compact JSON, an absent one
-//!   as nothing.
-//! - A text that is nothing but one template takes the value with its JSON type; absent is `null`.
-//! - In front of `{`, `$$` stands for one `$`: `$${` is a literal `${`, and `$$${args.price}` a
-//!   dollar sign and the price.
+//! - Within a longer string, a string is inserted as it is, any other value as compact JSON, and an
+//!   absent one as the empty string.
+//! - A string that is just one template keeps the value's JSON type; absent is `null`.
+//! - Before `{`, `$$` means one `$`: `$${` is a literal `${`, and `$$${args.price}` a dollar sign and
+//!   the price.
 //!
-//! A template is compiled once into pieces of finished JSON with gaps, and filled by writing
-//! straight into the output. What fills a gap is only ever data: it is escaped where needed and
-//! never read as a template again.
-
-use std::fmt;
+//! A template is compiled once into segments of JSON text and paths, and rendered directly into the
+//! output. Inserted values are data: they are escaped and never parsed as templates.
 
 use serde_json::Value;
 
 use crate::expression::{Part, Path, parse};
 use crate::jsonrpc::write_json;
 
-/// JSON text with gaps for arguments.
+/// JSON text with placeholders for arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Template {
     segments: Vec<Segment>,
@@ -27,9 +24,9 @@ pub struct Template {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Segment {
-    /// Finished JSON text.
+    /// JSON text.
     Raw(Vec<u8>),
-    /// A value with its type.
+    /// A value with its JSON type.
     Json(Path),
     /// A value as part of a JSON string.
     Text(Path),
@@ -37,36 +34,29 @@ enum Segment {
     Quoted(Template),
 }
 
-/// A template that cannot be read.
-#[derive(Debug, Clone, PartialEq)]
+/// An invalid template.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
 pub struct TemplateError {
-    /// Where, as a JSON pointer from the compiled value.
+    /// The position, as a JSON pointer from the compiled value.
     pub pointer: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
-impl fmt::Display for TemplateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for TemplateError {}
-
-/// Which texts may turn into other types.
+/// The rule for strings that are just one template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// A text that is one template takes the value's type.
+    /// They keep the value's type.
     Typed,
-    /// A content block: the members that MCP defines as strings stay strings, the others are typed.
+    /// In a content block, members that MCP defines as strings stay strings, others keep the type.
     Block,
-    /// Always a string.
+    /// They become strings.
     Text,
 }
 
-/// The members of a content block (and of the resource inside it) that must be strings whatever the
-/// argument was.
+/// The members of a content block (and of the resource in it) that must be strings.
 const BLOCK_STRINGS: [&str; 9] = [
     "type",
     "text",
@@ -80,10 +70,10 @@ const BLOCK_STRINGS: [&str; 9] = [
 ];
 
 impl Template {
-    /// Compiles a value, typed everywhere.
+    /// Compiles a value; strings that are just one template keep the value's type.
     ///
     /// # Errors
-    /// Every text in it that is no valid template.
+    /// All invalid templates in it.
     pub fn compile(value: &Value) -> Result<Self, Vec<TemplateError>> {
         let mut builder = Builder::default();
         builder.value(value, Mode::Typed, "");
@@ -124,7 +114,7 @@ impl Template {
     }
 }
 
-/// Puts a template together from finished JSON and values.
+/// Builds a template from JSON text and values.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     segments: Vec<Segment>,
@@ -132,7 +122,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Adds finished JSON text.
+    /// Adds JSON text.
     pub(crate) fn raw(&mut self, text: &[u8]) {
         if let Some(Segment::Raw(last)) = self.segments.last_mut() {
             last.extend_from_slice(text);
@@ -148,7 +138,7 @@ impl Builder {
         self.raw(&text);
     }
 
-    /// Adds a value with the templates in it.
+    /// Adds a value with its templates.
     pub(crate) fn value(&mut self, value: &Value, mode: Mode, pointer: &str) {
         match value {
             Value::String(text) => self.text(text, mode, pointer),
@@ -173,19 +163,19 @@ impl Builder {
         }
     }
 
-    /// Adds a JSON string that holds the JSON text of `template`.
+    /// Adds a JSON string that contains the JSON text of `template`.
     pub(crate) fn quoted(&mut self, template: Template) {
         self.raw(b"\"");
         self.segments.push(Segment::Quoted(template));
         self.raw(b"\"");
     }
 
-    /// Adds the arguments themselves, as part of a JSON string.
+    /// Adds all arguments as part of a JSON string.
     pub(crate) fn all_arguments_as_text(&mut self) {
         self.segments.push(Segment::Text(Path::default()));
     }
 
-    /// The template, and what was wrong on the way.
+    /// Returns the template and the errors.
     pub(crate) fn finish(self) -> (Template, Vec<TemplateError>) {
         let template = Template {
             segments: self.segments,
@@ -229,7 +219,7 @@ impl Builder {
     }
 }
 
-/// How a member of an object is read, given how the object is.
+/// The mode of an object's member.
 fn member_mode(mode: Mode, key: &str) -> Mode {
     match mode {
         Mode::Block if BLOCK_STRINGS.contains(&key) => Mode::Text,
@@ -244,7 +234,7 @@ pub(crate) fn escape_token(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Appends UTF-8 text as it stands between the quotes of a JSON string.
+/// Appends UTF-8 text, escaped for the inside of a JSON string.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut done = 0;
@@ -288,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_take_values_and_whole_templates_keep_their_type() {
+    fn strings_take_values_and_single_templates_keep_their_type() {
         let args = json!({"q": "a \"b\"\n", "n": 7, "list": [{"x": [1, 2]}], "odd key": true, "nothing": null});
         for (template, expected) in [
             (json!("no template, $5, $$"), json!("no template, $5, $$")),
@@ -314,21 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_never_read_as_templates() {
+    fn arguments_are_never_parsed_as_templates() {
         let args = json!({"a": "${args.b}", "b": "secret"});
         assert_eq!(render(&json!("-${args.a}-"), &args), json!("-${args.b}-"));
         assert_eq!(render(&json!("${args.a}"), &args), json!("${args.b}"));
     }
 
     #[test]
-    fn every_bad_template_is_reported_with_its_place() {
+    fn every_invalid_template_is_reported_with_its_position() {
         let bad = json!({"a": ["${query}", "fine"], "b/c": "x ${args.", "d": "${args[x]}", "e": "${args.x", "f": "${args x}"});
         let errors = Template::compile(&bad).expect_err("four errors");
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/a/0", "/b~1c", "/d", "/e", "/f"]);
         assert_eq!(
             errors[0].message,
-            "`${query}` is not a template: only arguments are known here, write `${args.query}`; for a literal `${` write `$${`"
+            "`${query}` is not a template: only arguments are available here, write `${args.query}`; for a literal `${` write `$${`"
         );
     }
 

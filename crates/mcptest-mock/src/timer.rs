@@ -1,5 +1,4 @@
-//! Late answers on the stdio transport: one thread that waits, started when the first late answer
-//! comes up.
+//! Late answers on the stdio transport, sent by one thread that is started for the first of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::later::{Deferred, Event};
+use crate::deferred::{Deferred, TransportEvent};
+use crate::log;
 
-/// How long answers are still waited for when the input has ended.
+/// The time for late answers after the end of the input.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Sends late answers until the other end of the channel is gone, and then those that are due soon.
+/// Sends late answers until the channel is closed, and then those that are due soon.
 ///
 /// # Errors
 /// Writing failed.
-pub(crate) fn run(events: &Receiver<Event>, output: &Mutex<impl Write>) -> io::Result<()> {
+pub(crate) fn run(events: &Receiver<TransportEvent>, output: &Mutex<impl Write>) -> io::Result<()> {
     let mut jobs = Jobs::default();
     loop {
         let now = Instant::now();
@@ -29,9 +29,9 @@ pub(crate) fn run(events: &Receiver<Event>, output: &Mutex<impl Write>) -> io::R
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match event {
-            Ok(Event::Later(later)) => jobs.add(later, Instant::now()),
-            Ok(Event::Cancelled(id)) => jobs.cancel(&id),
-            Ok(Event::Answered(id)) => jobs.answered(&id, Instant::now()),
+            Ok(TransportEvent::Deferred(deferred)) => jobs.add(deferred, Instant::now()),
+            Ok(TransportEvent::Cancelled(id)) => jobs.cancel(&id),
+            Ok(TransportEvent::Answered(id)) => jobs.answered(&id, Instant::now()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -46,28 +46,28 @@ pub(crate) fn run(events: &Receiver<Event>, output: &Mutex<impl Write>) -> io::R
 
 #[derive(Default)]
 struct Jobs {
-    /// When each is due, and in which order they came.
+    /// The times at which jobs are due, with their indices.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     jobs: Vec<Option<Deferred>>,
-    /// Places in `jobs` that can be used again.
+    /// Indices in `jobs` that can be reused.
     free: Vec<usize>,
 }
 
 impl Jobs {
-    fn add(&mut self, mut later: Deferred, now: Instant) {
-        let Some(first) = later.steps.first() else {
+    fn add(&mut self, mut deferred: Deferred, now: Instant) {
+        let Some(first) = deferred.messages.first() else {
             // Never answered.
             return;
         };
         let at = now + first.wait;
-        later.steps.reverse();
+        deferred.messages.reverse();
         let index = self.free.pop().unwrap_or(self.jobs.len());
-        if later.waiting.is_none() {
+        if deferred.waiting.is_none() {
             self.due.push(Reverse((at, index)));
         }
         match self.jobs.get_mut(index) {
-            Some(place) => *place = Some(later),
-            None => self.jobs.push(Some(later)),
+            Some(slot) => *slot = Some(deferred),
+            None => self.jobs.push(Some(deferred)),
         }
     }
 
@@ -81,20 +81,20 @@ impl Jobs {
                 self.free.push(index);
             }
         }
-        // What is cancelled is not waited for.
+        // Cancelled jobs are not due any more.
         let jobs = &self.jobs;
         self.due
             .retain(|Reverse((_, job))| jobs.get(*job).is_some_and(Option::is_some));
     }
 
-    /// Goes on with whatever waited for this reply.
+    /// Continues the jobs that waited for this reply.
     fn answered(&mut self, id: &Value, now: Instant) {
         for (index, job) in self.jobs.iter_mut().enumerate() {
             let Some(job) = job.as_mut().filter(|job| job.waiting.as_ref() == Some(id)) else {
                 continue;
             };
             job.waiting = None;
-            if let Some(next) = job.steps.last() {
+            if let Some(next) = job.messages.last() {
                 self.due.push(Reverse((now + next.wait, index)));
             }
         }
@@ -117,12 +117,12 @@ impl Jobs {
                 continue;
             };
             let Some(job) = slot else { continue };
-            if let Some(step) = job.steps.pop() {
-                text.extend_from_slice(&step.frame);
+            if let Some(message) = job.messages.pop() {
+                text.extend_from_slice(&message.frame);
                 text.push(b'\n');
-                job.waiting = step.ask;
+                job.waiting = message.ask;
             }
-            match job.steps.last() {
+            match job.messages.last() {
                 Some(_) if job.waiting.is_some() => {}
                 Some(next) => self.due.push(Reverse((at + next.wait, index))),
                 None => {
@@ -134,6 +134,7 @@ impl Jobs {
         if text.is_empty() {
             return Ok(());
         }
+        log::sent(&text);
         let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
         output.write_all(&text)?;
         output.flush()

@@ -1,4 +1,4 @@
-//! Arguments against a tool's input schema.
+//! Validation of arguments against a tool's input schema.
 
 use std::sync::OnceLock;
 
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::jsonrpc::clip;
 use crate::template::escape_token;
 
-/// How many problems of one call are told.
+/// The largest number of problems reported for one call.
 const MAX_PROBLEMS: usize = 20;
 
-/// The check of one tool's arguments; the schema is compiled when the tool is first called.
+/// The validation of one tool's arguments; the schema is compiled on the first call.
 #[derive(Debug)]
 pub(crate) struct ArgumentCheck {
     schema: Option<Value>,
     validator: OnceLock<Option<Validator>>,
 }
 
-/// One thing that is wrong with the arguments.
+/// One error in the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ArgumentProblem {
     pub(crate) pointer: String,
@@ -27,8 +27,8 @@ pub(crate) struct ArgumentProblem {
 }
 
 impl ArgumentCheck {
-    /// Without a schema, everything goes. So it does with one that cannot be used (captured
-    /// catalogs may hold such).
+    /// Creates the check. Without a schema, or with an unusable one (captured catalogs may contain
+    /// such), all arguments are valid.
     pub(crate) fn new(schema: Option<Value>) -> Self {
         Self {
             schema,
@@ -36,7 +36,7 @@ impl ArgumentCheck {
         }
     }
 
-    /// What is wrong with these arguments.
+    /// The errors in these arguments.
     pub(crate) fn problems(&self, arguments: &Value) -> Vec<ArgumentProblem> {
         let validator = self.validator.get_or_init(|| {
             let schema = self.schema.as_ref()?;
@@ -61,8 +61,7 @@ impl ArgumentProblem {
             message: message.to_owned(),
         };
         match error.kind() {
-            // The place of what is missing or too much says more than the place of the object
-            // around it.
+            // The position of a missing or unexpected member is more helpful than that of its object.
             ValidationErrorKind::Required {
                 property: Value::String(name),
             } => vec![member(name, "is required")],
@@ -74,7 +73,7 @@ impl ArgumentProblem {
                 .collect(),
             _ => vec![Self {
                 pointer: at.to_owned(),
-                // Without the value itself, which may be of any size.
+                // Without the value, which may have any size.
                 message: clip(&error.masked().to_string()).into_owned(),
             }],
         }
@@ -84,7 +83,7 @@ impl ArgumentProblem {
         json!({"pointer": clip(&self.pointer), "message": self.message})
     }
 
-    /// One line: the JSON pointer and what is wrong there.
+    /// One line: the JSON pointer and the error.
     pub(crate) fn line(&self) -> String {
         let pointer = match self.pointer.as_str() {
             "" => "(root)".into(),
@@ -94,7 +93,7 @@ impl ArgumentProblem {
     }
 }
 
-/// Says why a schema cannot be used: where in it, and what is wrong there.
+/// The error of an unusable schema: the position in it and a message.
 pub(crate) fn schema_problem(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::validator_for(schema).err()?;
     let message = error.to_string();
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_name_their_place() {
+    fn problems_name_their_position() {
         let check = ArgumentCheck::new(Some(json!({
             "type": "object", "required": ["a/b"], "maxProperties": 3, "additionalProperties": false,
             "properties": {"a/b": {}, "n": {"type": "array", "items": {"type": "integer"}}}
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_cannot_be_used_checks_nothing() {
+    fn an_unusable_schema_checks_nothing() {
         for schema in [
             json!({"type": 7}),
             json!("?"),

@@ -57,11 +57,11 @@ impl Ord for Ratio {
 
 /// The mean; `None` for no values.
 pub fn mean(values: &[Ratio]) -> Option<f64> {
-    mean_of_sums(values, values.len())
+    mean_of_sums(values, values.len() as u128)
 }
 
 /// The mean of `count` values, given as partial sums; `None` for no values.
-pub fn mean_of_sums(sums: &[Ratio], count: usize) -> Option<f64> {
+pub fn mean_of_sums(sums: &[Ratio], count: u128) -> Option<f64> {
     let (numerators, denominator) = common(sums);
     let sum: BigUint = numerators.iter().sum();
     (count > 0).then(|| quotient(&sum, &(denominator * BigUint::from(count))))
@@ -76,6 +76,67 @@ pub fn variance(values: &[Ratio]) -> Option<f64> {
     let sum: BigUint = numerators.iter().sum();
     let below = &count * denominator;
     (!values.is_empty()).then(|| quotient(&(count * squares - &sum * &sum), &(&below * &below)))
+}
+
+/// The number of binary digits after the point that [`mean_and_variance`] works with.
+const FIXED_BITS: u32 = 256;
+
+/// The mean and the population variance of many values, each rounded once; nothing for no values.
+///
+/// Exact sums of many fractions have denominators of thousands of digits. So the values are first
+/// taken with 256 binary digits, which gives a lower and an upper bound of each result. Only if the
+/// bounds round to different doubles are the exact sums taken. Therefore the values may be asked for
+/// twice.
+pub fn mean_and_variance<I>(values: impl Fn() -> I) -> Option<(f64, f64)>
+where
+    I: Iterator<Item = Ratio>,
+{
+    let mut count = 0_u64;
+    let mut first: Option<Ratio> = None;
+    let mut all_equal = true;
+    // The digits that are cut off are between 0 and 1 unit in the last place of each value.
+    let mut inexact = 0_u64;
+    let (mut sum, mut squares) = (BigUint::ZERO, BigUint::ZERO);
+    for value in values() {
+        count += 1;
+        let shifted = &value.numerator << FIXED_BITS;
+        let digits = &shifted / &value.denominator;
+        inexact += u64::from(&digits * &value.denominator != shifted);
+        squares += &digits * &digits;
+        sum += digits;
+        match &first {
+            Some(first) => all_equal = all_equal && *first == value,
+            None => first = Some(value),
+        }
+    }
+    first.as_ref()?;
+    let n = BigUint::from(count);
+    let highest = &sum + inexact;
+    let mean_of = |sum: &BigUint| quotient(sum, &(&n << FIXED_BITS));
+    let exact_values = || values().collect::<Vec<Ratio>>();
+    let mean = match (mean_of(&sum), mean_of(&highest)) {
+        (low, high) if low == high => low,
+        _ => mean(&exact_values())?,
+    };
+    if all_equal {
+        return Some((mean, 0.0));
+    }
+    // n Σx² - (Σx)², over n².
+    let highest_squares = &squares + (&sum << 1_u8) + inexact;
+    let low = &n * &squares;
+    let subtracted = &highest * &highest;
+    let low = if low > subtracted {
+        low - subtracted
+    } else {
+        BigUint::ZERO
+    };
+    let high = &n * highest_squares - &sum * &sum;
+    let below = (&n * &n) << (2 * FIXED_BITS);
+    let variance = match (quotient(&low, &below), quotient(&high, &below)) {
+        (low, high) if low == high => low,
+        _ => variance(&exact_values())?,
+    };
+    Some((mean, variance))
 }
 
 /// The numerators over one denominator.
@@ -155,6 +216,9 @@ mod tests {
         );
         assert_eq!(variance(&vec![Ratio::new(1_u8, 3_u8); 7]), Some(0.0));
         assert_eq!((mean(&[]), variance(&[])), (None, None));
+        assert_eq!(mean_and_variance(std::iter::empty), None);
+        let thirds = || vec![Ratio::new(1_u8, 3_u8); 7].into_iter();
+        assert_eq!(mean_and_variance(thirds), Some((1.0 / 3.0, 0.0)));
     }
 
     #[test]
@@ -182,6 +246,19 @@ mod tests {
         #[test]
         fn quotients_are_correctly_rounded(a in 0_u64..1 << 53, b in 1_u64..1 << 53) {
             prop_assert_eq!(quotient(&a.into(), &b.into()), a as f64 / b as f64);
+        }
+
+        #[test]
+        fn bounds_give_the_exact_mean_and_variance(
+            values in prop::collection::vec((0_u64..=1 << 40, 1_u64..=1 << 40), 1..12),
+            same in any::<bool>(),
+        ) {
+            let values: Vec<Ratio> = values
+                .iter()
+                .map(|(a, b)| if same { Ratio::new(a % 5, 4_u8) } else { Ratio::new(*a, *b) })
+                .collect();
+            let exact = (mean(&values).unwrap(), variance(&values).unwrap());
+            prop_assert_eq!(mean_and_variance(|| values.iter().cloned()), Some(exact));
         }
 
         #[test]

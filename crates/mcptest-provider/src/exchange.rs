@@ -1,4 +1,4 @@
-//! One attempt: a request and its response, whole or as a stream.
+//! One attempt: a request and its response, as JSON or as a stream.
 
 use std::time::{Duration, SystemTime};
 

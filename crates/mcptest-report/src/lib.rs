@@ -7,27 +7,34 @@
 pub mod compare;
 pub mod doctor;
 pub mod exit_code;
+mod fold;
 pub mod line_diff;
 pub mod markdown;
 mod matrix;
 pub mod merge;
 pub mod model;
 mod read;
+mod report;
 mod reporter;
 #[cfg(test)]
 mod samples;
+mod store;
+mod summary;
 
 pub use exit_code::{ExitCode, UnknownExitCode};
+pub use fold::{ReportFold, read_log};
 pub use mcptest_redact::redact::Redactor;
-pub use model::Report;
 pub use read::{ReadError, read};
+pub use report::{Report, RunRow, TestReport, Timing};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, RenderError, Style, find, render};
+pub use store::{RunStore, Spool, StoreError};
+pub use summary::{RunSummary, VerdictCounts, summarise, write_list, write_list_json};
 
 /// The JSON Schema of the JSON report.
 #[must_use]
 pub fn report_schema() -> serde_json::Value {
-    schema_of::<Report>("report")
+    schema_of::<model::Report>("report")
 }
 
 /// The JSON Schema of the JSON output of `mcptest report --compare`.

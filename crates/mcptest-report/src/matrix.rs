@@ -2,7 +2,9 @@
 
 use mcptest_trace::verdict::Verdict;
 
-use crate::model::{Kind, Report, TestReport};
+use mcptest_events::Kind;
+
+use crate::report::{Report, TestReport};
 
 /// One suite's tests that were run with several models.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,15 +27,15 @@ pub(crate) struct Cell {
 pub(crate) fn matrices(report: &Report) -> Vec<Matrix<'_>> {
     let mut found: Vec<Matrix<'_>> = Vec::new();
     for test in report.tests.iter().filter(|test| test.kind == Kind::Agent) {
-        let Some(model) = test.model.as_deref() else {
+        let Some(model) = test.id.model.as_deref() else {
             continue;
         };
         let at = found
             .iter()
-            .position(|matrix| matrix.suite == test.suite)
+            .position(|matrix| matrix.suite == test.id.suite)
             .unwrap_or_else(|| {
                 found.push(Matrix {
-                    suite: &test.suite,
+                    suite: &test.id.suite,
                     models: Vec::new(),
                     rows: Vec::new(),
                 });
@@ -72,9 +74,9 @@ impl<'a> Matrix<'a> {
         let row = self
             .rows
             .iter()
-            .position(|(name, cells)| *name == test.name && is_free(cells));
+            .position(|(name, cells)| *name == test.id.name && is_free(cells));
         let row = row.unwrap_or_else(|| {
-            self.rows.push((&test.name, Vec::new()));
+            self.rows.push((&test.id.name, Vec::new()));
             self.rows.len() - 1
         });
         let cells = &mut self.rows[row].1;
@@ -101,32 +103,24 @@ fn headline(test: &TestReport) -> String {
     if let Some(f1) = value("equal_function_sets", "tool_selection.f1") {
         return format!("f1 {f1}");
     }
-    let passed = test
-        .runs
-        .iter()
-        .filter(|run| run.verdict == Verdict::Pass)
-        .count();
-    format!("{passed}/{}", test.runs.len())
+    format!("{}/{}", test.passed_runs(), test.runs.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{floor, test};
+    use crate::samples::{concluded, floor, test};
 
     #[test]
     fn tests_and_models_keep_their_order() {
         let mut first = test("a", Some("m2"), Verdict::Pass);
         first.gates.push(floor(Verdict::Pass, 90));
-        let report = Report::conclude(
-            vec![
-                first,
-                test("a", Some("m1"), Verdict::Fail),
-                test("b", Some("m3"), Verdict::Error),
-                test("tool", None, Verdict::Pass),
-            ],
-            false,
-        );
+        let report = concluded(vec![
+            first,
+            test("a", Some("m1"), Verdict::Fail),
+            test("b", Some("m3"), Verdict::Error),
+            test("tool", None, Verdict::Pass),
+        ]);
         let cell = |verdict, figure: &str| {
             Some(Cell {
                 verdict,
@@ -151,13 +145,10 @@ mod tests {
 
     #[test]
     fn one_model_per_test_gives_no_matrix() {
-        let report = Report::conclude(
-            vec![
-                test("a", Some("m1"), Verdict::Pass),
-                test("b", Some("m2"), Verdict::Pass),
-            ],
-            false,
-        );
+        let report = concluded(vec![
+            test("a", Some("m1"), Verdict::Pass),
+            test("b", Some("m2"), Verdict::Pass),
+        ]);
         assert_eq!(matrices(&report), []);
     }
 }

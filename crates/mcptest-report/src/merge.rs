@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use mcptest_events::CaseId;
 use mcptest_json::text::one_line;
 
-use crate::model::{CaseId, Report, RunTiming, Shard, TestReport, Timing};
+use crate::model::Shard;
+use crate::report::{Report, TestReport, Timing};
 
 /// Reports that cannot be merged.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,9 +94,9 @@ fn list(numbers: &[u32]) -> String {
     numbers.join(", ")
 }
 
-/// A test with the times of its runs, or one that was not run.
+/// A test, or one that was not run.
 enum Entry {
-    Test(Box<TestReport>, Option<Vec<RunTiming>>),
+    Test(Box<TestReport>),
     NotRun(CaseId),
 }
 
@@ -124,9 +126,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
         reject_same_tests(&parts)?;
     }
     let interrupted = parts.iter().any(|(_, report)| report.interrupted);
-    let timed = parts
-        .iter()
-        .all(|(_, report)| report.timing_by_test().is_some());
+    let timed = parts.iter().all(|(_, report)| report.is_timed());
     let duration_ms = parts
         .iter()
         .filter_map(|(_, report)| report.timing.as_ref())
@@ -138,35 +138,27 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
     }
     // Stable: entries without a position keep their order.
     entries.sort_by_key(|(position, _)| *position);
-    let (mut tests, mut not_run, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tests, mut not_run) = (Vec::new(), Vec::new());
     for (_, entry) in entries {
         match entry {
-            Entry::Test(test, times) => {
-                tests.push(*test);
-                runs.extend(times.into_iter().flatten());
-            }
+            Entry::Test(test) => tests.push(*test),
             Entry::NotRun(id) => not_run.push(id),
         }
     }
     let mut merged = Report::conclude(tests, interrupted);
     merged.not_run = not_run;
-    merged.timing = timed.then_some(Timing { duration_ms, runs });
+    merged.timing = timed.then(|| Timing::new(duration_ms));
     Ok(merged)
 }
 
 fn take_apart(report: Report, entries: &mut Vec<(u64, Entry)>) {
-    let times: Option<Vec<Vec<RunTiming>>> = report
-        .timing_by_test()
-        .map(|by_test| by_test.into_iter().map(<[RunTiming]>::to_vec).collect());
-    let mut times = times.map(Vec::into_iter);
     let (tests_at, not_run_at) = report
         .shard
         .map_or_else(Default::default, |shard| (shard.tests, shard.not_run));
     let mut tests_at = tests_at.into_iter();
     for test in report.tests {
-        let times = times.as_mut().and_then(Iterator::next);
         let position = tests_at.next().unwrap_or(0);
-        entries.push((position, Entry::Test(Box::new(test), times)));
+        entries.push((position, Entry::Test(Box::new(test))));
     }
     let mut not_run_at = not_run_at.into_iter();
     for id in report.not_run {
@@ -252,8 +244,8 @@ fn reject_same_tests(parts: &[(String, Report)]) -> Result<(), MergeError> {
         let ids = report
             .tests
             .iter()
-            .map(TestReport::id)
-            .chain(report.not_run.iter().cloned());
+            .map(|test| &test.id)
+            .chain(&report.not_run);
         for id in ids {
             // Within one report, two suites may have the same name.
             let first = *seen.entry(id.clone()).or_insert(at);
@@ -261,7 +253,7 @@ fn reject_same_tests(parts: &[(String, Report)]) -> Result<(), MergeError> {
                 return Err(MergeError::SameTest {
                     first: parts[first].0.clone(),
                     second: file.clone(),
-                    id,
+                    id: id.clone(),
                 });
             }
         }
@@ -276,12 +268,19 @@ mod tests {
     use super::*;
     use crate::samples;
 
+    fn sample(tests: usize) -> Report {
+        Report::from(&samples::report(tests))
+    }
+
+    fn json(report: &Report) -> String {
+        serde_json::to_string_pretty(report).unwrap()
+    }
+
     fn shards_of(
         whole: &Report,
         of: u32,
         shard_of: impl Fn(usize) -> u32,
     ) -> Vec<(String, Report)> {
-        let times = whole.timing_by_test().unwrap();
         (1..=of)
             .map(|number| {
                 let mine: Vec<usize> = (0..whole.tests.len())
@@ -289,10 +288,7 @@ mod tests {
                     .collect();
                 let tests = mine.iter().map(|at| whole.tests[*at].clone()).collect();
                 let mut report = Report::conclude(tests, false);
-                report.timing = Some(Timing {
-                    duration_ms: 1,
-                    runs: mine.iter().flat_map(|at| times[*at].to_vec()).collect(),
-                });
+                report.timing = Some(Timing::new(1));
                 report.shard = Some(Shard {
                     number,
                     of,
@@ -300,6 +296,8 @@ mod tests {
                     tests: mine.iter().map(|at| *at as u64).collect(),
                     not_run: Vec::new(),
                 });
+                // As a file: shards are merged from files.
+                let report = crate::read(&json(&report)).unwrap();
                 (format!("{number}.json"), report)
             })
             .collect()
@@ -311,7 +309,7 @@ mod tests {
 
     #[test]
     fn reports_that_do_not_belong_together_are_rejected() {
-        let whole = samples::report(4);
+        let whole = sample(4);
         let parts = || shards_of(&whole, 2, |at| at as u32 % 2 + 1);
         let (first, second) = (parts().remove(0), parts().remove(1));
         assert_eq!(
@@ -363,12 +361,12 @@ mod tests {
 
     #[test]
     fn reports_of_different_runs_are_concatenated() {
-        let first = samples::report(2);
-        let mut second = samples::report(3);
+        let first = sample(2);
+        let mut second = sample(3);
         second.interrupted = true;
         second.timing = None;
         for test in &mut second.tests {
-            test.suite = "another".to_owned();
+            test.id.suite = "another".to_owned();
         }
         second.not_run = vec![CaseId {
             suite: "another".to_owned(),
@@ -383,7 +381,7 @@ mod tests {
         let suites: Vec<&str> = merged
             .tests
             .iter()
-            .map(|test| test.suite.as_str())
+            .map(|test| test.id.suite.as_str())
             .collect();
         assert_eq!(
             suites,
@@ -403,15 +401,14 @@ mod tests {
             assigned in proptest::collection::vec(0..1000_u32, 12),
             order in Just((0..6_usize).collect::<Vec<_>>()).prop_shuffle(),
         ) {
-            let whole = samples::report(count);
+            let whole = sample(count);
             let parts = shards_of(&whole, of, |at| assigned[at] % of + 1);
             let shuffled = order.into_iter().filter_map(|at| parts.get(at).cloned()).collect();
             let mut merged = merge(shuffled).unwrap();
-            if let (Some(merged), Some(whole)) = (&mut merged.timing, &whole.timing) {
-                prop_assert_eq!(merged.duration_ms, u64::from(of));
-                merged.duration_ms = whole.duration_ms;
-            }
-            prop_assert_eq!(merged, whole);
+            let duration_ms = merged.timing.as_ref().map(|timing| timing.duration_ms);
+            prop_assert_eq!(duration_ms, Some(u64::from(of)));
+            merged.timing = whole.timing.clone();
+            prop_assert_eq!(json(&merged), json(&whole));
         }
     }
 }

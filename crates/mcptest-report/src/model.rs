@@ -1,6 +1,7 @@
 //! The report: decisions section 6 says which part of it others may rely on.
 
 pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
+use mcptest_redact::redact::Redactor;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 use schemars::JsonSchema;
@@ -165,6 +166,23 @@ impl Report {
         left.is_empty().then_some(by_test)
     }
 
+    /// The report without secrets, with its records in a store. For code that does not fold events
+    /// yet.
+    #[must_use]
+    pub fn redacted(&self, redactor: &Redactor) -> crate::report::Report {
+        // Most reports contain no secret, and checking is cheaper than rebuilding them.
+        if redactor.is_clean_in(self) {
+            return self.into();
+        }
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        redactor.value(&mut value);
+        // Only strings have changed, so the shape still fits. If it did not, an empty report is
+        // better than a leak.
+        let report = serde_json::from_value(value)
+            .unwrap_or_else(|_| Self::conclude(Vec::new(), self.interrupted));
+        (&report).into()
+    }
+
     /// How many tests came out so.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
@@ -183,6 +201,41 @@ impl TestReport {
             suite: self.suite.clone(),
             name: self.name.clone(),
             model: self.model.clone(),
+        }
+    }
+}
+
+impl From<&Report> for crate::report::Report {
+    /// The same report with its records in a store. For code that does not fold events yet.
+    fn from(report: &Report) -> Self {
+        let mut records = crate::read::Records::default();
+        let mut tests = Vec::new();
+        for written in &report.tests {
+            let store = std::sync::Arc::new(crate::store::RunStore::Memory(Vec::new()));
+            let (kind, label) = (written.kind, written.label.clone());
+            let mut test = crate::report::TestReport::new(written.id(), kind, label, store);
+            test.verdict = written.verdict;
+            test.gates.clone_from(&written.gates);
+            test.no_evidence.clone_from(&written.no_evidence);
+            test.saved_runs = written.saved_runs;
+            test.spend = written.spend;
+            for run in &written.runs {
+                records.push(&mut test, run);
+            }
+            tests.push(test);
+        }
+        let timing = report.timing.clone();
+        let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
+        records.finish(&mut tests);
+        Self {
+            verdict: report.verdict,
+            exit_code: report.exit_code,
+            interrupted: report.interrupted,
+            tests,
+            not_run: report.not_run.clone(),
+            shard: report.shard.clone(),
+            spend: report.spend,
+            timing,
         }
     }
 }

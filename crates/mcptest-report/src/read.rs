@@ -1,8 +1,18 @@
 //! Reading JSON reports.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::model::{Report, SCHEMA_VERSION};
+use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::verdict::Verdict;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::exit_code::ExitCode;
+use crate::model::{self, SCHEMA_VERSION, Shard};
+use crate::report::{Report, RunRow, TestReport, Timing};
+use crate::store::{RecordRange, RunStore, parse_record};
 
 /// The deepest nesting of a readable report. A server's answer may be nested to the limit of its
 /// reader (128), and is some levels deep in a report.
@@ -46,7 +56,7 @@ impl From<serde_json::Error> for ReadError {
     }
 }
 
-/// Reads the output of the `json` reporter.
+/// Reads the output of the `json` reporter. The records are kept in memory, as compact JSON.
 ///
 /// # Errors
 /// A string that is not a report, or a report of another version.
@@ -69,7 +79,170 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
             found: version.schema_version,
         });
     }
-    Ok(parse(text)?)
+    let written: WrittenReport<'_> = parse(text)?;
+    let mut records = Records::default();
+    let mut tests = Vec::new();
+    for mut test in written.tests {
+        let runs = std::mem::take(&mut test.runs);
+        let mut test = test.without_runs();
+        for run in runs {
+            let record = parse_record(run.get()).map_err(|error| within(text, run, error))?;
+            records.push(&mut test, &record);
+        }
+        tests.push(test);
+    }
+    let timing = written.timing.map(|timing| timed(&mut tests, timing));
+    records.finish(&mut tests);
+    Ok(Report {
+        verdict: written.verdict,
+        exit_code: written.exit_code,
+        interrupted: written.interrupted,
+        tests,
+        not_run: written.not_run,
+        shard: written.shard,
+        spend: written.spend,
+        timing,
+    })
+}
+
+/// The JSON form of a report, with the records still as text.
+#[derive(Deserialize)]
+struct WrittenReport<'a> {
+    verdict: Verdict,
+    exit_code: ExitCode,
+    #[serde(default)]
+    interrupted: bool,
+    #[serde(borrow)]
+    tests: Vec<WrittenTest<'a>>,
+    /// Checked only: the gates of the tests have the figures.
+    #[serde(rename = "tool_selection")]
+    _tool_selection: Vec<WrittenFloor>,
+    #[serde(default)]
+    not_run: Vec<CaseId>,
+    #[serde(default)]
+    shard: Option<Shard>,
+    #[serde(default)]
+    spend: Option<Spend>,
+    #[serde(default)]
+    timing: Option<model::Timing>,
+}
+
+#[derive(Deserialize)]
+struct WrittenTest<'a> {
+    name: String,
+    kind: Kind,
+    model: Option<String>,
+    label: String,
+    suite: String,
+    verdict: Verdict,
+    #[serde(borrow)]
+    runs: Vec<&'a RawValue>,
+    gates: Vec<GateOutcome>,
+    #[serde(default)]
+    no_evidence: Option<String>,
+    #[serde(default)]
+    saved_runs: Option<u64>,
+    #[serde(default)]
+    spend: Option<Spend>,
+}
+
+#[derive(Deserialize)]
+struct WrittenFloor {
+    #[serde(rename = "test")]
+    _test: String,
+}
+
+impl WrittenTest<'_> {
+    fn without_runs(self) -> TestReport {
+        let id = CaseId {
+            suite: self.suite,
+            name: self.name,
+            model: self.model,
+        };
+        let store = Arc::new(RunStore::Memory(Vec::new()));
+        let mut test = TestReport::new(id, self.kind, self.label, store);
+        test.verdict = self.verdict;
+        test.gates = self.gates;
+        test.no_evidence = self.no_evidence;
+        test.saved_runs = self.saved_runs;
+        test.spend = self.spend;
+        test
+    }
+}
+
+/// Records of several tests that are collected in one store.
+#[derive(Default)]
+pub(crate) struct Records(Vec<u8>);
+
+impl Records {
+    /// Adds a run to a test.
+    pub(crate) fn push(&mut self, test: &mut TestReport, record: &RunRecord) {
+        let offset = self.0.len() as u64;
+        // A record consists of strings, numbers, lists and maps with string keys.
+        let text = serde_json::to_vec(record).unwrap_or_default();
+        let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.0.extend_from_slice(&text);
+        let range = RecordRange { offset, len };
+        test.runs
+            .push(RunRow::of_record(&test.label, record, 0, range));
+    }
+
+    /// Gives the store to the tests.
+    pub(crate) fn finish(self, tests: &mut [TestReport]) {
+        let store = Arc::new(RunStore::Memory(self.0));
+        for test in tests {
+            test.store = Arc::clone(&store);
+        }
+    }
+}
+
+/// Moves the times of runs to their rows, if there is one for each of them.
+pub(crate) fn timed(tests: &mut [TestReport], timing: model::Timing) -> Timing {
+    let mut matched = Timing::new(timing.duration_ms);
+    let rows = tests.iter().flat_map(|test| {
+        // Reading a catalog has a time, but is not a run.
+        let is_catalog = test.kind == Kind::ToolQuality;
+        let catalog = is_catalog.then_some(Cow::Borrowed(test.label.as_str()));
+        let runs = test.runs.iter().filter(move |_| !is_catalog);
+        catalog
+            .into_iter()
+            .chain(runs.map(|run| test.row_name(run)))
+    });
+    if !rows.eq(timing.runs.iter().map(|time| time.name.as_str())) {
+        matched.unmatched = Some(timing.runs);
+        return matched;
+    }
+    let mut times = timing.runs.into_iter().map(|time| time.duration_ms);
+    for test in tests {
+        if test.kind == Kind::ToolQuality {
+            test.catalog_ms = times.next();
+        } else {
+            for (run, time) in test.runs.iter_mut().zip(&mut times) {
+                run.set_duration(time);
+            }
+        }
+    }
+    matched
+}
+
+/// The position of an error in the record of a run, counted from the start of the report.
+fn within(text: &str, run: &RawValue, error: serde_json::Error) -> ReadError {
+    let start = run.get().as_ptr() as usize - text.as_ptr() as usize;
+    let before = &text[..start];
+    let column = start - before.rfind('\n').map_or(0, |end| end + 1);
+    let mut error = ReadError::from(error);
+    if let ReadError::NotAReport {
+        line: at,
+        column: place,
+        ..
+    } = &mut error
+    {
+        if *at <= 1 {
+            *place += column;
+        }
+        *at = at.saturating_sub(1) + before.matches('\n').count() + 1;
+    }
+    error
 }
 
 /// Parses like `from_str`, without its depth limit: [`too_deep`] has its own.
@@ -104,10 +277,11 @@ fn too_deep(text: &str) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Style;
 
     fn written(report: &Report) -> String {
         let mut out = Vec::new();
-        crate::reporter::json::write_pretty(report, &mut out).unwrap();
+        crate::reporter::json::render(report, Style::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -146,14 +320,46 @@ mod tests {
             .trace
             .extra
             .insert("deep".to_owned(), deep);
-        let text = written(&report);
+        let text = written(&Report::from(&report));
         let again = read(&text).unwrap();
         assert_eq!(written(&again), text);
     }
 
     #[test]
+    fn errors_in_a_run_have_the_position_in_the_file() {
+        let text = written(&Report::from(&crate::samples::report(2)));
+        let damaged = text.replacen(
+            "\"verdict\": \"pass\",\n          \"trace\"",
+            "\"verdict\": 7,\n          \"trace\"",
+            1,
+        );
+        assert_ne!(damaged, text);
+        let line = 1 + damaged
+            .lines()
+            .position(|line| line.contains("\"verdict\": 7"))
+            .unwrap();
+        let error = read(&damaged).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("{line}:")),
+            "{error}, not in line {line}"
+        );
+        let compact = serde_json::to_string(&Report::from(&crate::samples::report(2))).unwrap();
+        let damaged = compact.replacen("\"index\":1,", "\"index\":-1,", 1);
+        let column = damaged.find("-1").unwrap() + 2;
+        let error = read(&damaged).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("1:{column}:")),
+            "{error}, not in column {column}"
+        );
+    }
+
+    #[test]
     fn unknown_keys_are_ignored() {
         let text = r#"{"schema_version":1,"verdict":"pass","exit_code":0,"tests":[],"tool_selection":[],"later":{"a":1}}"#;
-        assert_eq!(read(text), Ok(Report::conclude(Vec::new(), false)));
+        let report = read(text).unwrap();
+        assert_eq!(
+            written(&report),
+            written(&Report::conclude(Vec::new(), false))
+        );
     }
 }

@@ -1,11 +1,10 @@
 //! A JSON object kept as text, for figures of which there may be one row per run.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use mcptest_json::transcode::JsonText;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -68,10 +67,7 @@ impl From<Map<String, Value>> for Detail {
 impl Serialize for Detail {
     /// Writes the object value by value, so that a pretty printer lays it out like the rest.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = serde_json::Deserializer::from_str(&self.0);
-        text.disable_recursion_limit();
-        text.deserialize_any(Transcode(serializer))
-            .map_err(serde::ser::Error::custom)
+        JsonText(&self.0).serialize(serializer)
     }
 }
 
@@ -97,100 +93,6 @@ impl JsonSchema for Detail {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Map::<String, Value>::json_schema(generator)
-    }
-}
-
-/// Hands each parsed value on to a serializer.
-struct Transcode<S>(S);
-
-impl<'de, S: Serializer> Visitor<'de> for Transcode<S> {
-    type Value = S::Ok;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<S::Ok, E> {
-        self.0.serialize_bool(value).map_err(E::custom)
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<S::Ok, E> {
-        self.0.serialize_u64(value).map_err(E::custom)
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<S::Ok, E> {
-        self.0.serialize_i64(value).map_err(E::custom)
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<S::Ok, E> {
-        self.0.serialize_f64(value).map_err(E::custom)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<S::Ok, E> {
-        self.0.serialize_str(value).map_err(E::custom)
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<S::Ok, E> {
-        self.0.serialize_unit().map_err(E::custom)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<S::Ok, A::Error> {
-        let mut list = self.0.serialize_seq(None).map_err(A::Error::custom)?;
-        while let Some(()) = items.next_element_seed(Element(&mut list))? {}
-        list.end().map_err(A::Error::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<S::Ok, A::Error> {
-        let mut map = self.0.serialize_map(None).map_err(A::Error::custom)?;
-        while let Some(key) = entries.next_key::<Cow<'de, str>>()? {
-            map.serialize_key(&key).map_err(A::Error::custom)?;
-            entries.next_value_seed(Entry(&mut map))?;
-        }
-        map.end().map_err(A::Error::custom)
-    }
-}
-
-/// The next item of a list.
-struct Element<'a, S>(&'a mut S);
-
-impl<'de, S: serde::ser::SerializeSeq> DeserializeSeed<'de> for Element<'_, S> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let item = Parsed::new(deserializer);
-        self.0.serialize_element(&item).map_err(D::Error::custom)
-    }
-}
-
-/// The value of the current key.
-struct Entry<'a, S>(&'a mut S);
-
-impl<'de, S: serde::ser::SerializeMap> DeserializeSeed<'de> for Entry<'_, S> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let value = Parsed::new(deserializer);
-        self.0.serialize_value(&value).map_err(D::Error::custom)
-    }
-}
-
-/// A deserializer that serialises its value, once.
-struct Parsed<D>(std::cell::Cell<Option<D>>);
-
-impl<D> Parsed<D> {
-    fn new(deserializer: D) -> Self {
-        Self(std::cell::Cell::new(Some(deserializer)))
-    }
-}
-
-impl<'de, D: Deserializer<'de>> Serialize for Parsed<D> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(deserializer) = self.0.take() else {
-            return Err(serde::ser::Error::custom("a value was serialised twice"));
-        };
-        deserializer
-            .deserialize_any(Transcode(serializer))
-            .map_err(serde::ser::Error::custom)
     }
 }
 

@@ -4,8 +4,7 @@ use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use mcptest_files::AtomicFile;
-use mcptest_report::model::Report;
-use mcptest_report::{REPORTERS, Redactor, RenderError, Style};
+use mcptest_report::{REPORTERS, RenderError, Report, Style};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::cli::{Colour, ReportArgs};
@@ -93,16 +92,11 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn report(
-        &self,
-        reporters: &[Reporter],
-        report: &Report,
-        redactor: &Redactor,
-    ) -> Result<(), String> {
+    pub fn report(&self, reporters: &[Reporter], report: &Report) -> Result<(), String> {
         for reporter in reporters {
             let style = self.style_for(reporter);
             self.deliver(reporter, |out| {
-                mcptest_report::render(reporter.name, report, redactor, style, out)
+                mcptest_report::render(reporter.name, report, style, out)
             })?;
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::served::Prompt;
-use super::{Compiler, put};
+use super::compiled::Prompt;
+use super::{Compiler, insert_some};
 use crate::manifest::PromptSpec;
 use crate::template::Builder;
 
@@ -11,12 +11,12 @@ impl Compiler {
     pub(super) fn prompt(&mut self, spec: &PromptSpec, at: &str) -> Prompt {
         let mut wire = Map::new();
         wire.insert("name".to_owned(), spec.name.clone().into());
-        put(&mut wire, "title", spec.title.as_ref());
-        put(&mut wire, "description", spec.description.as_ref());
+        insert_some(&mut wire, "title", spec.title.as_ref());
+        insert_some(&mut wire, "description", spec.description.as_ref());
         let arguments = spec.arguments.iter().map(|argument| {
             let mut entry = Map::new();
             entry.insert("name".to_owned(), argument.name.clone().into());
-            put(&mut entry, "description", argument.description.as_ref());
+            insert_some(&mut entry, "description", argument.description.as_ref());
             entry.insert("required".to_owned(), argument.required.into());
             Value::Object(entry)
         });

@@ -1,23 +1,23 @@
-//! Resources, and families of them.
+//! Resources and resource templates.
 
 use mcptest_protocol::base64::is_base64;
 use serde_json::{Map, Value};
 
-use super::served::{Resource, ResourceTemplate};
-use super::{Compiler, put};
+use super::compiled::{Resource, ResourceTemplate};
+use super::{Compiler, insert_some};
 use crate::manifest::{ResourceSpec, ResourceTemplateSpec};
 use crate::template::{Builder, Mode};
 
-/// An entry of a list: the address, then the name (the address if there is none), title,
-/// description and media type.
-fn entry(key: &str, address: &str, described: [&Option<String>; 4]) -> Value {
+/// An entry of a list: the URI, then the name (the URI by default), title, description and media
+/// type.
+fn entry(key: &str, uri: &str, described: [&Option<String>; 4]) -> Value {
     let [name, title, description, mime_type] = described;
     let mut wire = Map::new();
-    wire.insert(key.to_owned(), address.into());
-    wire.insert("name".to_owned(), name.as_deref().unwrap_or(address).into());
-    put(&mut wire, "title", title.as_ref());
-    put(&mut wire, "description", description.as_ref());
-    put(&mut wire, "mimeType", mime_type.as_ref());
+    wire.insert(key.to_owned(), uri.into());
+    wire.insert("name".to_owned(), name.as_deref().unwrap_or(uri).into());
+    insert_some(&mut wire, "title", title.as_ref());
+    insert_some(&mut wire, "description", description.as_ref());
+    insert_some(&mut wire, "mimeType", mime_type.as_ref());
     wire.into()
 }
 
@@ -25,9 +25,9 @@ impl Compiler {
     pub(super) fn resource(&mut self, spec: &ResourceSpec, at: &str) -> Resource {
         let mut contents = Map::new();
         contents.insert("uri".to_owned(), spec.uri.clone().into());
-        put(&mut contents, "mimeType", spec.mime_type.as_ref());
-        put(&mut contents, "text", spec.text.as_ref());
-        put(&mut contents, "blob", spec.blob.as_ref());
+        insert_some(&mut contents, "mimeType", spec.mime_type.as_ref());
+        insert_some(&mut contents, "text", spec.text.as_ref());
+        insert_some(&mut contents, "blob", spec.blob.as_ref());
         match (&spec.text, &spec.blob) {
             (Some(_), None) => {}
             (None, Some(blob)) if is_base64(blob) => {}
@@ -57,7 +57,7 @@ impl Compiler {
         spec: &ResourceTemplateSpec,
         at: &str,
     ) -> ResourceTemplate {
-        let (texts, names) = self.pattern(&spec.uri_template, &format!("{at}/uri_template"));
+        let (literals, names) = self.pattern(&spec.uri_template, &format!("{at}/uri_template"));
         for name in spec.complete.keys().filter(|name| !names.contains(name)) {
             self.problem(
                 format!("{at}/complete"),
@@ -90,7 +90,7 @@ impl Compiler {
             ),
         }
         ResourceTemplate {
-            texts,
+            literals,
             names,
             pattern: spec.uri_template.clone(),
             wire: entry(
@@ -103,37 +103,37 @@ impl Compiler {
         }
     }
 
-    /// The texts of a pattern and the names between them: one more text than names.
-    fn pattern(&mut self, pattern: &str, place: &str) -> (Vec<String>, Vec<String>) {
-        let mut texts = Vec::new();
+    /// The literals of a pattern and the names between them: one more literal than names.
+    fn pattern(&mut self, pattern: &str, at: &str) -> (Vec<String>, Vec<String>) {
+        let mut literals = Vec::new();
         let mut names: Vec<String> = Vec::new();
         let mut rest = pattern;
-        while let Some((text, after)) = rest.split_once('{') {
+        while let Some((literal, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
-                self.problem(place, "a `{` is never closed");
+                self.problem(at, "a `{` is never closed");
                 break;
             };
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(plain) {
                 self.problem(
-                    place,
-                    "between `{` and `}` stands a name of letters, digits and `_`",
+                    at,
+                    "between `{` and `}` must be a name of letters, digits and `_`",
                 );
             }
-            if !names.is_empty() && text.is_empty() {
-                self.problem(place, "two parts that vary need a text between them");
+            if !names.is_empty() && literal.is_empty() {
+                self.problem(at, "two variables need a literal between them");
             }
             if names.iter().any(|other| other == name) {
-                self.problem(place, format!("`{{{name}}}` is there twice"));
+                self.problem(at, format!("`{{{name}}}` is used twice"));
             }
-            texts.push(text.to_owned());
+            literals.push(literal.to_owned());
             names.push(name.to_owned());
             rest = after;
         }
-        texts.push(rest.to_owned());
+        literals.push(rest.to_owned());
         if names.is_empty() {
-            self.problem(place, "nothing varies in it: declare it under `resources`");
+            self.problem(at, "it has no variables: declare it under `resources`");
         }
-        (texts, names)
+        (literals, names)
     }
 }

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::served::{Answer, Before, Case, Response, Tool};
-use super::{Compiler, put};
+use super::compiled::{Answer, Before, Case, CompiledTool, Response};
+use super::{Compiler, insert_some};
 use crate::manifest::{BeforeSpec, ResponseSpec, ToolSpec};
 use crate::template::{Builder, Mode, Template};
 
-/// The answer of a tool without one: its name and the arguments.
+/// The default answer of a tool: its name and the arguments.
 pub(super) fn echo(name: &str) -> Case {
     let mut builder = Builder::default();
     builder.raw(br#""content":[{"type":"text","text":"#);
     let mut text = Vec::new();
     crate::jsonrpc::write_json(&mut text, &format!("{name} "));
-    // Without the closing quote: the arguments come before it.
+    // Without the closing quote, because the arguments follow.
     text.pop();
     builder.raw(&text);
     builder.all_arguments_as_text();
@@ -28,7 +28,7 @@ pub(super) fn echo(name: &str) -> Case {
 }
 
 impl Compiler {
-    pub(super) fn tool(&mut self, spec: &ToolSpec, at: &str) -> Tool {
+    pub(super) fn tool(&mut self, spec: &ToolSpec, at: &str) -> CompiledTool {
         let input_schema = match &spec.input_schema {
             Some(schema) => Value::Object(schema.clone()),
             None => json!({"type": "object"}),
@@ -36,17 +36,17 @@ impl Compiler {
         self.schema(&input_schema, &format!("{at}/input_schema"));
         let mut wire = Map::new();
         wire.insert("name".to_owned(), spec.name.clone().into());
-        put(&mut wire, "title", spec.title.as_ref());
-        put(&mut wire, "description", spec.description.as_ref());
+        insert_some(&mut wire, "title", spec.title.as_ref());
+        insert_some(&mut wire, "description", spec.description.as_ref());
         wire.insert("inputSchema".to_owned(), input_schema.clone());
         if let Some(schema) = &spec.output_schema {
             let schema = Value::Object(schema.clone());
             self.schema(&schema, &format!("{at}/output_schema"));
             wire.insert("outputSchema".to_owned(), schema);
         }
-        put(&mut wire, "annotations", spec.annotations.as_ref());
+        insert_some(&mut wire, "annotations", spec.annotations.as_ref());
         let cases = self.cases(spec, at);
-        Tool {
+        CompiledTool {
             wire: wire.into(),
             name: Some(spec.name.clone()),
             input_schema: Some(input_schema),
@@ -56,7 +56,7 @@ impl Compiler {
         }
     }
 
-    /// Answers under the same `when` belong together; those without one come last.
+    /// Groups the answers by `when`; those without one come last.
     fn cases(&mut self, spec: &ToolSpec, at: &str) -> Vec<Case> {
         let mut cases: Vec<Case> = Vec::new();
         let mut otherwise = Vec::new();
@@ -77,20 +77,21 @@ impl Compiler {
             }
         }
         if let Some(response) = &spec.response {
-            let place = format!("{at}/response");
+            let pointer = format!("{at}/response");
             if response.when.is_some() {
                 self.problem(
-                    format!("{place}/when"),
-                    "`when` belongs into the list `responses`",
+                    format!("{pointer}/when"),
+                    "`when` belongs in the list `responses`",
                 );
             }
             if !otherwise.is_empty() {
                 self.problem(
-                    &place,
-                    "`responses` already says what to answer: give every entry there a `when`, or leave `response` out",
+                    &pointer,
+                    "`responses` already has a default answer: give every entry there a `when`, or omit \
+                     `response`",
                 );
             }
-            otherwise.push(self.response(response, &place));
+            otherwise.push(self.response(response, &pointer));
         }
         cases.push(if otherwise.is_empty() {
             echo(&spec.name)
@@ -114,13 +115,13 @@ impl Compiler {
                     self.problem(at, "either an `rpc_error` or a result, not both");
                 }
                 let mut builder = Builder::default();
-                let place = format!("{at}/rpc_error");
+                let pointer = format!("{at}/rpc_error");
                 builder.raw(br#"{"message":"#);
                 let message = Value::String(error.message.clone());
-                builder.value(&message, Mode::Text, &format!("{place}/message"));
+                builder.value(&message, Mode::Text, &format!("{pointer}/message"));
                 if let Some(data) = &error.data {
                     builder.raw(br#","data":"#);
-                    builder.value(data, Mode::Typed, &format!("{place}/data"));
+                    builder.value(data, Mode::Typed, &format!("{pointer}/data"));
                 }
                 builder.raw(b"}");
                 Answer::Error(error.code, self.finish(builder))
@@ -146,10 +147,7 @@ impl Compiler {
             (spec.log.is_none() && spec.logger.is_some(), "logger", "log"),
         ];
         for (_, key, owner) in stray.into_iter().filter(|(stray, ..)| *stray) {
-            self.problem(
-                format!("{at}/{key}"),
-                format!("`{key}` needs `{owner}` beside it"),
-            );
+            self.problem(format!("{at}/{key}"), format!("`{key}` needs `{owner}`"));
         }
         let mut builder = Builder::default();
         match (&spec.progress, &spec.log, spec.wait_ms) {
@@ -184,7 +182,7 @@ impl Compiler {
                 Some(Before::Log(level, self.finish(builder)))
             }
             _ => {
-                self.problem(at, "give it exactly one of `progress`, `log` and `wait_ms`");
+                self.problem(at, "needs exactly one of `progress`, `log` and `wait_ms`");
                 None
             }
         }
@@ -203,7 +201,7 @@ impl Compiler {
                 }
             }
             (None, Some(structured)) => {
-                // Errors in it are told once, below.
+                // Errors in it are reported below.
                 if let Ok(structured) = Template::compile(structured) {
                     builder.raw(br#"{"type":"text","text":"#);
                     builder.quoted(structured);
@@ -212,7 +210,7 @@ impl Compiler {
             }
             (None, None) => self.problem(
                 at,
-                "an empty response: give it `content`, `structured_content` or `rpc_error`",
+                "an empty response: it needs `content`, `structured_content` or `rpc_error`",
             ),
         }
         builder.raw(b"]");

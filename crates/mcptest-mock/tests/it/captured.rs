@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{INITIALIZE, answer};
 
-/// Odd on purpose: unknown keys, a number that needs care, a schema that is none, no schema, no
-/// name, no object, a name twice.
+/// Unusual entries: unknown keys, a number that loses precision, an invalid schema, no schema, no
+/// name, not an object, a duplicate name.
 fn tools() -> Value {
     json!([
         {"x-first": 1, "name": "a", "inputSchema": {"type": "object", "required": ["q"]}, "_meta": {"k": [1.0, 1e300]}, "icons": []},
@@ -19,7 +19,7 @@ fn tools() -> Value {
 }
 
 #[test]
-fn every_form_of_capture_is_served_as_it_was() {
+fn every_form_of_capture_is_served_unchanged() {
     let tools = tools();
     for file in [
         json!({"tools": tools}),
@@ -55,7 +55,7 @@ fn captured_tools_answer_with_their_name_and_arguments() {
         text(&call("a", json!({"q": "\"x\""}))),
         r#"a {"q":"\"x\""}"#
     );
-    // The first of two tools with one name is called; its schema is checked.
+    // The first of two tools with the same name is called; its schema is checked.
     assert_eq!(call("a", json!({}))["result"]["isError"], true);
     assert_eq!(text(&call("broken", json!({"n": 1}))), r#"broken {"n":1}"#);
     assert_eq!(text(&call("bare", json!({}))), "bare {}");

@@ -1,16 +1,16 @@
-//! Late answers, answers that never come, cancellation.
+//! Late and missing answers, cancellation.
 
 use std::io::{BufReader, Read, Write};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use mcptest_mock::{Fault, MockServer, load, serve_stdio};
+use mcptest_mock::{MockFault, MockServer, load, serve_stdio};
 use serde_json::Value;
 
 use crate::{INITIALIZE, load_data};
 
 fn faulty(fault: &str) -> MockServer {
-    let fault: Fault = fault.parse().expect("a fault");
+    let fault: MockFault = fault.parse().expect("a fault");
     MockServer::new(load_data("full.yml").with_fault(fault))
 }
 
@@ -27,7 +27,7 @@ fn cancel(id: u64) -> String {
 const PING: &str = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":98,"method":"tools/list"}"#;
 
-/// The ids of the replies, in the order in which they came, to all these lines sent at once.
+/// The ids of the replies, in order, to these lines sent at once.
 fn ids(server: &MockServer, lines: &[&str]) -> Vec<u64> {
     let mut input = String::from(INITIALIZE);
     for line in lines {
@@ -47,7 +47,7 @@ fn ids(server: &MockServer, lines: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn hanging_calls_are_never_answered_and_all_else_is() {
+fn hanging_calls_are_never_answered_but_other_requests_are() {
     for fault in ["hang", "wedged"] {
         assert_eq!(
             ids(&faulty(fault), &[&call(1), LIST, &call(2), PING]),
@@ -71,7 +71,7 @@ fn the_first_calls_hang_and_then_the_server_recovers() {
 }
 
 #[test]
-fn slow_calls_come_after_everything_else() {
+fn slow_calls_are_answered_last() {
     let start = Instant::now();
     assert_eq!(
         ids(&faulty("slow:30"), &[&call(1), LIST, &call(2), PING]),
@@ -86,13 +86,13 @@ fn a_cancelled_slow_call_is_not_answered() {
         ids(&faulty("slow:20"), &[&call(1), &call(2), &cancel(1), PING]),
         [99, 2]
     );
-    // Cancelling what is unknown, or not late, does nothing.
+    // Cancelling an unknown or finished call has no effect.
     assert_eq!(ids(&faulty("slow:20"), &[&call(1), &cancel(7)]), [1]);
     assert_eq!(ids(&faulty("none"), &[&call(1), &cancel(1), PING]), [1, 99]);
 }
 
 #[test]
-fn reply_after_cancel_replies_all_the_same() {
+fn reply_after_cancel_replies_after_a_cancellation() {
     assert_eq!(
         ids(
             &faulty("reply-after-cancel:20"),
@@ -103,7 +103,7 @@ fn reply_after_cancel_replies_all_the_same() {
 }
 
 #[test]
-fn far_answers_do_not_hold_up_the_end() {
+fn answers_that_are_due_much_later_do_not_delay_the_end() {
     let start = Instant::now();
     assert_eq!(ids(&faulty("slow:60000"), &[&call(1), PING]), [99]);
     assert!(start.elapsed() < Duration::from_secs(30));
@@ -124,7 +124,7 @@ impl Read for Pipe {
     }
 }
 
-/// Hands over what is written.
+/// Passes on the written bytes.
 struct Tell(mpsc::Sender<String>);
 
 impl Write for Tell {
@@ -139,7 +139,7 @@ impl Write for Tell {
 }
 
 #[test]
-fn late_answers_come_while_the_input_is_still_open() {
+fn late_answers_are_sent_while_the_input_is_open() {
     let (send, input) = mpsc::channel();
     let (told, output) = mpsc::channel();
     let server = faulty("slow:10");
@@ -170,7 +170,7 @@ fn late_answers_come_while_the_input_is_still_open() {
 }
 
 #[test]
-fn the_manifest_has_faults_too() {
+fn faults_of_the_manifest_apply() {
     let text = "mock_server:
   name: x
   fault: hang
@@ -188,13 +188,13 @@ fn the_manifest_has_faults_too() {
     let lines = [call(1, "a"), call(2, "b"), call(3, "c"), call(4, "c")];
     let lines: Vec<_> = lines.iter().map(String::as_str).collect();
     assert_eq!(ids(&MockServer::new(load()), &lines), [2, 4]);
-    // The command line wins over all of it.
+    // The command line overrides the manifest.
     assert_eq!(
-        ids(&MockServer::new(load().with_fault(Fault::None)), &lines),
+        ids(&MockServer::new(load().with_fault(MockFault::None)), &lines),
         [1, 2, 3, 4]
     );
     assert_eq!(
-        ids(&MockServer::new(load().with_fault(Fault::Hang)), &lines),
+        ids(&MockServer::new(load().with_fault(MockFault::Hang)), &lines),
         [] as [u64; 0]
     );
     let wrong = text.replace("hang", "slow");
@@ -208,7 +208,7 @@ fn the_manifest_has_faults_too() {
 }
 
 #[test]
-fn everything_that_was_sent_is_recorded() {
+fn all_messages_of_clients_are_recorded() {
     let path = std::env::temp_dir().join(format!("mcptest-mock-record-{}", std::process::id()));
     let file = std::fs::File::create(&path).expect("a file");
     let server = MockServer::new(load_data("full.yml")).recording(Box::new(file));
@@ -233,7 +233,7 @@ fn everything_that_was_sent_is_recorded() {
 }
 
 #[test]
-fn questions_are_asked_one_by_one_over_stdio() {
+fn requests_to_the_client_are_sent_one_by_one_over_stdio() {
     let (send, input) = mpsc::channel();
     let (told, output) = mpsc::channel();
     let server = MockServer::new(load_data("behaviour.yml"));
@@ -255,7 +255,7 @@ fn questions_are_asked_one_by_one_over_stdio() {
         ));
         assert!(next().contains("\"id\":0"));
         line(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asks"}}"#);
-        // By name within a round, round by round; a stray answer changes nothing.
+        // In rounds, by name within a round; an unexpected answer has no effect.
         for (id, method) in [
             ("ask-1", "roots/list"),
             ("ask-2", "elicitation/create"),

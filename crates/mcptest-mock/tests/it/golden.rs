@@ -1,4 +1,4 @@
-//! `tests/golden/*.frames`: lines with `> ` go in, the lines with `< ` below must come out.
+//! `tests/golden/*.frames`: lines with `> ` are sent, the lines with `< ` below are expected.
 //! `UPDATE_GOLDEN=1` rewrites them.
 
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
-//! The streamable HTTP transport, spoken to in plain HTTP/1.1.
+//! The streamable HTTP transport, tested with plain HTTP/1.1.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_mock::{Fault, MockServer, serve_http};
+use mcptest_mock::{MockFault, MockServer, serve_http};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -58,7 +58,7 @@ impl Answer {
     }
 }
 
-async fn serve(manifest: &str, fault: Fault) -> Served {
+async fn serve(manifest: &str, fault: MockFault) -> Served {
     let server = MockServer::new(load_data(manifest).with_fault(fault));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -158,7 +158,7 @@ fn call(id: u64, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_session_from_initialize_to_delete() {
-    let mock = serve("full.yml", Fault::None).await;
+    let mock = serve("full.yml", MockFault::None).await;
     let session = mock.session().await;
     let in_session = [
         ("Mcp-Session-Id", session.as_str()),
@@ -176,7 +176,7 @@ async fn a_session_from_initialize_to_delete() {
         answer.json()["result"]["tools"].as_array().map(Vec::len),
         Some(5)
     );
-    // Who takes only events gets events.
+    // A client that accepts only events gets events.
     let events = [in_session[0], ("Accept", "text/event-stream")];
     let answer = mock.post(&events, &list).await;
     assert_eq!(answer.events()[0]["id"], 1);
@@ -196,12 +196,12 @@ async fn a_session_from_initialize_to_delete() {
 }
 
 #[tokio::test]
-async fn the_standing_stream_ends_with_its_session() {
-    let mock = serve("full.yml", Fault::None).await;
+async fn the_event_stream_ends_with_its_session() {
+    let mock = serve("full.yml", MockFault::None).await;
     let session = mock.session().await;
     let headers = [("Mcp-Session-Id", session.as_str())];
     let (stream, ()) = tokio::join!(mock.send("GET /mcp", &headers, ""), async {
-        // Until the stream is open there is nothing to end; deleting must wait for it.
+        // The session must not be deleted before the stream is open.
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(mock.send("DELETE /mcp", &headers, "").await.status, 200);
     });
@@ -210,8 +210,8 @@ async fn the_standing_stream_ends_with_its_session() {
 }
 
 #[tokio::test]
-async fn strangers_and_odd_requests_are_refused() {
-    let mock = serve("full.yml", Fault::None).await;
+async fn foreign_hosts_and_invalid_requests_are_refused() {
+    let mock = serve("full.yml", MockFault::None).await;
     for (headers, status) in [
         (vec![("Host", "evil.example")], 403),
         (vec![("Host", "127.0.0.1.evil.example:80")], 403),
@@ -240,8 +240,8 @@ async fn strangers_and_odd_requests_are_refused() {
 }
 
 #[tokio::test]
-async fn notifications_come_as_events_before_the_answer() {
-    let mock = serve("behaviour.yml", Fault::None).await;
+async fn notifications_are_sent_as_events_before_the_answer() {
+    let mock = serve("behaviour.yml", MockFault::None).await;
     let session = mock.session().await;
     let headers = [("Mcp-Session-Id", session.as_str())];
     let events = mock.post(&headers, &call(3, "talkative")).await.events();
@@ -252,7 +252,7 @@ async fn notifications_come_as_events_before_the_answer() {
     let (progress, message) = ("notifications/progress", "notifications/message");
     assert_eq!(methods, [progress, message, progress, message, "reply"]);
     assert_eq!(events[4]["id"], 3);
-    // A client without streams gets the answer alone.
+    // A client without streams gets only the answer.
     let json_only = [headers[0], ("Accept", "application/json")];
     assert_eq!(
         mock.post(&json_only, &call(4, "talkative")).await.json()["id"],
@@ -263,8 +263,8 @@ async fn notifications_come_as_events_before_the_answer() {
 #[tokio::test]
 async fn slow_calls_honour_cancellation_and_others_do_not() {
     for (fault, answered) in [
-        (Fault::Slow { ms: 600_000 }, false),
-        (Fault::ReplyAfterCancel { ms: 50 }, true),
+        (MockFault::Slow { ms: 600_000 }, false),
+        (MockFault::ReplyAfterCancel { ms: 50 }, true),
     ] {
         let mock = serve("full.yml", fault).await;
         let session = mock.session().await;
@@ -276,7 +276,7 @@ async fn slow_calls_honour_cancellation_and_others_do_not() {
         let mut text = String::new();
         let read = stream.read_to_string(&mut text);
         let cancels = async {
-            // The cancellation may overtake the call; whoever cancels too early cancels again.
+            // The cancellation may overtake the call, so it is repeated.
             loop {
                 assert_eq!(mock.post(&headers, &cancel).await.status, 202);
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -292,8 +292,8 @@ async fn slow_calls_honour_cancellation_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn hanging_calls_hold_their_connection_and_no_other() {
-    let mock = serve("full.yml", Fault::Hang).await;
+async fn hanging_calls_block_only_their_connection() {
+    let mock = serve("full.yml", MockFault::Hang).await;
     let session = mock.session().await;
     let headers = [("Mcp-Session-Id", session.as_str())];
     let mut hanging = mock
@@ -344,7 +344,7 @@ async fn a_tool_asks_the_client_and_waits_for_the_answer() {
 
 #[tokio::test]
 async fn the_stateless_revision_checks_its_headers() {
-    let mock = serve("full.yml", Fault::None).await;
+    let mock = serve("full.yml", MockFault::None).await;
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let request = |method: &str, name: Option<&str>| {
         let mut params = json!({"_meta": meta});
@@ -391,7 +391,7 @@ async fn the_stateless_revision_checks_its_headers() {
         .post(&[version, ("Mcp-Method", "tools/list")], &bare)
         .await;
     assert_eq!((answer.status, answer.code()), (400, json!(-32602)));
-    // What is wrong with the request itself is an ordinary answer.
+    // An invalid request is an ordinary answer.
     let nope = [version, good[1], ("Mcp-Name", "nope")];
     let answer = mock.post(&nope, &request("tools/call", Some("nope"))).await;
     assert_eq!((answer.status, answer.code()), (200, json!(-32602)));

@@ -1,11 +1,11 @@
-//! Files to manifests.
+//! Loading of manifest files.
 
 use mcptest_mock::{MockServer, load, manifest_schema};
 use serde_json::{Value, json};
 
 use crate::{INITIALIZE, answer, server};
 
-/// Line, column and message of every problem.
+/// The line, column and message of every problem.
 fn problems(text: &str) -> Vec<(usize, usize, String)> {
     let diagnostics = load("servers/catalog.yml", text.as_bytes()).expect_err("a bad manifest");
     let problems = diagnostics.0.iter().map(|diagnostic| {
@@ -18,7 +18,7 @@ fn problems(text: &str) -> Vec<(usize, usize, String)> {
 }
 
 #[test]
-fn the_documented_manifest_loads_as_it_is_written() {
+fn the_documented_manifest_loads() {
     let server = server("catalog.yml");
     assert_eq!(server.tool_count(), 2);
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_products","arguments":{"query":"notebook"}}}"#;
@@ -67,21 +67,21 @@ fn only_what_is_declared_is_advertised() {
 }
 
 #[test]
-fn unknown_keys_and_wrong_shapes_are_told_with_their_place() {
+fn unknown_keys_and_wrong_shapes_are_reported_with_their_position() {
     let found = problems(
         "mock_server:\n  name: x\n  tols: []\n  tools:\n    - name: a\n      respons: hi\n    - response: 7\n  version: 1.0\n",
     );
-    let places: Vec<_> = found
+    let positions: Vec<_> = found
         .iter()
         .map(|(line, column, _)| (*line, *column))
         .collect();
-    for place in [(3, 3), (6, 7), (7, 17), (8, 12)] {
-        assert!(places.contains(&place), "{place:?} in {found:#?}");
+    for position in [(3, 3), (6, 7), (7, 17), (8, 12)] {
+        assert!(positions.contains(&position), "{position:?} in {found:#?}");
     }
 }
 
 #[test]
-fn nonsense_is_told_with_its_place() {
+fn invalid_content_is_reported_with_its_position() {
     let text = r#"mock_server:
   name: x
   tools:
@@ -119,22 +119,22 @@ fn nonsense_is_told_with_its_place() {
         (19, "needs `text`"),
         (20, "not both"),
         (22, "write `${args.topic}`"),
-        (7, "`a` is given twice"),
-        (18, "`test://a` is given twice"),
-        (23, "`p` is given twice"),
+        (7, "`a` is used twice"),
+        (18, "`test://a` is used twice"),
+        (23, "`p` is used twice"),
     ];
-    for (line, words) in expected {
+    for (line, part) in expected {
         let hit = found
             .iter()
-            .any(|(at, _, message)| *at == line && message.contains(words));
-        assert!(hit, "line {line}: {words:?} in {found:#?}");
+            .any(|(at, _, message)| *at == line && message.contains(part));
+        assert!(hit, "line {line}: {part:?} in {found:#?}");
     }
     assert_eq!(found.len(), expected.len(), "{found:#?}");
 }
 
 #[test]
-fn broken_json_is_told_with_its_place() {
-    let error = load("x.json", b"{\n  \"tools\": [,]\n}").expect_err("broken JSON");
+fn invalid_json_is_reported_with_its_position() {
+    let error = load("x.json", b"{\n  \"tools\": [,]\n}").expect_err("invalid JSON");
     assert_eq!(error.0[0].location(), (Some("x.json"), Some((2, 13))));
     assert_eq!(error.0[0].message, "not valid JSON: expected value");
     for odd in ["7", "{}", "{\"tools\": 7}", "{\"result\": {}}"] {
@@ -146,7 +146,7 @@ fn broken_json_is_told_with_its_place() {
 }
 
 #[test]
-fn the_schema_accepts_the_examples_and_refuses_unknown_keys() {
+fn the_schema_accepts_the_examples_and_rejects_unknown_keys() {
     let validator = jsonschema::validator_for(&manifest_schema()).expect("a valid schema");
     let good: Value = json!({"mock_server": {"name": "x", "tools": [
         {"name": "t", "inputSchema": {}, "response": "hi"},

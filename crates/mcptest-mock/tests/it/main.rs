@@ -1,13 +1,13 @@
-//! The mock server from outside.
+//! Tests of the mock server through its public interface.
 //!
-//! - `load`: files to manifests, and the messages for files that are wrong
-//! - `golden`: frames in, frames out, for every revision
-//! - `captured`: catalogs of real servers are served as they were captured
-//! - `faults`: late answers, answers that never come, cancellation
+//! - `load`: loading of manifests, and the messages for invalid files
+//! - `golden`: messages and replies, for every revision
+//! - `captured`: catalogs of real servers
+//! - `faults`: late and missing answers, cancellation
 //! - `http`: sessions, streams, refusals, headers
 //! - `presets`: the bundled catalogs
 //! - `stdio`: lines, bounds and ends of streams
-//! - `properties`: what holds for any input
+//! - `properties`: properties of any input
 //! - `official_client`: the official Rust SDK as a client of a mock process
 
 mod captured;
@@ -23,7 +23,7 @@ mod stdio;
 use mcptest_mock::{Manifest, MockServer, load};
 use serde_json::Value;
 
-/// The path of a file beside the tests.
+/// The path of a test data file.
 fn data(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")

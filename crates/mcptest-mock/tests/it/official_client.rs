@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 use crate::data;
 
-/// A client that asks for one revision.
+/// A client that requests one revision.
 #[derive(Clone)]
 struct Client(ProtocolVersion);
 
@@ -176,7 +176,7 @@ async fn talk(revision: ProtocolVersion) {
     assert!(status.success(), "{status}");
 }
 
-/// Pages, patterns, answers in order, protocol errors, notifications before the answer.
+/// Pages, patterns, answers in turn, protocol errors, notifications before the answer.
 async fn behave(revision: ProtocolVersion) {
     let (client, mut child) = connect("behaviour.yml", revision).await;
     let tools = client.list_all_tools().await.expect("all pages");

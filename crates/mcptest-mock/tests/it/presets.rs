@@ -27,7 +27,7 @@ fn every_preset_loads_and_lists() {
 }
 
 #[test]
-fn the_hostile_one_is_hostile() {
+fn the_hostile_preset_contains_attacks() {
     let server = MockServer::new(
         Preset::Hostile
             .manifest()

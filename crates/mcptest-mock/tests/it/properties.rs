@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties of any input.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::INITIALIZE;
 
 static SERVER: LazyLock<MockServer> = LazyLock::new(|| crate::server("full.yml"));
 
-/// Any JSON value, with texts that look like templates among them.
+/// Any JSON value, including strings that look like templates.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -20,18 +20,18 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<f64>()
             .prop_filter("finite", |number| number.is_finite())
             .prop_map(Value::from),
-        any_text().prop_map(Value::from),
+        any_string().prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((any_text(), inner), 0..5)
+            prop::collection::vec((any_string(), inner), 0..5)
                 .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
 
-fn any_text() -> impl Strategy<Value = String> {
+fn any_string() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
         "[$]{0,4}[{]?(args)?[.\\[\"a-c0-9\\]]{0,6}[}]?",
@@ -59,7 +59,7 @@ fn any_method() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Parameters that get past the first checks now and then.
+/// Parameters that sometimes pass the first checks.
 fn any_params() -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "order",
@@ -126,7 +126,7 @@ proptest! {
             let replies = replies(&out);
             prop_assert_eq!(replies.len(), 1);
             prop_assert_eq!(&replies[0]["id"], &id);
-            // The same again: the server has no memory but the session's revision.
+            // Repeated: the server has no state except the session's revision.
             if method != "initialize" {
                 let mut again = Vec::new();
                 SERVER.handle_line(&mut session, line.as_bytes(), &mut again);
@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn a_whole_template_gives_the_argument_itself(value in any_json()) {
+    fn a_single_template_gives_the_argument_itself(value in any_json()) {
         let template = Template::compile(&json!({"x": ["${args.v}"]})).expect("a template");
         let mut out = Vec::new();
         template.render(&json!({"v": value}), &mut out);
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_takes_any_argument_as_it_is(text in any_text(), before in any::<String>()) {
+    fn a_string_takes_any_argument_unchanged(text in any_string(), before in any::<String>()) {
         let literal = before.replace(['$', '{'], "");
         let template = Template::compile(&json!(format!("{literal}-${{args.v}}-"))).expect("a template");
         let mut out = Vec::new();
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn any_template_compiles_or_is_refused_and_renders_json(template in any_json(), args in any_json()) {
+    fn any_template_compiles_or_is_rejected_and_renders_json(template in any_json(), args in any_json()) {
         if let Ok(compiled) = Template::compile(&template) {
             for args in [args, Value::Object(Map::new())] {
                 let mut out = Vec::new();

@@ -17,7 +17,7 @@ fn serve(input: &[u8], buffer: usize) -> String {
 }
 
 #[test]
-fn replies_do_not_depend_on_how_the_bytes_arrive() {
+fn replies_do_not_depend_on_chunk_boundaries() {
     let input = include_str!("../golden/calls.frames")
         .lines()
         .filter_map(|line| line.strip_prefix("> "))
@@ -27,11 +27,11 @@ fn replies_do_not_depend_on_how_the_bytes_arrive() {
     for buffer in [1, 7, 64] {
         assert_eq!(serve(input.as_bytes(), buffer), whole, "{buffer}");
     }
-    // The last line may lack its end.
+    // The last line may have no newline.
     assert_eq!(serve(input.trim_end().as_bytes(), 1 << 16), whole);
 }
 
-/// Counts how often it is written to.
+/// Counts the writes.
 #[derive(Default)]
 struct Counting {
     text: Vec<u8>,
@@ -51,7 +51,7 @@ impl Write for Counting {
 }
 
 #[test]
-fn what_came_together_is_answered_with_one_write() {
+fn requests_of_one_read_are_answered_with_one_write() {
     let input = PING.repeat(1000);
     let mut out = Counting::default();
     let reader = BufReader::with_capacity(1 << 16, input.as_bytes());
@@ -61,8 +61,8 @@ fn what_came_together_is_answered_with_one_write() {
 }
 
 #[test]
-fn a_line_without_end_is_refused_and_not_kept() {
-    // The reader hands out 3 * 16 MiB that nobody holds in memory at once.
+fn an_endless_line_is_rejected_and_not_stored() {
+    // The reader returns 3 * 16 MiB that are never in memory at once.
     let long = io::repeat(b'x').take(3 * MAX_LINE_BYTES as u64);
     let input = PING
         .as_bytes()
@@ -95,7 +95,7 @@ fn deep_nesting_is_a_parse_error() {
     assert!(serve(deep.as_bytes(), 1 << 16).contains("-32700"));
 }
 
-/// Fails as told.
+/// Fails with a given error.
 struct Failing(io::ErrorKind);
 
 impl Write for Failing {
@@ -109,7 +109,7 @@ impl Write for Failing {
 }
 
 #[test]
-fn a_client_that_is_gone_is_no_error() {
+fn a_disconnected_client_is_not_an_error() {
     let server = server("full.yml");
     let result = serve_stdio(&server, PING.as_bytes(), Failing(io::ErrorKind::BrokenPipe));
     assert!(result.is_ok());

@@ -7,10 +7,11 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError};
 use super::conversation::{self, TextBlocks};
 use super::names::{NameRule, ToolNames};
 use super::results::{self, ContentPart};
-use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error};
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 const VERSION: &str = "2023-06-01";
 
@@ -122,10 +123,6 @@ impl Adapter for Anthropic {
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Blocks::default())
     }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
-    }
 }
 
 fn end(answer: &Value) -> TurnEnd {
@@ -194,8 +191,8 @@ fn written(message: &Message, index: usize, names: &ToolNames<'_>) -> Option<Val
             };
             (!blocks.is_empty()).then(|| json!({"role": "assistant", "content": blocks}))
         }
-        // All results of a turn are one message. Separate messages would teach the model not to make
-        // several calls at once.
+        // All results of a turn are one message. Separate messages would teach the model not to
+        // make several calls at once.
         Message::Results(results) => {
             let blocks = results.iter().enumerate();
             let blocks: Vec<Value> = blocks

@@ -8,9 +8,11 @@ use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, ToolReply, T
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError, ApiErrorKind};
 use super::conversation::{self, TextBlocks, count};
 use super::names::{NameRule, ToolNames};
-use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 /// The documentation allows 128 characters; older models accept 64.
 const NAMES: NameRule = NameRule {
@@ -123,10 +125,6 @@ impl Adapter for Gemini {
 
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Parts::default())
-    }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
     }
 }
 
@@ -284,7 +282,10 @@ fn is_empty_part(part: &Value) -> bool {
 fn built(turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"text": turn.text}));
     let calls = turn.calls.iter().map(|call| {
-        let mut block = json!({"name": names.to_provider(&call.wire_name), "args": conversation::object(call.args.as_ref())});
+        let mut block = json!({
+            "name": names.to_provider(&call.wire_name),
+            "args": conversation::object(call.args.as_ref()),
+        });
         if let Some(id) = &call.id {
             block["id"] = id.as_str().into();
         }

@@ -63,8 +63,8 @@ fn digest(name: &str, attempt: u64) -> u64 {
     })
 }
 
-/// The offered tools with the names that are sent. They follow from the offer alone, so that request
-/// and answer agree.
+/// The offered tools with the names that are sent. They follow from the offer alone, so that
+/// request and answer agree.
 #[derive(Debug)]
 pub(super) struct ToolNames<'a> {
     rule: NameRule,
@@ -200,7 +200,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_sent_name_is_valid_and_maps_back(
-            names in prop::collection::vec(prop_oneof!["[a-b._]{0,3}", ".{0,12}", "[a-z]{60,70}"], 0..12)
+            names in prop::collection::vec(
+                prop_oneof!["[a-b._]{0,3}", ".{0,12}", "[a-z]{60,70}"],
+                0..12,
+            )
         ) {
             for rule in RULES {
                 let tools = offered(&names);

@@ -7,9 +7,11 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError, ApiErrorKind};
 use super::conversation::{self, count};
 use super::names::{NameRule, ToolNames};
-use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 pub(super) const NAMES: NameRule = NameRule {
     max_length: 64,
@@ -118,10 +120,6 @@ impl Adapter for OpenAiChat {
 
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Chunks::default())
-    }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) use pretty::verdict_word;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
+use mcptest_events::CaseId;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
@@ -30,7 +31,8 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use crate::exit_code::ExitCode;
-use crate::model::{CaseId, Report, SCHEMA_VERSION, TestReport};
+use crate::model::SCHEMA_VERSION;
+use crate::report::{Report, TestReport};
 use crate::reporter::{RenderError, Style};
 
 /// The differences between two reports.
@@ -190,7 +192,7 @@ pub fn compare(baseline: &Report, current: &Report) -> Comparison {
     let mut counts = Counts::default();
     let mut cases = Vec::new();
     for (old, new) in pairs(baseline, current) {
-        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id()));
+        let skipped = old.is_some_and(|old| new.is_none() && current.not_run.contains(&old.id));
         match change_of(old, new, skipped) {
             Some(change) => cases.push(change),
             None => counts.unchanged += 1,
@@ -235,7 +237,7 @@ fn pairs<'a>(baseline: &'a Report, current: &'a Report) -> Vec<Sides<'a>> {
     let mut left: Vec<&TestReport> = baseline.tests.iter().collect();
     for ignore_suite in [false, true] {
         let key = |test: &TestReport| {
-            let mut id = test.id();
+            let mut id = test.id.clone();
             if ignore_suite {
                 id.suite.clear();
             }
@@ -274,7 +276,7 @@ fn change_of(
     new: Option<&TestReport>,
     skipped: bool,
 ) -> Option<CaseChange> {
-    let id = new.or(old)?.id();
+    let id = new.or(old)?.id.clone();
     let verdict = Pair {
         old: old.map(|test| test.verdict),
         new: new.map(|test| test.verdict),
@@ -334,17 +336,12 @@ fn figures(test: &TestReport) -> Map<String, Value> {
     if test.runs.is_empty() {
         return figures;
     }
-    let passed = test
-        .runs
-        .iter()
-        .filter(|run| run.verdict == Verdict::Pass)
-        .count();
     figures.insert("runs.total".to_owned(), test.runs.len().into());
-    figures.insert("runs.passed".to_owned(), passed.into());
+    figures.insert("runs.passed".to_owned(), test.passed_runs().into());
     let mut tokens: Vec<u64> = test
         .runs
         .iter()
-        .filter_map(|run| run.trace.total_tokens())
+        .filter_map(crate::report::RunRow::tokens)
         .collect();
     tokens.sort_unstable();
     if let Some(most) = tokens.last() {

@@ -2,14 +2,14 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::{Kind, Spend};
+use crate::model::{self, Kind, Spend};
 use crate::samples::{assertion, floor, run, test};
 
-fn report(tests: Vec<TestReport>) -> Report {
-    Report::conclude(tests, false)
+fn report(tests: Vec<model::TestReport>) -> Report {
+    crate::samples::concluded(tests)
 }
 
-fn with_floor(name: &str, verdict: Verdict, rate: u64) -> TestReport {
+fn with_floor(name: &str, verdict: Verdict, rate: u64) -> model::TestReport {
     let mut test = test(name, Some("m"), verdict);
     test.gates.push(floor(verdict, rate));
     test
@@ -127,7 +127,7 @@ fn added_removed_and_not_run_are_distinguished() {
         ]
     );
     assert_eq!(comparison.exit_code, ExitCode::Passed);
-    current.not_run = vec![baseline.tests[1].id()];
+    current.not_run = vec![baseline.tests[1].id.clone()];
     let comparison = compare(&baseline, &current);
     assert_eq!(changes(&comparison)[1], ("goes".to_owned(), Change::Lost));
     assert_eq!(comparison.exit_code, ExitCode::NoEvidence);
@@ -155,7 +155,7 @@ fn a_renamed_suite_is_compared_by_its_tests() {
         test("b", None, Verdict::Pass),
     ]);
     for test in &mut current.tests {
-        test.suite = "renamed".to_owned();
+        test.id.suite = "renamed".to_owned();
     }
     let comparison = compare(&baseline, &current);
     assert_eq!(
@@ -163,7 +163,8 @@ fn a_renamed_suite_is_compared_by_its_tests() {
         (1, 1)
     );
     // A test of the same suite is preferred.
-    current.tests.push(test("a", None, Verdict::Pass));
+    let same_suite = report(vec![test("a", None, Verdict::Pass)]);
+    current.tests.extend(same_suite.tests);
     let comparison = compare(&baseline, &current);
     assert_eq!(
         (comparison.counts.added, comparison.counts.unchanged),
@@ -198,13 +199,14 @@ fn token_figures_ignore_runs_without_tokens() {
         run(2, "a #2", Verdict::Fail, None),
         run(3, "a #3", Verdict::Pass, Some(u64::MAX - 3)),
     ];
-    let figures = figures(&several);
-    assert_eq!(figures["runs.total"], 3);
-    assert_eq!(figures["runs.passed"], 2);
-    assert_eq!(figures["tokens.median"], u64::MAX - 2);
+    let figures = |test: &model::TestReport| super::figures(&report(vec![test.clone()]).tests[0]);
+    let all = figures(&several);
+    assert_eq!(all["runs.total"], 3);
+    assert_eq!(all["runs.passed"], 2);
+    assert_eq!(all["tokens.median"], u64::MAX - 2);
     several.runs.clear();
     several.kind = Kind::ToolQuality;
-    assert!(super::figures(&several).is_empty());
+    assert!(figures(&several).is_empty());
 }
 
 #[test]
@@ -252,7 +254,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
     ]
 }
 
-fn tests() -> impl Strategy<Value = TestReport> {
+fn tests() -> impl Strategy<Value = model::TestReport> {
     let runs = proptest::collection::vec((verdicts(), proptest::option::of(0..3_u64)), 0..3);
     let gates = proptest::collection::vec((0..2_usize, verdicts(), 0..3_u64, any::<bool>()), 0..3);
     (0..3_u8, 0..2_u8, verdicts(), runs, gates).prop_map(|(name, suite, verdict, runs, gates)| {

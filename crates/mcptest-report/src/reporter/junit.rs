@@ -16,12 +16,13 @@
 
 use std::io::{self, Write};
 
+use mcptest_events::CaseId;
 use mcptest_json::text::{lines, one_line, shorten};
-use mcptest_trace::verdict::Verdict;
+use mcptest_trace::verdict::{ErrorKind, Verdict};
 
-use super::{Style, pretty};
+use super::{RenderError, Style, pretty};
 use crate::compare::verdict_word;
-use crate::model::{CaseId, Report, RunReport, RunTiming, TestReport};
+use crate::report::{Report, RunRow, TestReport};
 
 /// The longest text of one element, in characters; the JSON report has everything.
 const MAX_TEXT: usize = 20_000;
@@ -44,7 +45,7 @@ struct Counts {
     duration_ms: u64,
 }
 
-pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let suites = suites(report);
     let all = Counts::of(suites.iter().flat_map(|(_, cases)| cases));
     let duration_ms = report
@@ -63,27 +64,23 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Resu
     for (suite, cases) in &suites {
         write_suite(out, suite, cases)?;
     }
-    writeln!(out, "</testsuites>")
+    Ok(writeln!(out, "</testsuites>")?)
 }
 
 /// The test cases by suite, in the order of the report.
 fn suites(report: &Report) -> Vec<(&str, Vec<TestCase<'_>>)> {
-    let times = report.timing_by_test();
+    let is_timed = report.is_timed();
     let mut suites: Vec<(&str, Vec<TestCase<'_>>)> = Vec::new();
     let mut add = |suite, case| match suites.iter_mut().find(|(known, _)| *known == suite) {
         Some((_, cases)) => cases.push(case),
         None => suites.push((suite, vec![case])),
     };
-    for (at, test) in report.tests.iter().enumerate() {
-        let times: &[RunTiming] = times
-            .as_ref()
-            .and_then(|times| times.get(at).copied())
-            .unwrap_or_default();
-        let duration_ms = times.iter().map(|time| time.duration_ms).sum();
-        add(&test.suite, TestCase::Run(test, duration_ms));
+    for test in &report.tests {
+        let duration_ms = if is_timed { test.duration_ms() } else { 0 };
+        add(test.id.suite.as_str(), TestCase::Run(test, duration_ms));
     }
     for id in &report.not_run {
-        add(&id.suite, TestCase::NotRun(id));
+        add(id.suite.as_str(), TestCase::NotRun(id));
     }
     suites
 }
@@ -105,7 +102,11 @@ impl Counts {
     }
 }
 
-fn write_suite(out: &mut dyn Write, suite: &str, cases: &[TestCase<'_>]) -> io::Result<()> {
+fn write_suite(
+    out: &mut dyn Write,
+    suite: &str,
+    cases: &[TestCase<'_>],
+) -> Result<(), RenderError> {
     let counts = Counts::of(cases);
     writeln!(
         out,
@@ -129,7 +130,7 @@ fn write_suite(out: &mut dyn Write, suite: &str, cases: &[TestCase<'_>]) -> io::
         case.write_elements(out)?;
         writeln!(out, "    </testcase>")?;
     }
-    writeln!(out, "  </testsuite>")
+    Ok(writeln!(out, "  </testsuite>")?)
 }
 
 impl TestCase<'_> {
@@ -158,10 +159,12 @@ impl TestCase<'_> {
     }
 
     /// Writes the elements in the order that Surefire's schema requires.
-    fn write_elements(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_elements(&self, out: &mut dyn Write) -> Result<(), RenderError> {
         let test = match self {
             Self::Run(test, _) => *test,
-            Self::NotRun(_) => return writeln!(out, "      <skipped message=\"not run\"/>"),
+            Self::NotRun(_) => {
+                return Ok(writeln!(out, "      <skipped message=\"not run\"/>")?);
+            }
         };
         match test.verdict {
             Verdict::Pass => {
@@ -176,13 +179,13 @@ impl TestCase<'_> {
             }
             Verdict::Error => {
                 write_attempts(out, test, Verdict::Fail, "rerunFailure")?;
-                let error = test.runs.iter().find_map(|run| run.error.as_ref());
-                let kind = error.map_or("error", |error| error.kind.as_str());
+                let error = test.runs.iter().find_map(RunRow::error);
+                let kind = error.map_or("error", ErrorKind::as_str);
                 write_element(out, "error", kind, test)?;
                 write_attempts(out, test, Verdict::Error, "rerunError")
             }
             Verdict::NoEvidence => {
-                let message = attribute(&reason(test));
+                let message = attribute(&reason(test)?);
                 writeln!(out, "      <skipped message=\"{message}\"/>")?;
                 write_output(out, test)
             }
@@ -190,17 +193,24 @@ impl TestCase<'_> {
     }
 }
 
-fn write_element(out: &mut dyn Write, name: &str, kind: &str, test: &TestReport) -> io::Result<()> {
+fn write_element(
+    out: &mut dyn Write,
+    name: &str,
+    kind: &str,
+    test: &TestReport,
+) -> Result<(), RenderError> {
+    let message = attribute(&reason(test)?);
+    let details = details(test)?;
     writeln!(
         out,
-        "      <{name} message=\"{}\" type=\"{kind}\">{}</{name}>",
-        attribute(&reason(test)),
-        details(test)?
-    )
+        "      <{name} message=\"{message}\" type=\"{kind}\">{details}</{name}>"
+    )?;
+    Ok(())
 }
 
-fn write_output(out: &mut dyn Write, test: &TestReport) -> io::Result<()> {
-    writeln!(out, "      <system-out>{}</system-out>", details(test)?)
+fn write_output(out: &mut dyn Write, test: &TestReport) -> Result<(), RenderError> {
+    let details = details(test)?;
+    Ok(writeln!(out, "      <system-out>{details}</system-out>")?)
 }
 
 /// Writes the runs with this verdict. A single run is the test, and is not repeated.
@@ -209,13 +219,14 @@ fn write_attempts(
     test: &TestReport,
     verdict: Verdict,
     name: &str,
-) -> io::Result<()> {
+) -> Result<(), RenderError> {
     if test.runs.len() < 2 {
         return Ok(());
     }
-    for run in test.runs.iter().filter(|run| run.verdict == verdict) {
+    for row in test.runs.iter().filter(|run| run.verdict() == verdict) {
+        let run = test.record(row)?;
         let mut text = Head::default();
-        pretty::write_run_details(&mut text, run, Style::default())?;
+        pretty::write_run_details(&mut text, &run, Style::default())?;
         let kind = run
             .error
             .as_ref()
@@ -231,18 +242,7 @@ fn write_attempts(
 }
 
 /// The reason why a test did not pass, in a line.
-fn reason(test: &TestReport) -> String {
-    let of_run = |run: &RunReport| -> Option<String> {
-        if let Some(error) = &run.error {
-            return Some(format!("{}: {}", run.name, error.message));
-        }
-        let assertion = run.assertions.iter().find(|assertion| assertion.failed())?;
-        let judged = if assertion.judged { " (judged)" } else { "" };
-        Some(format!(
-            "{}: {}{judged} did not hold",
-            run.name, assertion.target
-        ))
-    };
+fn reason(test: &TestReport) -> Result<String, RenderError> {
     let of_gates = test
         .gates
         .iter()
@@ -251,27 +251,41 @@ fn reason(test: &TestReport) -> String {
             let why = gate.no_evidence.as_ref().unwrap_or(&gate.summary);
             format!("{}: {why}", gate.block)
         });
-    let of_runs = test
-        .runs
-        .iter()
-        .filter(|run| run.verdict == test.verdict)
-        .filter_map(of_run);
-    let mut reasons = test
-        .no_evidence
-        .iter()
-        .cloned()
-        .chain(of_gates)
-        .chain(of_runs);
-    let first = reasons.next();
-    match (first, reasons.count()) {
+    let mut reasons = test.no_evidence.iter().cloned().chain(of_gates);
+    let mut first = reasons.next();
+    let mut more = reasons.count();
+    for run in test.runs.iter().filter(|run| run.verdict() == test.verdict) {
+        match reason_of_run(test, run)? {
+            Some(reason) if first.is_none() => first = Some(reason),
+            Some(_) => more += 1,
+            None => {}
+        }
+    }
+    Ok(match (first, more) {
         (None, _) => verdict_word(test.verdict).to_owned(),
         (Some(only), 0) => only,
         (Some(first), more) => format!("{first} (and {more} more)"),
+    })
+}
+
+/// The error of a run, or its first failed assertion.
+fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, RenderError> {
+    if !run.has_details() {
+        return Ok(None);
     }
+    let record = test.record(run)?;
+    if let Some(error) = &record.error {
+        return Ok(Some(format!("{}: {}", record.name, error.message)));
+    }
+    let failed = record.assertions.iter().find(|one| one.failed());
+    Ok(failed.map(|assertion| {
+        let judged = if assertion.judged { " (judged)" } else { "" };
+        format!("{}: {}{judged} did not hold", record.name, assertion.target)
+    }))
 }
 
 /// The output of the pretty reporter about a test.
-fn details(test: &TestReport) -> io::Result<String> {
+fn details(test: &TestReport) -> Result<String, RenderError> {
     let mut text = Head::default();
     pretty::write_test(&mut text, test, Style::default())?;
     Ok(text.content())
@@ -337,16 +351,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::{self, RunTiming, TestReport};
     use crate::samples::{floor, run, test};
 
-    fn text_of(report: &Report) -> String {
+    fn text_of(report: &model::Report) -> String {
         let mut out = Vec::new();
-        render(report, Style::default(), &mut out).unwrap();
+        render(&report.into(), Style::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     fn rendered(tests: Vec<TestReport>) -> String {
-        text_of(&Report::conclude(tests, false))
+        text_of(&model::Report::conclude(tests, false))
     }
 
     fn several(verdict: Verdict, runs: &[Verdict]) -> TestReport {
@@ -363,7 +378,9 @@ mod tests {
         use Verdict::{Error, Fail, NoEvidence, Pass};
         let elements = |test: TestReport| -> Vec<String> {
             let mut out = Vec::new();
-            TestCase::Run(&test, 0).write_elements(&mut out).unwrap();
+            let report = crate::samples::concluded(vec![test]);
+            let case = TestCase::Run(&report.tests[0], 0);
+            case.write_elements(&mut out).unwrap();
             let text = String::from_utf8(out).unwrap();
             let elements = text.lines().filter_map(|line| line.strip_prefix("      <"));
             elements
@@ -394,7 +411,7 @@ mod tests {
     fn the_whole_form() {
         let mut failed = several(Verdict::Fail, &[Verdict::Pass, Verdict::Fail]);
         failed.gates.push(floor(Verdict::Fail, 50));
-        let mut report = Report::conclude(
+        let mut report = model::Report::conclude(
             vec![failed, several(Verdict::Error, &[Verdict::Error])],
             true,
         );
@@ -403,7 +420,7 @@ mod tests {
             name: "never".to_owned(),
             model: None,
         }];
-        report.timing = Some(crate::model::Timing {
+        report.timing = Some(model::Timing {
             duration_ms: 61_002,
             runs: ["a #1", "a #2", "a #1"]
                 .map(|name| RunTiming {

@@ -1,22 +1,24 @@
 //! `markdown`: for a job's summary or a comment on a pull request. Short: failures and figures; the
 //! JSON report has everything.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::verdict::Verdict;
+use serde_json::Number;
 
-use super::Style;
+use super::json::{Floor, floors};
 use super::pretty::{count_words, spent};
+use super::{RenderError, Style};
 use crate::compare::verdict_word;
 use crate::markdown::{Bounded, cell, code};
 use crate::matrix::{Matrix, matrices};
-use crate::model::{FloorReport, Report, TestReport};
+use crate::report::{Report, TestReport};
 
 /// The number of lines about one test that did not pass.
 const MAX_REASONS: usize = 10;
 
-pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut page = Bounded::new();
     page.line(&format!("## mcptest: {}", words(report.verdict)));
     page.line("");
@@ -35,12 +37,14 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Resu
         page.line("");
         page.line("### Not passed");
         page.line("");
-        page.entries(open.into_iter().map(reasons), "tests that did not pass");
+        let entries = open.into_iter().map(reasons);
+        let entries: Vec<String> = entries.collect::<Result<_, _>>()?;
+        page.entries(entries.into_iter(), "tests that did not pass");
     }
     for matrix in matrices(report) {
         write_matrix(&mut page, &matrix);
     }
-    if !report.tool_selection.is_empty() {
+    if floors(report).next().is_some() {
         page.line("");
         page.line("### Floors");
         page.line("");
@@ -52,7 +56,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Resu
             "pass^k",
             "tokens (median / max)",
         ]);
-        page.rows(report.tool_selection.iter().map(floor), "floors");
+        page.rows(floors(report).map(|one| floor(&one)), "floors");
     }
     if !report.tests.is_empty() {
         page.line("");
@@ -73,7 +77,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> io::Resu
             "tests that were not run",
         );
     }
-    out.write_all(page.finish().as_bytes())
+    Ok(out.write_all(page.finish().as_bytes())?)
 }
 
 fn words(verdict: Verdict) -> &'static str {
@@ -86,8 +90,8 @@ fn words(verdict: Verdict) -> &'static str {
 }
 
 /// A test that did not pass, with its reasons.
-fn reasons(test: &TestReport) -> String {
-    let mut reasons: Vec<String> = Vec::new();
+fn reasons(test: &TestReport) -> Result<String, RenderError> {
+    let mut reasons = Reasons::default();
     reasons.extend(test.no_evidence.as_deref().map(code));
     for gate in test
         .gates
@@ -107,7 +111,12 @@ fn reasons(test: &TestReport) -> String {
                 .map(assertion),
         );
     }
-    for run in test.runs.iter().filter(|run| run.verdict != Verdict::Pass) {
+    for row in test
+        .runs
+        .iter()
+        .filter(|run| run.verdict() != Verdict::Pass)
+    {
+        let run = test.record(row)?;
         if let Some(error) = &run.error {
             let message = format!("{}: {}", error.kind.as_str(), error.message);
             reasons.push(format!("{} {}", code(&run.name), code(&message)));
@@ -115,17 +124,38 @@ fn reasons(test: &TestReport) -> String {
         let failed = run.assertions.iter().filter(|one| one.failed());
         reasons.extend(failed.map(|one| format!("{} {}", code(&run.name), assertion(one))));
     }
-    let more = reasons.len().saturating_sub(MAX_REASONS);
-    reasons.truncate(MAX_REASONS);
-    if more > 0 {
-        reasons.push(format!("and {more} more"));
-    }
     let mut entry = format!("- **{}** {}", words(test.verdict), code(&test.label));
-    for reason in reasons {
+    for reason in reasons.lines() {
         entry.push_str("\n  - ");
         entry.push_str(&reason);
     }
-    entry
+    Ok(entry)
+}
+
+/// The first [`MAX_REASONS`] reasons, and the number of the others.
+#[derive(Default)]
+struct Reasons {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Reasons {
+    fn push(&mut self, reason: String) {
+        if self.first.len() < MAX_REASONS {
+            self.first.push(reason);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn extend(&mut self, reasons: impl IntoIterator<Item = String>) {
+        reasons.into_iter().for_each(|reason| self.push(reason));
+    }
+
+    fn lines(self) -> impl Iterator<Item = String> {
+        let more = (self.more > 0).then(|| format!("and {} more", self.more));
+        self.first.into_iter().chain(more)
+    }
 }
 
 fn assertion(assertion: &Assertion) -> String {
@@ -156,18 +186,20 @@ fn write_matrix(page: &mut Bounded, matrix: &Matrix<'_>) {
     page.rows(rows, "tests by model");
 }
 
-fn floor(floor: &FloorReport) -> Vec<String> {
-    let figure = |name: &str| match floor.figures.get(name) {
-        Some(serde_json::Value::Number(number)) => number.to_string(),
-        _ => "–".to_owned(),
+fn floor(floor: &Floor<'_>) -> Vec<String> {
+    let figures = floor.figures();
+    let figure = |name: &str| {
+        let number = figures
+            .get(name)
+            .and_then(|text| serde_json::from_str::<Number>(text.get()).ok());
+        number.map_or_else(|| "–".to_owned(), |number| number.to_string())
     };
-    let passed = floor
-        .figures
+    let passed = figures
         .get("passed")
-        .and_then(serde_json::Value::as_bool);
+        .and_then(|text| text.get().parse::<bool>().ok());
     vec![
-        cell(&floor.test),
-        floor.model.as_deref().map(cell).unwrap_or_default(),
+        cell(&floor.test.id.name),
+        floor.test.id.model.as_deref().map(cell).unwrap_or_default(),
         match passed {
             Some(true) => "pass".to_owned(),
             Some(false) => "**fail**".to_owned(),
@@ -185,11 +217,7 @@ fn floor(floor: &FloorReport) -> Vec<String> {
 }
 
 fn row(test: &TestReport) -> Vec<String> {
-    let passed = test
-        .runs
-        .iter()
-        .filter(|run| run.verdict == Verdict::Pass)
-        .count();
+    let passed = test.passed_runs();
     let gates: Vec<String> = test
         .gates
         .iter()
@@ -198,7 +226,7 @@ fn row(test: &TestReport) -> Vec<String> {
     let verdict = verdict_word(test.verdict);
     vec![
         cell(&test.label),
-        cell(&test.suite),
+        cell(&test.id.suite),
         match test.verdict {
             Verdict::Pass => verdict.to_owned(),
             _ => format!("**{verdict}**"),
@@ -215,12 +243,12 @@ fn row(test: &TestReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CaseId;
+    use crate::model::{self, CaseId};
     use crate::samples;
 
-    fn rendered(report: &Report) -> String {
+    fn rendered(report: &model::Report) -> String {
         let mut out = Vec::new();
-        render(report, Style::default(), &mut out).unwrap();
+        render(&report.into(), Style::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -228,7 +256,7 @@ mod tests {
     fn the_whole_page() {
         let mut first = samples::test("a|b", Some("m1"), Verdict::Fail);
         first.gates.push(samples::floor(Verdict::Fail, 50));
-        let mut report = Report::conclude(
+        let mut report = model::Report::conclude(
             vec![
                 first,
                 samples::test("a|b", Some("m2"), Verdict::Error),
@@ -296,7 +324,7 @@ mod tests {
                 )
             })
             .collect();
-        let page = rendered(&Report::conclude(tests, false));
+        let page = rendered(&model::Report::conclude(tests, false));
         assert!(page.chars().count() < 65_536, "{}", page.len());
         assert!(page.contains("Truncated: "), "{page}");
     }

@@ -8,8 +8,8 @@ mod markdown;
 pub(crate) mod pretty;
 mod table;
 
-use crate::model::Report;
-use mcptest_redact::redact::Redactor;
+use crate::report::Report;
+use crate::store::StoreError;
 
 /// Settings of the display that a reporter writes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Style {
     pub width: Option<u16>,
 }
 
-type Render = fn(&Report, Style, &mut dyn Write) -> io::Result<()>;
+type Render = fn(&Report, Style, &mut dyn Write) -> Result<(), RenderError>;
 
 /// Every reporter: its name, its purpose and its function.
 pub const REPORTERS: [(&str, &str, Render); 4] = [
@@ -69,39 +69,33 @@ pub enum RenderError {
     /// The output cannot be written.
     #[error(transparent)]
     Write(#[from] io::Error),
+    /// The record of a run cannot be read.
+    #[error("{0}")]
+    Record(String),
+}
+
+impl From<StoreError> for RenderError {
+    fn from(error: StoreError) -> Self {
+        Self::Record(error.to_string())
+    }
 }
 
 /// Writes the report with the reporter of this name.
 ///
+/// Nothing is redacted here: the lines of the log that a report is folded from are redacted when
+/// they are written.
+///
 /// # Errors
-/// An unknown reporter, or an output that cannot be written.
+/// An unknown reporter, an output that cannot be written, a record that cannot be read.
 pub fn render(
     name: &str,
     report: &Report,
-    redactor: &Redactor,
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
     let known = REPORTERS.iter().find(|(known, ..)| *known == name);
-    let Some((_, _, render)) = known else {
-        return Err(RenderError::UnknownReporter(name.to_owned()));
-    };
-    // Most reports contain no secret, and checking is cheaper than rebuilding them.
-    if redactor.is_clean_in(report) {
-        render(report, style, out)?;
-    } else {
-        render(&redacted(report, redactor), style, out)?;
+    match known {
+        Some((_, _, render)) => render(report, style, out),
+        None => Err(RenderError::UnknownReporter(name.to_owned())),
     }
-    Ok(())
-}
-
-/// A copy without secrets. Redaction comes before escaping and truncating: afterwards a secret
-/// would no longer be recognised.
-fn redacted(report: &Report, redactor: &Redactor) -> Report {
-    let mut value = serde_json::to_value(report).unwrap_or_default();
-    redactor.value(&mut value);
-    // Only strings have changed, so the shape still fits. If it did not, an empty report is better
-    // than a leak.
-    serde_json::from_value(value)
-        .unwrap_or_else(|_| Report::conclude(Vec::new(), report.interrupted))
 }

@@ -3,20 +3,20 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
+use mcptest_events::{Kind, RunRecord, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::judged;
 use mcptest_trace::matcher::Difference;
 use mcptest_trace::outcome::GateOutcome;
-use mcptest_trace::trace::Trace;
-use mcptest_trace::verdict::{ErrorKind, Verdict};
+use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 
-use super::{Style, table};
+use super::{RenderError, Style, table};
 use crate::line_diff;
 use crate::matrix::matrices;
-use crate::model::{Kind, Report, RunReport, Spend, TestReport};
+use crate::report::{EarlyEnd, Report, RunRow, TestReport};
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 240;
@@ -27,16 +27,20 @@ const MAX_FINDINGS: usize = 20;
 /// The number of tests listed as not run; the JSON report lists all.
 const MAX_NOT_RUN: usize = 20;
 
-pub(crate) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn render(
+    report: &Report,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), RenderError> {
     let mut suite = None;
     for test in &report.tests {
-        if suite != Some(&test.suite) {
+        if suite != Some(&test.id.suite) {
             if suite.is_some() {
                 writeln!(out)?;
             }
-            let name = paint(style, Paint::new().bold(), &one_line(&test.suite));
+            let name = paint(style, Paint::new().bold(), &one_line(&test.id.suite));
             line(out, &name)?;
-            suite = Some(&test.suite);
+            suite = Some(&test.id.suite);
         }
         write_test(out, test, style)?;
     }
@@ -55,14 +59,19 @@ pub(crate) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
+/// The money spent on models.
+pub(crate) fn spent_usd(spend: &Spend) -> String {
+    match spend.usd.and_then(Usd::from_f64) {
+        Some(usd) => format!("spent {usd}"),
+        None => "spent an unknown amount".to_owned(),
+    }
+}
+
 /// The cost of the models, in a line.
 pub(super) fn spent(spend: &Spend) -> String {
     let known =
         |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-    let money = match spend.usd.and_then(Usd::from_f64) {
-        Some(usd) => format!("spent {usd}"),
-        None => "spent an unknown amount".to_owned(),
-    };
+    let money = spent_usd(spend);
     let plural = if spend.requests == 1 { "" } else { "s" };
     format!(
         "{money}: {} request{plural}, {} tokens read, {} written",
@@ -95,34 +104,54 @@ fn write_not_run(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
 }
 
 /// Writes the rows of a test and their details.
-pub(super) fn write_test(out: &mut dyn Write, test: &TestReport, style: Style) -> io::Result<()> {
-    for runs in rows(&test.runs) {
-        let [run, ..] = runs else { continue };
+pub(super) fn write_test(
+    out: &mut dyn Write,
+    test: &TestReport,
+    style: Style,
+) -> Result<(), RenderError> {
+    let mut skipped = Skipped::default();
+    let mut runs = test.runs.iter().peekable();
+    while let Some(run) = runs.next() {
         // A passing run of a test without expectations proves nothing.
-        let verdict = match run.verdict {
+        let verdict = match run.verdict() {
             Verdict::Pass if test.no_evidence.is_some() => test.verdict,
             verdict => verdict,
         };
-        let name = match runs {
-            [_, .., last] => format!("{} to #{}", run.name, last.index),
-            _ => run.name.clone(),
+        let mut name = test.row_name(run);
+        let mut facts = facts(test.kind, run, style);
+        let record = match run.has_details() {
+            true => Some(test.record(run)?),
+            false => None,
         };
-        let facts = if was_never_started(run) {
-            String::new()
-        } else {
-            facts(test.kind, run, style)
-        };
+        let error = record.as_ref().and_then(|record| record.error.as_ref());
+        if let Some(error) = error.filter(|error| was_never_started(error)) {
+            // Runs that a cap kept from starting share one row.
+            facts.clear();
+            let mut last = None;
+            while let Some(next) = runs.peek().filter(|next| next.error() == run.error()) {
+                if test.record(next)?.error.as_ref() != Some(error) {
+                    break;
+                }
+                last = runs.next();
+            }
+            if let Some(last) = last {
+                name = format!("{name} to #{}", last.index()).into();
+            }
+        }
         line(out, &format!("{}{facts}", row(verdict, &name, style)))?;
-        write_run_details(out, run, style)?;
+        if let Some(record) = &record {
+            write_run_details(out, record, style)?;
+            skipped.add(record);
+        }
     }
-    for skipped in skipped(&test.runs) {
-        block(out, &skipped)?;
+    for line in skipped.lines() {
+        block(out, &line)?;
     }
     if let Some(saved) = test.saved_runs.filter(|saved| *saved > 0) {
         let made = test.runs.len() as u64;
         let text = format!(
             "decided after {made} of {} runs: {saved} saved",
-            made + saved
+            made.saturating_add(saved)
         );
         block(out, &paint(style, Paint::new().dimmed(), &text))?;
     }
@@ -146,7 +175,7 @@ pub(super) fn write_test(out: &mut dyn Write, test: &TestReport, style: Style) -
 /// Writes the error and the failed assertions of a run.
 pub(super) fn write_run_details(
     out: &mut dyn Write,
-    run: &RunReport,
+    run: &RunRecord,
     style: Style,
 ) -> io::Result<()> {
     if let Some(error) = &run.error {
@@ -159,22 +188,21 @@ pub(super) fn write_run_details(
     Ok(())
 }
 
-/// Groups runs into rows: consecutive runs that a cap kept from starting share one row.
-fn rows(runs: &[RunReport]) -> impl Iterator<Item = &[RunReport]> {
-    runs.chunk_by(|one, next| was_never_started(one) && one.error == next.error)
+fn was_never_started(error: &RunError) -> bool {
+    error.kind == ErrorKind::Budget && error.message.starts_with("never started: ")
 }
 
-fn was_never_started(run: &RunReport) -> bool {
-    run.error.as_ref().is_some_and(|error| {
-        error.kind == ErrorKind::Budget && error.message.starts_with("never started: ")
-    })
-}
+/// Assertions that were not applied, each with the number of runs.
+#[derive(Default)]
+struct Skipped(Vec<(String, usize)>);
 
-/// Lines about assertions that were not applied, each once, with the number of runs. If a judge
-/// failed, the error of the run already shows it.
-fn skipped(runs: &[RunReport]) -> Vec<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for run in runs.iter().filter(|run| run.error.is_none()) {
+impl Skipped {
+    /// Counts the skipped assertions of a run. If a judge failed, the error of the run already shows
+    /// it.
+    fn add(&mut self, run: &RunRecord) {
+        if run.error.is_some() {
+            return;
+        }
         for assertion in &run.assertions {
             let Some(why) = &assertion.skipped else {
                 continue;
@@ -185,56 +213,47 @@ fn skipped(runs: &[RunReport]) -> Vec<String> {
                 one_line(&assertion.target),
                 one_line(why)
             );
-            match counts.iter_mut().find(|(known, _)| *known == text) {
+            match self.0.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, count)) => *count += 1,
-                None => counts.push((text, 1)),
+                None => self.0.push((text, 1)),
             }
         }
     }
-    counts
-        .into_iter()
-        .map(|(text, count)| {
-            if count == 1 {
-                text
-            } else {
-                format!("{text} ({count} runs)")
-            }
+
+    fn lines(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|(text, count)| match count {
+            1 => text,
+            _ => format!("{text} ({count} runs)"),
         })
-        .collect()
+    }
 }
 
 /// The figures after a run's name.
-fn facts(kind: Kind, run: &RunReport, style: Style) -> String {
-    let text = match kind {
-        Kind::Tool | Kind::ToolQuality => return String::new(),
-        Kind::Agent => {
-            let calls = run.trace.tool_calls.len();
-            let plural = if calls == 1 { "" } else { "s" };
-            let mut facts = vec![format!("{calls} call{plural}")];
-            facts.extend(
-                run.trace
-                    .total_tokens()
-                    .map(|tokens| format!("{tokens} tokens")),
-            );
-            facts.extend(early_end(&run.trace).map(str::to_owned));
-            facts.join(", ")
-        }
-    };
-    format!(
-        "  {}",
-        paint(style, Paint::new().dimmed(), &format!("({text})"))
-    )
+fn facts(kind: Kind, run: &RunRow, style: Style) -> String {
+    if kind != Kind::Agent {
+        return String::new();
+    }
+    let calls = run.calls();
+    let plural = if calls == 1 { "" } else { "s" };
+    let mut facts = format!("{calls} call{plural}");
+    if let Some(tokens) = run.tokens() {
+        facts.push_str(&format!(", {tokens} tokens"));
+    }
+    if let Some(end) = run.early_end() {
+        facts.push_str(", ");
+        facts.push_str(early_end(end));
+    }
+    let facts = paint(style, Paint::new().dimmed(), &format!("({facts})"));
+    format!("  {facts}")
 }
 
-/// The reason why a run ended without an answer, if the agent did not end it. Errors are shown
-/// below the row.
-fn early_end(trace: &Trace) -> Option<&'static str> {
-    match trace.extra("stop_reason")?.as_str()? {
-        "max_turns" => Some("out of turns"),
-        "max_tokens" => Some("cut off: out of tokens"),
-        "withheld" => Some("the answer was withheld"),
-        "malformed_call" => Some("ended with a call that cannot be read"),
-        _ => None,
+/// The reason why a run ended without an answer. Errors are shown below the row.
+fn early_end(end: EarlyEnd) -> &'static str {
+    match end {
+        EarlyEnd::MaxTurns => "out of turns",
+        EarlyEnd::MaxTokens => "cut off: out of tokens",
+        EarlyEnd::Withheld => "the answer was withheld",
+        EarlyEnd::MalformedCall => "ended with a call that cannot be read",
     }
 }
 
@@ -371,21 +390,13 @@ fn totals(report: &Report, style: Style) -> String {
 
 /// `3 tests: 2 passed, 1 failed`.
 pub(super) fn count_words(report: &Report) -> String {
-    let mut parts = Vec::new();
-    for (verdict, word) in [
-        (Verdict::Pass, "passed"),
-        (Verdict::Fail, "failed"),
-        (Verdict::NoEvidence, "without evidence"),
-        (Verdict::Error, "with errors"),
-    ] {
-        let count = report.count(verdict);
-        if count > 0 || verdict == Verdict::Pass {
-            parts.push(format!("{count} {word}"));
-        }
-    }
-    if !report.not_run.is_empty() {
-        parts.push(format!("{} not run", report.not_run.len()));
-    }
+    let parts = count_parts(&[
+        (report.count(Verdict::Pass), "passed"),
+        (report.count(Verdict::Fail), "failed"),
+        (report.count(Verdict::NoEvidence), "without evidence"),
+        (report.count(Verdict::Error), "with errors"),
+        (report.not_run.len(), "not run"),
+    ]);
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
     let interrupted = if report.interrupted {
@@ -393,7 +404,19 @@ pub(super) fn count_words(report: &Report) -> String {
     } else {
         ""
     };
-    format!("{total} {plural}: {}{interrupted}", parts.join(", "))
+    format!("{total} {plural}: {parts}{interrupted}")
+}
+
+/// The first count and all others that are not zero: `2 passed, 1 failed`.
+pub(crate) fn count_parts(counts: &[(usize, &str)]) -> String {
+    let shown = counts
+        .iter()
+        .enumerate()
+        .filter(|(at, (count, _))| *at == 0 || *count > 0);
+    let parts: Vec<String> = shown
+        .map(|(_, (count, word))| format!("{count} {word}"))
+        .collect();
+    parts.join(", ")
 }
 
 fn badge(verdict: Verdict, style: Style) -> String {
@@ -409,7 +432,7 @@ pub(super) fn badge_word(verdict: Verdict) -> &'static str {
     }
 }
 
-pub(super) fn colour(verdict: Verdict) -> Paint {
+pub(crate) fn colour(verdict: Verdict) -> Paint {
     let colour = match verdict {
         Verdict::Pass => AnsiColor::Green,
         Verdict::Fail => AnsiColor::Red,

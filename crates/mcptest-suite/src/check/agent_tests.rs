@@ -233,7 +233,7 @@ impl Checker<'_> {
             written("distractors").and_then(|block| serde_json::from_value(block.clone()).ok());
         let tolerates_failed_runs =
             written("reliability").and_then(|block| block.get("tolerate_failed_runs"));
-        let stops_when_decided = self.stops_when_decided(part, at, runs, &entry.gates);
+        let stops_when_decided = self.stops_when_decided(part, at, runs, &gates);
         let budget = self.test_budget(part, at, own, base);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
         self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);

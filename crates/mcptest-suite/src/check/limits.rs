@@ -1,7 +1,8 @@
 //! Budgets and early stopping.
 
+use mcptest_gates::LoadedGate;
 use mcptest_numbers::usd::{MAX_DECIMALS, MAX_DOLLARS, Usd};
-use serde_json::{Number, Value};
+use serde_json::Number;
 
 use super::Checker;
 use super::diagnostics::{item_place, key_error};
@@ -100,13 +101,12 @@ impl Checker<'_> {
         part: &Part,
         at: &str,
         runs: Option<WrittenRuns>,
-        gates: &[(String, Value)],
+        gates: &[LoadedGate],
     ) -> bool {
         let decided = runs.is_some_and(|runs| runs.stop == Some(StopFile::Decided));
-        let needs_all = gates
-            .iter()
-            .find(|(block, _)| mcptest_gates::find(block).is_some_and(|gate| !gate.decides_early));
-        if let (true, Some((block, _))) = (decided, needs_all) {
+        let needs_all = gates.iter().find(|gate| !gate.decides_early());
+        if let (true, Some(gate)) = (decided, needs_all) {
+            let block = gate.info().block;
             let message =
                 format!("`{block}` needs all runs, so `stop: decided` never stops this test early");
             self.problems

@@ -2,8 +2,8 @@
 //!
 //! There are two ways in, through the same visitors. The quick one borrows from the text and leaves
 //! raw parts unparsed ([`Borrowed`]). The thorough one builds every value ([`Owned`]); it works with
-//! any deserializer, and its errors have the exact line and column. Whatever the quick one refuses
-//! is read again by the thorough one, so the two cannot disagree about a file.
+//! any deserializer, and its errors have the exact line and column. A trace that
+//! the quick one rejects is read again by the thorough one, so the two cannot disagree about a file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,6 +31,15 @@ pub struct TraceSyntaxError {
     pub column: usize,
     /// The problem.
     pub message: String,
+}
+
+impl TraceSyntaxError {
+    /// Returns true if the text ends inside of a trace: more text may complete it.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        // All errors of this kind, and no others, have this prefix in serde_json.
+        self.message.starts_with("EOF while parsing")
+    }
 }
 
 impl From<serde_json::Error> for TraceSyntaxError {
@@ -105,6 +114,14 @@ pub struct Views<'a> {
     text: &'a str,
     /// The end of the last trace.
     offset: usize,
+}
+
+impl Views<'_> {
+    /// The end of the last trace, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
 }
 
 impl<'a> Iterator for Views<'a> {

@@ -22,7 +22,7 @@ pub struct MockArgs {
     /// What goes wrong with every call, whatever the manifest says: `none`, `hang`, `wedged`,
     /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[arg(long, value_name = "KIND")]
-    pub fault: Option<mcptest_mock::Fault>,
+    pub fault: Option<mcptest_mock::MockFault>,
     /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, in place of standard input and
     /// output. With 0 a free port is taken; the address is told on stderr.
     #[arg(long, value_name = "PORT")]

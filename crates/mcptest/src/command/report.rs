@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mcptest_report::compare::{self, compare};
 use mcptest_report::merge::merge;
-use mcptest_report::{ExitCode, Redactor, Report};
+use mcptest_report::{ExitCode, Report};
 
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     }
     let Some(baseline) = &args.compare else {
         // Secrets were taken out when it was written.
-        output.report(&reporters, &report, &Redactor::default())?;
+        output.report(&reporters, &report)?;
         return Ok(ExitCode::Passed);
     };
     let comparison = compare(&read(baseline)?, &report);
@@ -53,7 +53,7 @@ fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
         name: "json",
         file: args.output.as_ref().map(|file| file.display().to_string()),
     };
-    output.report(&[reporter], &merged, &Redactor::default())?;
+    output.report(&[reporter], &merged)?;
     Ok(merged.exit_code)
 }
 

@@ -34,7 +34,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             .chain(secrets::of_environment()),
     );
     show_gate_lines(&report, &redactor, output);
-    output.report(&reporters, &report, &redactor)?;
+    output.report(&reporters, &report.redacted(&redactor))?;
     Ok(report.exit_code)
 }
 

@@ -229,8 +229,7 @@ fn every_gate() -> Suite {
 
 fn rendered(name: &str, report: &Report) -> String {
     let mut out = Vec::new();
-    let redactor = Redactor::default();
-    mcptest_report::render(name, report, &redactor, Style::default(), &mut out).unwrap();
+    mcptest_report::render(name, report, Style::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -251,6 +250,7 @@ fn judge(suite: &Suite, traces: Vec<trace::Trace>) {
         ..ScoreSettings::default()
     };
     let report = mcptest_runner::score(suite, traces.clone(), &settings).unwrap();
+    let report = report.redacted(&Redactor::default());
     show(&report);
     let written = rendered("json", &report);
     assert_eq!(

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcptest_report::Redactor;
-use mcptest_report::model::{CaseId, Report, TestReport};
+use mcptest_report::model::CaseId;
+use mcptest_report::{Redactor, Report};
 use mcptest_trace::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ fn failed_in(report: &Report) -> BTreeSet<CaseId> {
         .iter()
         .filter(|test| test.verdict != Verdict::Pass);
     failed
-        .map(TestReport::id)
+        .map(|test| test.id.clone())
         .chain(report.not_run.iter().cloned())
         .collect()
 }
@@ -111,7 +111,7 @@ fn try_remember(report: &Report, redactor: &Redactor) -> Result<(), String> {
 /// What was remembered, with what this run found out.
 fn updated(mut failed: BTreeSet<CaseId>, report: &Report, redactor: &Redactor) -> BTreeSet<CaseId> {
     for test in &report.tests {
-        failed.remove(&redacted(&test.id(), redactor));
+        failed.remove(&redacted(&test.id, redactor));
     }
     let now = failed_in(report);
     failed.extend(now.iter().map(|id| redacted(id, redactor)));
@@ -129,7 +129,7 @@ pub fn redacted(id: &CaseId, redactor: &Redactor) -> CaseId {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_report::model::Kind;
+    use mcptest_report::model::{self, Kind, TestReport};
 
     use super::*;
 
@@ -155,14 +155,17 @@ mod tests {
 
     #[test]
     fn what_was_not_looked_at_is_kept() {
-        let before = failed_in(&Report::conclude(
-            vec![
-                test("fixed", Verdict::Fail),
-                test("elsewhere", Verdict::Error),
-            ],
-            false,
-        ));
-        let mut report = Report::conclude(
+        let before = failed_in(
+            &(&model::Report::conclude(
+                vec![
+                    test("fixed", Verdict::Fail),
+                    test("elsewhere", Verdict::Error),
+                ],
+                false,
+            ))
+                .into(),
+        );
+        let mut report = model::Report::conclude(
             vec![
                 test("fixed", Verdict::Pass),
                 test("new s3cret", Verdict::Fail),
@@ -171,7 +174,11 @@ mod tests {
             false,
         );
         report.not_run = vec![test("waiting", Verdict::Pass).id()];
-        let after = updated(before, &report, &Redactor::new(["s3cret".to_owned()]));
+        let after = updated(
+            before,
+            &(&report).into(),
+            &Redactor::new(["s3cret".to_owned()]),
+        );
         assert_eq!(
             names(&after),
             ["elsewhere", "new [redacted]", "nothing to judge", "waiting"]

@@ -95,18 +95,18 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     let mut times = Times::default();
     if let Some(path) = run.many.timings.as_deref() {
         let report = read(path)?;
-        if report.timing_by_test().is_none() {
+        let Some(known) = report.case_times() else {
             return Err(format!(
                 "`{}` has no times; write it without --no-timing",
                 path.display()
             ));
-        }
-        times = Times::of_report(&report);
+        };
+        times = Times::of_cases(known);
     }
     if !run.recording.record {
         for Planned { suite, cases } in planned {
             for case in cases {
-                times.look_at_cassette(suite, case, run.recording.cassettes.as_deref());
+                times.add_cassette(suite, case, run.recording.cassettes.as_deref());
             }
         }
     }

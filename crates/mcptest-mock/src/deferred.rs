@@ -1,5 +1,5 @@
-//! Answers that do not come at once: what to send, and how long to wait before each part.
-//! Transports do the waiting.
+//! Answers that are not sent at once: the messages and the wait before each. Transports do the
+//! waiting.
 
 use std::time::Duration;
 
@@ -10,56 +10,56 @@ use serde_json::Value;
 pub struct Deferred {
     /// The id of the request.
     pub id: Value,
-    /// Whether a cancellation stops it.
+    /// True if a cancellation stops it.
     pub honours_cancel: bool,
-    /// The id of a request to the client that must be answered before the next step.
+    /// The id of a request to the client that must be answered before the next message.
     pub waiting: Option<Value>,
-    /// What to send, in order. With nothing here the request is never answered.
-    pub steps: Vec<Step>,
+    /// The messages, in order. If there are none, the request is never answered.
+    pub messages: Vec<DeferredMessage>,
 }
 
 /// One message of a deferred answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// How long to wait before it is sent.
+pub struct DeferredMessage {
+    /// The wait before it is sent.
     pub wait: Duration,
     /// The message, without a line end.
     pub frame: Vec<u8>,
-    /// If it is a request to the client: its id. The next step waits for the reply.
+    /// The id of a request to the client. The next message waits for its reply.
     pub ask: Option<Value>,
 }
 
-/// Something that a transport has to act on after it has handed over a message.
+/// An event that a transport has to handle after passing on a message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum TransportEvent {
     /// A request is answered later, in parts, or never.
-    Later(Deferred),
+    Deferred(Deferred),
     /// The client has cancelled the request with this id.
     Cancelled(Value),
     /// The client has answered the request with this id.
     Answered(Value),
 }
 
-/// What `tools/call` decides about its answer beside the answer itself.
+/// The timing of an answer to `tools/call`.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     pub(crate) never: bool,
     pub(crate) ignores_cancel: bool,
-    /// How long to wait before the next part.
+    /// The wait before the next message.
     pub(crate) wait: Duration,
-    pub(crate) before: Vec<Step>,
+    pub(crate) before: Vec<DeferredMessage>,
 }
 
 impl Schedule {
-    /// Whether the answer is one message, to be sent at once.
-    pub(crate) fn is_plain(&self) -> bool {
+    /// Returns true if the answer is one message that is sent at once.
+    pub(crate) fn is_immediate(&self) -> bool {
         !self.never && self.wait.is_zero() && self.before.is_empty()
     }
 
     /// Adds a message after the wait so far.
     pub(crate) fn send(&mut self, frame: Vec<u8>) {
-        self.before.push(Step {
+        self.before.push(DeferredMessage {
             wait: std::mem::take(&mut self.wait),
             frame,
             ask: None,
@@ -69,8 +69,8 @@ impl Schedule {
     /// Adds a request to the client.
     pub(crate) fn ask(&mut self, frame: Vec<u8>, id: Value) {
         self.send(frame);
-        if let Some(step) = self.before.last_mut() {
-            step.ask = Some(id);
+        if let Some(message) = self.before.last_mut() {
+            message.ask = Some(id);
         }
     }
 
@@ -85,7 +85,7 @@ impl Schedule {
             id,
             honours_cancel: !self.ignores_cancel,
             waiting: None,
-            steps: self.before,
+            messages: self.before,
         }
     }
 }

@@ -1,44 +1,44 @@
-//! What a checked manifest holds: answers, ready to be given.
+//! A checked manifest with prepared answers.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::fault::Fault;
+use crate::fault::MockFault;
 use crate::manifest::LogLevel;
 use crate::template::Template;
 
-/// A checked server: everything that requests can ask for.
+/// A checked server.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) instructions: Option<String>,
-    /// Nothing if the server offers no tools at all; a captured catalog may offer an empty list.
-    pub(crate) tools: Option<Vec<Tool>>,
+    /// `None` if the server offers no tools; a captured catalog may offer an empty list.
+    pub(crate) tools: Option<Vec<CompiledTool>>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) resource_templates: Vec<ResourceTemplate>,
     pub(crate) prompts: Vec<Prompt>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: MockFault,
     pub(crate) page_size: Option<usize>,
     pub(crate) subscribe: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Tool {
+pub(crate) struct CompiledTool {
     /// The entry of `tools/list`.
     pub(crate) wire: Value,
-    /// Nothing for a captured tool without a usable name: it is listed but cannot be called.
+    /// `None` for a captured tool without a valid name: it is listed but cannot be called.
     pub(crate) name: Option<String>,
     pub(crate) input_schema: Option<Value>,
-    /// Which answers it has for which arguments. The first that fits wins.
+    /// The answers by arguments. The first case that matches wins.
     pub(crate) cases: Vec<Case>,
     pub(crate) ask: Vec<Vec<Ask>>,
-    pub(crate) fault: Option<Fault>,
+    pub(crate) fault: Option<MockFault>,
 }
 
-impl Tool {
-    /// Whether any of its answers logs something.
+impl CompiledTool {
+    /// Returns true if any of its answers logs a message.
     pub(crate) fn logs(&self) -> bool {
         let responses = self.cases.iter().flat_map(|case| &case.responses);
         let mut before = responses.flat_map(|response| &response.before);
@@ -55,7 +55,7 @@ pub(crate) struct Ask {
     pub(crate) members: Template,
 }
 
-/// Answers for certain arguments, given one after the other.
+/// The answers for certain arguments, used in turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) when: Option<Map<String, Value>>,
@@ -77,7 +77,7 @@ pub(crate) enum Answer {
     Error(i32, Template),
 }
 
-/// What is sent before an answer.
+/// A message or wait before an answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Before {
     Wait(u64),
@@ -89,14 +89,15 @@ pub(crate) enum Before {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ResourceTemplate {
-    /// The text between the parts that vary, and their names: one more text than names.
-    pub(crate) texts: Vec<String>,
+    /// The literals around the variables: one more than `names`.
+    pub(crate) literals: Vec<String>,
+    /// The names of the variables.
     pub(crate) names: Vec<String>,
     /// The pattern as written.
     pub(crate) pattern: String,
     /// The entry of `resources/templates/list`.
     pub(crate) wire: Value,
-    /// The members of an entry of `contents` after the address.
+    /// The members of an entry of `contents` after the URI.
     pub(crate) contents: Template,
     pub(crate) complete: BTreeMap<String, Vec<String>>,
 }

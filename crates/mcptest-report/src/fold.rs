@@ -1,0 +1,298 @@
+//! The report as a fold over the lines of a log.
+//!
+//! The lines are already redacted. A live run and one read from the history fold the same lines, so
+//! their reports are equal.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use mcptest_events::log::{DecodeError, LogError, LogReader, decode};
+use mcptest_events::{
+    CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, RunFinished, RunSpend, ShardPlan,
+};
+use mcptest_trace::verdict::Verdict;
+
+use crate::exit_code::ExitCode;
+use crate::model::Shard;
+use crate::report::{EarlyEnd, Report, RowFacts, RunRow, TestReport, Timing};
+use crate::store::{RecordRange, RunStore, parse_record};
+
+/// Folds the events of a log into a [`Report`].
+///
+/// ```
+/// # use mcptest_report::{ReportFold, RunStore};
+/// let mut fold = ReportFold::new();
+/// let log = "{\"note\":{\"text\":\"hello\"}}\n";
+/// fold.line(log, 0).unwrap();
+/// let report = fold.finish(RunStore::Memory(log.as_bytes().to_vec()));
+/// assert!(report.interrupted, "there is no `ended` event");
+/// ```
+#[derive(Debug, Default)]
+pub struct ReportFold {
+    cases: Vec<Case>,
+    shard: Option<ShardPlan>,
+    ended: Option<Ended>,
+}
+
+/// The state of a planned case.
+#[derive(Debug)]
+struct Case {
+    plan: PlannedCase,
+    /// The finished runs, in the order of their ends. A run that was repeated is here twice.
+    runs: Vec<Run>,
+    judged: Option<Box<CaseJudged>>,
+    /// The cost of the finished runs, for a case that was not judged.
+    spend: RunSpend,
+    /// The duration of the last finished run, for a case whose runs have no records.
+    catalog_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Run {
+    number: u32,
+    /// The verdict that it adds to the case.
+    counted: Verdict,
+    /// `None` if the run has no record.
+    row: Option<RunRow>,
+}
+
+impl ReportFold {
+    /// The fold of no events.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Folds an encoded event. `offset` is the position of the line in the store that
+    /// [`finish`](Self::finish) gets, in bytes.
+    ///
+    /// # Errors
+    /// A line that is not an event.
+    pub fn line(&mut self, line: &str, offset: u64) -> Result<(), DecodeError> {
+        if let Some(event) = decode(line)? {
+            self.event(event, line, offset);
+        }
+        Ok(())
+    }
+
+    /// Folds an event that was decoded from the line at `offset` of the store.
+    pub fn event(&mut self, event: Event<RawRecord<'_>>, line: &str, offset: u64) {
+        match event {
+            Event::Planned { cases, shard } => {
+                // A resumed invocation may repeat its plan; the finished runs stay.
+                if !self.cases.iter().map(|case| &case.plan).eq(&cases) {
+                    self.cases = cases.into_iter().map(Case::new).collect();
+                }
+                self.shard = shard;
+            }
+            Event::Resumed { .. } => self.ended = None,
+            Event::RunFinished(finished) => {
+                if let Some(case) = self.cases.get_mut(finished.case) {
+                    case.run_finished(&finished, line, offset);
+                }
+            }
+            Event::CaseJudged(judged) => {
+                if let Some(case) = self.cases.get_mut(judged.case) {
+                    case.judged = Some(Box::new(judged));
+                }
+            }
+            Event::Ended(ended) => self.ended = Some(ended),
+            // For progress.
+            _ => {}
+        }
+    }
+
+    /// The number of finished runs, each counted once.
+    pub(crate) fn finished_runs(&self) -> u64 {
+        let of_case = |case: &Case| {
+            let mut numbers: Vec<u32> = case.runs.iter().map(|run| run.number).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len() as u64
+        };
+        self.cases.iter().map(of_case).sum()
+    }
+
+    /// The report. `store` has the lines at the offsets that were folded.
+    #[must_use]
+    pub fn finish(self, store: RunStore) -> Report {
+        let store = Arc::new(store);
+        let (mut tests, mut not_run) = (Vec::new(), Vec::new());
+        let mut shard = self.shard.map(|shard| Shard {
+            number: shard.number,
+            of: shard.of,
+            total: shard.total,
+            tests: Vec::new(),
+            not_run: Vec::new(),
+        });
+        for case in self.cases {
+            let position = case.plan.position;
+            let judged = case.judged.as_ref().is_some_and(|judged| judged.complete);
+            if case.runs.is_empty() && !judged {
+                not_run.push(case.plan.id);
+                shard.iter_mut().for_each(|it| it.not_run.push(position));
+            } else {
+                tests.push(case.report(&store));
+                shard.iter_mut().for_each(|it| it.tests.push(position));
+            }
+        }
+        let ended = self.ended;
+        let panicked = ended.is_some_and(|ended| ended.panicked);
+        let interrupted = ended.is_none_or(|ended| ended.interrupted || ended.panicked);
+        let finished_ms = || {
+            let durations = tests.iter().map(TestReport::duration_ms);
+            durations.fold(0_u64, u64::saturating_add)
+        };
+        let duration_ms = ended.map_or_else(finished_ms, |ended| ended.duration_ms);
+        let mut report = Report::conclude(tests, interrupted);
+        if panicked {
+            // A defect of mcptest is not an interruption by the user.
+            report.exit_code = ExitCode::CouldNotRun;
+        }
+        report.not_run = not_run;
+        report.shard = shard;
+        report.timing = Some(Timing::new(duration_ms));
+        report
+    }
+}
+
+impl Case {
+    fn new(plan: PlannedCase) -> Self {
+        Self {
+            plan,
+            runs: Vec::new(),
+            judged: None,
+            spend: RunSpend::default(),
+            catalog_ms: None,
+        }
+    }
+
+    fn run_finished(&mut self, finished: &RunFinished<RawRecord<'_>>, line: &str, offset: u64) {
+        // A run after the judgement belongs to a resumed invocation, which judges again.
+        self.judged = None;
+        self.spend = self.spend.plus(finished.spend.unwrap_or_default());
+        self.catalog_ms = Some(finished.duration_ms);
+        let row = finished.record.and_then(|record| {
+            let range = record.range_in(line)?;
+            let range = RecordRange {
+                offset: offset + range.start as u64,
+                len: u32::try_from(range.len()).ok()?,
+            };
+            Some(row(&self.plan, finished, record.text(), range))
+        });
+        self.runs.push(Run {
+            number: finished.run,
+            counted: finished.facts.counted,
+            row,
+        });
+    }
+
+    /// The report of a case with finished runs.
+    fn report(self, store: &Arc<RunStore>) -> TestReport {
+        let mut runs = self.runs;
+        if !runs.is_sorted_by(|one, next| one.number < next.number) {
+            // In reverse, so that the last event of a repeated run comes first and is kept.
+            runs.reverse();
+            runs.sort_by_key(|run| run.number);
+            runs.dedup_by_key(|run| run.number);
+        }
+        let plan = self.plan;
+        let finished = runs.len();
+        let counted = Verdict::worst(runs.iter().map(|run| run.counted));
+        let mut test = TestReport::new(plan.id, plan.kind, plan.label, Arc::clone(store));
+        test.runs = runs.into_iter().filter_map(|run| run.row).collect();
+        if plan.kind == Kind::ToolQuality {
+            test.catalog_ms = self.catalog_ms;
+        }
+        match self.judged {
+            Some(judged) => {
+                test.verdict = judged.verdict;
+                test.gates = judged.gates;
+                test.no_evidence = judged.no_evidence;
+                test.saved_runs = judged.saved_runs;
+                test.spend = judged.spend;
+                test.status_lines = judged.status_lines;
+            }
+            None => {
+                test.verdict = counted.max(Verdict::NoEvidence);
+                test.no_evidence = Some(format!(
+                    "interrupted: {finished} of {} runs finished",
+                    plan.runs
+                ));
+                test.spend = self.spend.reported();
+            }
+        }
+        test
+    }
+}
+
+/// The row of a run. The facts are in the event, so the record is parsed only if the text has
+/// something that the facts do not tell.
+fn row(
+    plan: &PlannedCase,
+    finished: &RunFinished<RawRecord<'_>>,
+    text: &str,
+    range: RecordRange,
+) -> RunRow {
+    let facts = &finished.facts;
+    let name: Cow<'_, str> = if plan.runs > 1 {
+        format!("{} #{}", plan.label, finished.run).into()
+    } else {
+        plan.label.as_str().into()
+    };
+    if !has_name(text, finished.run, &name) || may_end_early(text) {
+        if let Ok(record) = parse_record(text) {
+            return RunRow::of_record(&plan.label, &record, finished.duration_ms, range);
+        }
+    }
+    let facts = RowFacts {
+        index: finished.run.into(),
+        verdict: facts.verdict,
+        error: facts.error,
+        calls: finished.calls,
+        tokens: finished.tokens,
+        duration_ms: finished.duration_ms,
+        early_end: None,
+        has_details: facts.verdict != Verdict::Pass
+            || facts.error.is_some()
+            || memchr::memmem::find(text.as_bytes(), b"\"skipped\":").is_some(),
+    };
+    RunRow::new(&plan.label, &name, &facts, range)
+}
+
+/// Returns true if a record begins with this index and name.
+fn has_name(text: &str, run: u32, name: &str) -> bool {
+    let rest = text
+        .strip_prefix("{\"index\":")
+        .and_then(|rest| rest.strip_prefix(run.to_string().as_str()))
+        .and_then(|rest| rest.strip_prefix(",\"name\":"));
+    rest.is_some_and(|rest| serde_json::to_string(name).is_ok_and(|name| rest.starts_with(&name)))
+}
+
+/// Returns false if no `stop_reason` in the text is that of an early end.
+fn may_end_early(text: &str) -> bool {
+    const KEY: &str = "\"stop_reason\":\"";
+    memchr::memmem::find_iter(text.as_bytes(), KEY).any(|at| {
+        let value = &text[at + KEY.len()..];
+        let end = value.find('"').unwrap_or(value.len());
+        EarlyEnd::of_stop_reason(&value[..end]).is_some()
+    })
+}
+
+/// Folds a log file.
+///
+/// # Errors
+/// A log that cannot be read.
+pub fn read_log(file: File) -> Result<Report, LogError> {
+    let mut fold = ReportFold::new();
+    let mut reader = LogReader::new(BufReader::new(file.try_clone()?));
+    while let Some(line) = reader.next_event()? {
+        fold.event(line.event, line.text, line.offset);
+    }
+    Ok(fold.finish(RunStore::File(file)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,406 @@
+//! The report of an invocation: its tests, a compact row per run, and access to their records.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, Verdict};
+
+use crate::exit_code::ExitCode;
+use crate::model::{RunTiming, Shard};
+use crate::store::{RecordRange, RunStore, StoreError, parse_record};
+
+/// The report of an invocation.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Report {
+    /// The gravest of all verdicts.
+    pub verdict: Verdict,
+    /// The exit code of the process.
+    pub exit_code: ExitCode,
+    /// True if the invocation was interrupted or killed: only finished runs are here.
+    pub interrupted: bool,
+    /// The tests, in the order of the suites, one entry per test and model.
+    pub tests: Vec<TestReport>,
+    /// Tests that were planned and did not run.
+    pub not_run: Vec<CaseId>,
+    /// The part of the whole, for a run with `--shard`.
+    pub shard: Option<Shard>,
+    /// The cost of the models, over all tests that report one.
+    pub spend: Option<Spend>,
+    /// All times. Set it to `None` to compare reports byte by byte.
+    pub timing: Option<Timing>,
+}
+
+/// The times of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Timing {
+    /// The duration of the whole invocation. For a killed one, the sum of its finished runs.
+    pub duration_ms: u64,
+    /// The times of runs in a report file that do not match its tests. `None` if the rows of the
+    /// tests have the times, as they do in every report of mcptest.
+    pub(crate) unmatched: Option<Vec<RunTiming>>,
+}
+
+impl Timing {
+    /// The duration of an invocation, with the times of the runs in their rows.
+    #[must_use]
+    pub fn new(duration_ms: u64) -> Self {
+        Self {
+            duration_ms,
+            unmatched: None,
+        }
+    }
+}
+
+/// One test with one model.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TestReport {
+    /// The suite, the test and the model.
+    pub id: CaseId,
+    /// The kind of test.
+    pub kind: Kind,
+    /// The name in rows: that of the test, with the model when several models run.
+    pub label: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Each run.
+    pub runs: Vec<RunRow>,
+    /// Each gate.
+    pub gates: Vec<GateOutcome>,
+    /// The reason why there was nothing to judge.
+    pub no_evidence: Option<String>,
+    /// For a test that stops when it is decided: the number of runs that were not needed.
+    pub saved_runs: Option<u64>,
+    /// The cost of its models, judges included.
+    pub spend: Option<Spend>,
+    /// Lines for standard error, whatever the reporter.
+    pub status_lines: Vec<String>,
+    /// For a `tool_quality` test: the time of reading the catalog, which is not a run.
+    pub(crate) catalog_ms: Option<u64>,
+    /// The records of the runs.
+    pub(crate) store: Arc<RunStore>,
+}
+
+/// The facts about a run that reporters need of every run.
+///
+/// A test may have 100,000 runs: a row has no trace, and no name where it follows from the label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    record: RecordRange,
+    /// The reported total of tokens, valid if `has_tokens`.
+    token_count: u64,
+    duration: u64,
+    index: u64,
+    name: RowName,
+    calls: u32,
+    verdict: Verdict,
+    error: Option<ErrorKind>,
+    early_end: Option<EarlyEnd>,
+    has_tokens: bool,
+    has_details: bool,
+}
+
+/// The name of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RowName {
+    /// The label of the test.
+    Label,
+    /// The label and the number of the run.
+    Numbered,
+    /// Any other name.
+    Own(Box<str>),
+}
+
+/// The reason why a run ended without an answer, if the agent did not end it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EarlyEnd {
+    MaxTurns,
+    MaxTokens,
+    Withheld,
+    MalformedCall,
+}
+
+impl EarlyEnd {
+    /// The early end with this `stop_reason` in a trace.
+    pub(crate) fn of_stop_reason(reason: &str) -> Option<Self> {
+        match reason {
+            "max_turns" => Some(Self::MaxTurns),
+            "max_tokens" => Some(Self::MaxTokens),
+            "withheld" => Some(Self::Withheld),
+            "malformed_call" => Some(Self::MalformedCall),
+            _ => None,
+        }
+    }
+
+    fn of_trace(trace: &Trace) -> Option<Self> {
+        Self::of_stop_reason(trace.extra("stop_reason")?.as_str()?)
+    }
+}
+
+/// The facts about a run that do not need its record.
+pub(crate) struct RowFacts {
+    pub index: u64,
+    pub verdict: Verdict,
+    pub error: Option<ErrorKind>,
+    pub calls: u64,
+    pub tokens: Option<u64>,
+    pub duration_ms: u64,
+    pub early_end: Option<EarlyEnd>,
+    /// Set if the record may have an error, or assertions that failed or were skipped.
+    pub has_details: bool,
+}
+
+impl RunRow {
+    /// A row for a record at `range` of a store.
+    pub(crate) fn new(label: &str, name: &str, facts: &RowFacts, range: RecordRange) -> Self {
+        let name = if name == label {
+            RowName::Label
+        } else if is_numbered(name, label, facts.index) {
+            RowName::Numbered
+        } else {
+            RowName::Own(name.into())
+        };
+        Self {
+            record: range,
+            token_count: facts.tokens.unwrap_or(0),
+            duration: facts.duration_ms,
+            index: facts.index,
+            name,
+            calls: u32::try_from(facts.calls).unwrap_or(u32::MAX),
+            verdict: facts.verdict,
+            error: facts.error,
+            early_end: facts.early_end,
+            has_tokens: facts.tokens.is_some(),
+            has_details: facts.has_details,
+        }
+    }
+
+    /// The row of a parsed record.
+    pub(crate) fn of_record(
+        label: &str,
+        record: &RunRecord,
+        duration_ms: u64,
+        range: RecordRange,
+    ) -> Self {
+        let noteworthy = |assertion: &mcptest_trace::expect::Assertion| {
+            assertion.failed() || assertion.skipped.is_some()
+        };
+        let facts = RowFacts {
+            index: record.index,
+            verdict: record.verdict,
+            error: record.error.as_ref().map(|error| error.kind),
+            calls: record.trace.tool_calls.len() as u64,
+            tokens: record.trace.total_tokens(),
+            duration_ms,
+            early_end: EarlyEnd::of_trace(&record.trace),
+            has_details: record.error.is_some() || record.assertions.iter().any(noteworthy),
+        };
+        Self::new(label, &record.name, &facts, range)
+    }
+
+    /// The number of the run, from 1.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// The verdict on the run's own assertions.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The kind of error of a run that could not be completed.
+    #[must_use]
+    pub fn error(&self) -> Option<ErrorKind> {
+        self.error
+    }
+
+    /// The number of tool calls.
+    #[must_use]
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// The reported total of tokens.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        self.has_tokens.then_some(self.token_count)
+    }
+
+    /// The duration in milliseconds.
+    #[must_use]
+    pub fn duration_ms(&self) -> u64 {
+        self.duration
+    }
+
+    pub(crate) fn early_end(&self) -> Option<EarlyEnd> {
+        self.early_end
+    }
+
+    /// False if the record has neither an error nor assertions that failed or were skipped.
+    pub(crate) fn has_details(&self) -> bool {
+        self.has_details
+    }
+
+    pub(crate) fn set_duration(&mut self, duration_ms: u64) {
+        self.duration = duration_ms;
+    }
+
+    /// The bytes that the row takes, on the heap too.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        let own = match &self.name {
+            RowName::Own(name) => name.len(),
+            RowName::Label | RowName::Numbered => 0,
+        };
+        size_of::<Self>() + own
+    }
+}
+
+/// Returns true if a name is the label and the number of the run: `weather #3`.
+fn is_numbered(name: &str, label: &str, index: u64) -> bool {
+    name.strip_prefix(label)
+        .and_then(|rest| rest.strip_prefix(" #"))
+        .is_some_and(|number| number == index.to_string())
+}
+
+impl Report {
+    /// Computes the verdict, the exit code and the spend from the tests.
+    #[must_use]
+    pub fn conclude(tests: Vec<TestReport>, interrupted: bool) -> Self {
+        let mut codes: Vec<ExitCode> = tests.iter().map(exit_code_of).collect();
+        if interrupted {
+            codes.push(ExitCode::Interrupted);
+        }
+        Self {
+            verdict: Verdict::worst(tests.iter().map(|test| test.verdict)),
+            exit_code: ExitCode::first_of(codes),
+            interrupted,
+            spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
+            tests,
+            not_run: Vec::new(),
+            shard: None,
+            timing: None,
+        }
+    }
+
+    /// The number of tests with this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.tests
+            .iter()
+            .filter(|test| test.verdict == verdict)
+            .count()
+    }
+
+    /// True if the report has the duration of every run.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        let timing = self.timing.as_ref();
+        timing.is_some_and(|timing| timing.unmatched.is_none())
+    }
+
+    /// The duration of each test in milliseconds and its number of timed runs; `None` if the report
+    /// does not have the duration of every run.
+    #[must_use]
+    pub fn case_times(&self) -> Option<Vec<(CaseId, u64, u64)>> {
+        let time = |test: &TestReport| {
+            let runs = match test.kind {
+                Kind::ToolQuality => 1,
+                Kind::Agent | Kind::Tool => test.runs.len() as u64,
+            };
+            (test.id.clone(), test.duration_ms(), runs)
+        };
+        self.is_timed()
+            .then(|| self.tests.iter().map(time).collect())
+    }
+}
+
+impl TestReport {
+    /// A test without runs.
+    #[must_use]
+    pub fn new(id: CaseId, kind: Kind, label: String, store: Arc<RunStore>) -> Self {
+        Self {
+            id,
+            kind,
+            label,
+            verdict: Verdict::Pass,
+            runs: Vec::new(),
+            gates: Vec::new(),
+            no_evidence: None,
+            saved_runs: None,
+            spend: None,
+            status_lines: Vec::new(),
+            catalog_ms: None,
+            store,
+        }
+    }
+
+    /// The name of a run's row, such as `weather #3`.
+    #[must_use]
+    pub fn row_name<'a>(&'a self, run: &'a RunRow) -> Cow<'a, str> {
+        match &run.name {
+            RowName::Label => Cow::Borrowed(&self.label),
+            RowName::Numbered => Cow::Owned(format!("{} #{}", self.label, run.index)),
+            RowName::Own(name) => Cow::Borrowed(name),
+        }
+    }
+
+    /// Fetches the record of a run.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    pub fn record(&self, run: &RunRow) -> Result<RunRecord, StoreError> {
+        let mut buffer = Vec::new();
+        let text = self.store.fetch(run.record, &mut buffer)?;
+        parse_record(text).map_err(|error| StoreError::Damaged(error.to_string()))
+    }
+
+    /// Fetches the JSON text of a run's record.
+    pub(crate) fn record_text<'a>(
+        &'a self,
+        run: &RunRow,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a str, StoreError> {
+        self.store.fetch(run.record, buffer)
+    }
+
+    /// The number of runs that passed.
+    #[must_use]
+    pub fn passed_runs(&self) -> usize {
+        let passed = |run: &&RunRow| run.verdict == Verdict::Pass;
+        self.runs.iter().filter(passed).count()
+    }
+
+    /// The sum of the durations of its runs, in milliseconds.
+    #[must_use]
+    pub fn duration_ms(&self) -> u64 {
+        match self.kind {
+            Kind::ToolQuality => self.catalog_ms.unwrap_or(0),
+            Kind::Agent | Kind::Tool => self
+                .runs
+                .iter()
+                .fold(0, |sum, run| sum.saturating_add(run.duration)),
+        }
+    }
+}
+
+fn exit_code_of(test: &TestReport) -> ExitCode {
+    let capped = test
+        .runs
+        .iter()
+        .any(|run| run.error == Some(ErrorKind::Budget));
+    match test.verdict {
+        _ if capped => ExitCode::Capped,
+        Verdict::Pass => ExitCode::Passed,
+        Verdict::Fail => ExitCode::Failed,
+        Verdict::NoEvidence => ExitCode::NoEvidence,
+        Verdict::Error => ExitCode::CouldNotRun,
+    }
+}

@@ -1,0 +1,128 @@
+//! A file in blocks of whole lines.
+
+use std::io::{self, Read};
+
+use mcptest_trace::trace;
+
+/// A cassette is marked as one in its first lines.
+pub(super) const HEAD: usize = 3;
+pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Cuts the input into blocks of whole lines.
+pub(super) struct Blocks<R> {
+    input: R,
+    size: usize,
+    /// The bytes that were read after the last block.
+    over: Vec<u8>,
+    /// True if the input is read to its end.
+    pub ended: bool,
+    /// Used blocks, to be filled again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl<R: Read> Blocks<R> {
+    /// Blocks of at least `size` bytes, except for the last.
+    pub fn new(input: R, size: usize) -> Self {
+        Self {
+            input,
+            size,
+            over: Vec::new(),
+            ended: false,
+            spare: Vec::new(),
+        }
+    }
+
+    /// The first block. It has the lines that show whether the file is a cassette, and the first
+    /// byte that is not blank, which shows whether the file is an array.
+    pub fn first(&mut self) -> io::Result<Vec<u8>> {
+        let mut first = self.next(HEAD)?;
+        while !self.ended && trace::is_blank(without_mark(&first)) {
+            let more = self.next(1)?;
+            first.extend(more);
+        }
+        Ok(first)
+    }
+
+    /// The next block: at least this number of lines, unless the input ends. Empty at the end.
+    pub fn next(&mut self, lines: usize) -> io::Result<Vec<u8>> {
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.clear();
+        block.append(&mut self.over);
+        let mut ends = line_ends(&block);
+        while !self.ended {
+            let before = block.len();
+            let wanted = u64::try_from(self.size).unwrap_or(u64::MAX);
+            let got = self.input.by_ref().take(wanted).read_to_end(&mut block)?;
+            self.ended = got < self.size;
+            ends += line_ends(&block[before..]);
+            if ends < lines || self.ended {
+                continue;
+            }
+            // A line that begins with an object most likely begins a trace, also in a file with
+            // many lines for each.
+            let new = before.saturating_sub(1);
+            let cut = block[new..]
+                .windows(2)
+                .rposition(|pair| pair == b"\n{")
+                .or_else(|| block[new..].iter().rposition(|byte| *byte == b'\n'));
+            if let Some(cut) = cut
+                .map(|cut| new + cut + 1)
+                .filter(|cut| line_ends(&block[..*cut]) >= lines)
+            {
+                self.over.extend_from_slice(&block[cut..]);
+                block.truncate(cut);
+                return Ok(block);
+            }
+        }
+        Ok(block)
+    }
+
+    /// Takes back a block that is not used any more.
+    pub fn recycle(&mut self, block: Vec<u8>) {
+        self.spare.push(block);
+    }
+
+    /// Adds everything that no block has had yet.
+    pub fn rest(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        text.append(&mut self.over);
+        if !self.ended {
+            self.ended = true;
+            self.input.read_to_end(text)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
+pub(super) fn line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_end_with_a_line_and_lose_nothing() {
+        let text = b"{1}\n{22}\n\n{333333}\n  {4\n}\n{5}";
+        for size in 1..40 {
+            let mut blocks = Blocks::new(text.as_slice(), size);
+            let mut all = Vec::new();
+            loop {
+                let block = blocks.next(1).unwrap();
+                if block.is_empty() {
+                    break;
+                }
+                assert!(
+                    all.is_empty() || all.ends_with(b"\n"),
+                    "size {size}: {all:?}"
+                );
+                all.extend(block);
+            }
+            assert_eq!(all, text, "size {size}");
+        }
+    }
+}
