@@ -77,17 +77,19 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::equal_function_sets::distinct;
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
 use mcptest_numbers::random;
 use mcptest_numbers::statistics::certified_percent;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// More distractors than this are refused: no model takes such an offer, and a slip of the finger
 /// should not ask for it.
@@ -191,7 +193,7 @@ impl Distractors {
 }
 
 /// What was chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChoiceCounts {
     /// Choices of a right tool.
     pub chose_correct: u64,
@@ -225,7 +227,7 @@ impl ChoiceCounts {
 }
 
 /// One run's choices.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Choices {
     /// The counts.
     pub counts: ChoiceCounts,
@@ -246,7 +248,7 @@ impl Choices {
 pub fn score_distractors(
     correct: &[String],
     distractors: &[String],
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> Choices {
     let mut choices = Choices::default();
@@ -265,8 +267,8 @@ pub fn score_distractors(
     choices
 }
 
-/// Runs taken together.
-#[derive(Default)]
+/// The sums over several runs.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Pool {
     counts: ChoiceCounts,
     runs: u64,
@@ -276,31 +278,90 @@ struct Pool {
 
 impl Pool {
     fn add(&mut self, choices: &Choices) {
-        self.counts = self.counts.plus(choices.counts);
-        self.runs += 1;
-        self.succeeded += u64::from(choices.succeeded());
-        self.chose_nothing += u64::from(choices.counts.in_scope() == 0);
+        self.merge(Self {
+            counts: choices.counts,
+            runs: 1,
+            succeeded: u64::from(choices.succeeded()),
+            chose_nothing: u64::from(choices.counts.in_scope() == 0),
+        });
     }
 
-    fn figures(&self, declared: usize) -> Value {
-        json!({
-            "runs": self.runs,
-            "accuracy": self.counts.accuracy(declared),
-            "chose_correct": self.counts.chose_correct,
-            "chose_distractor": self.counts.chose_distractor,
-            "succeeded": self.succeeded,
-            "chose_nothing": self.chose_nothing,
-            "certified_lower": certified_percent(self.succeeded, self.runs),
-        })
+    fn merge(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        self.runs += other.runs;
+        self.succeeded += other.succeeded;
+        self.chose_nothing += other.chose_nothing;
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct DistractorsAccumulator {
     pool: Pool,
-    /// Whether a run was offered a distractor.
+    /// True if a run was offered a distractor.
     met: bool,
+    runs: PerRun<ChoiceFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct ChoiceFacts {
+    /// The number of distractors in the offer; nothing if it is unknown.
+    injected: Option<usize>,
+    calls: usize,
+    choices: Choices,
+}
+
+impl Accumulator for DistractorsAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.pool.merge(other.pool);
+        self.met |= other.met;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct DistractorsDetail<'a, Curve, Rows> {
+    runs: u64,
+    accuracy: u64,
+    chose_correct: u64,
+    chose_distractor: u64,
+    succeeded: u64,
+    chose_nothing: u64,
+    certified_lower: u64,
+    complexity: Option<Complexity>,
+    fell_for: &'a [&'a str],
+    curve: Curve,
+    per_run: Rows,
+}
+
+/// The figures at one number of distractors.
+#[derive(Serialize)]
+struct CurvePoint {
+    runs: u64,
+    accuracy: u64,
+    chose_correct: u64,
+    chose_distractor: u64,
+    succeeded: u64,
+    chose_nothing: u64,
+    certified_lower: u64,
+    count: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct ChoiceRow<'a> {
+    index: u64,
+    injected: Option<usize>,
+    calls: usize,
+    chose_correct: u64,
+    chose_distractor: u64,
+    fell_for: &'a [String],
+    succeeded: bool,
 }
 
 impl Gate for Distractors {
@@ -378,65 +439,55 @@ impl Gate for Distractors {
         problems
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
+    type Accumulator = DistractorsAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut DistractorsAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let injected = run.trace.distractors.as_deref();
+        let choices = score_distractors(
+            &self.correct,
+            injected.unwrap_or_default(),
+            &run.trace.tool_calls,
+            context.servers,
+        );
+        accumulator.met |= injected.is_some_and(|list| !list.is_empty());
+        accumulator.pool.add(&choices);
+        let facts = ChoiceFacts {
+            injected: injected.map(<[String]>::len),
+            calls: run.trace.tool_calls.len(),
+            choices,
+        };
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: DistractorsAccumulator, _: &Context<'_>) -> Score {
         let declared = self.correct.len();
-        let mut all = Pool::default();
+        let DistractorsAccumulator { pool, met, runs } = accumulator;
         let mut by_count: BTreeMap<Option<usize>, Pool> = BTreeMap::new();
-        let mut fell_for: Vec<String> = Vec::new();
-        let mut per_run = Vec::new();
-        for run in runs {
-            let injected = run.trace.distractors.as_deref();
-            let choices = score_distractors(
-                &self.correct,
-                injected.unwrap_or_default(),
-                &run.trace.tool_calls,
-                context.servers,
-            );
-            all.add(&choices);
-            by_count
-                .entry(injected.map(<[String]>::len))
-                .or_default()
-                .add(&choices);
-            per_run.push(json!({
-                "index": run.index,
-                "injected": injected.map(<[String]>::len),
-                "calls": run.trace.tool_calls.len(),
-                "chose_correct": choices.counts.chose_correct,
-                "chose_distractor": choices.counts.chose_distractor,
-                "fell_for": choices.fell_for,
-                "succeeded": choices.succeeded(),
-            }));
-            for id in choices.fell_for {
-                if !fell_for.contains(&id) {
-                    fell_for.push(id);
-                }
-            }
+        for row in runs.iter() {
+            let pool = by_count.entry(row.shared.injected).or_default();
+            pool.add(&row.shared.choices);
         }
-        let accuracy = all.counts.accuracy(declared);
-        let certified = certified_percent(all.succeeded, all.runs);
-        let curve: Vec<Value> = by_count
-            .iter()
-            .map(|(count, pool)| {
-                let mut entry = pool.figures(declared);
-                entry["count"] = (*count).into();
-                entry
-            })
-            .collect();
+        let fell_for = distinct(runs.groups().map(|(_, facts)| &facts.choices.fell_for));
+        let accuracy = pool.counts.accuracy(declared);
+        let certified = certified_percent(pool.succeeded, pool.runs);
 
         let mut score = Score::default();
-        let never_met = by_count
-            .keys()
-            .all(|count| count.is_none_or(|count| count == 0));
-        if declared == 0 && all.counts.in_scope() == 0 {
+        if declared == 0 && pool.counts.in_scope() == 0 {
             score.no_evidence =
                 Some("no tool is declared correct, and no distractor was chosen".to_owned());
-        } else if never_met && self.planned_counts().iter().any(|count| *count > 0) {
+        } else if !met && self.planned_counts().iter().any(|count| *count > 0) {
             score.no_evidence =
                 Some("no trace lists an injected distractor, so none was met".to_owned());
         }
         score.summary = format!(
-            "accuracy {accuracy} · right {}, distractors {} · {} of {} runs chose nothing · certified {certified}",
-            all.counts.chose_correct, all.counts.chose_distractor, all.chose_nothing, all.runs
+            "accuracy {accuracy} · right {}, distractors {} · {} of {} runs chose nothing · \
+             certified {certified}",
+            pool.counts.chose_correct, pool.counts.chose_distractor, pool.chose_nothing, pool.runs
         );
         if by_count.len() > 1 {
             let points: Vec<String> = by_count
@@ -459,42 +510,60 @@ impl Gate for Distractors {
             ("distractors.accuracy", accuracy.into()),
             (
                 "distractors.chose_distractor",
-                all.counts.chose_distractor.into(),
+                pool.counts.chose_distractor.into(),
             ),
             ("distractors.certified_lower", certified.into()),
         ];
-        if let Value::Object(figures) = all.figures(declared) {
-            score.detail = figures;
-        }
-        score.detail.extend(Map::from_iter([
-            (
-                "complexity".to_owned(),
-                serde_json::to_value(self.complexity).unwrap_or(Value::Null),
-            ),
-            ("fell_for".to_owned(), fell_for.into()),
-            ("curve".to_owned(), curve.into()),
-            ("per_run".to_owned(), per_run.into()),
-        ]));
+        let curve = List(|| {
+            by_count.iter().map(|(count, pool)| CurvePoint {
+                runs: pool.runs,
+                accuracy: pool.counts.accuracy(declared),
+                chose_correct: pool.counts.chose_correct,
+                chose_distractor: pool.counts.chose_distractor,
+                succeeded: pool.succeeded,
+                chose_nothing: pool.chose_nothing,
+                certified_lower: certified_percent(pool.succeeded, pool.runs),
+                count: *count,
+            })
+        });
+        let per_run = List(|| {
+            runs.iter().map(|row| {
+                let ChoiceFacts {
+                    injected,
+                    calls,
+                    choices,
+                } = row.shared;
+                ChoiceRow {
+                    index: row.index,
+                    injected: *injected,
+                    calls: *calls,
+                    chose_correct: choices.counts.chose_correct,
+                    chose_distractor: choices.counts.chose_distractor,
+                    fell_for: &choices.fell_for,
+                    succeeded: choices.succeeded(),
+                }
+            })
+        });
+        score.detail = Detail::new(&DistractorsDetail {
+            runs: pool.runs,
+            accuracy,
+            chose_correct: pool.counts.chose_correct,
+            chose_distractor: pool.counts.chose_distractor,
+            succeeded: pool.succeeded,
+            chose_nothing: pool.chose_nothing,
+            certified_lower: certified,
+            complexity: self.complexity,
+            fell_for: &fell_for,
+            curve,
+            per_run,
+        });
         score
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        let injected = run.trace.distractors.as_deref().unwrap_or_default();
-        tally.met |= !injected.is_empty();
-        tally.pool.add(&score_distractors(
-            &self.correct,
-            injected,
-            &run.trace.tool_calls,
-            context.servers,
-        ));
-    }
-
-    fn outlook(&self, Tally { pool, met }: &Tally, remaining: u64) -> Outlook {
+    fn forecast(&self, accumulator: &DistractorsAccumulator, remaining: u64) -> Option<Forecast> {
+        let DistractorsAccumulator { pool, met, .. } = accumulator;
         let fell = pool.counts.chose_distractor;
-        // Any number of right choices may come, or of wrong ones: once fallen for, 100 is out of
+        // Any number of right or wrong choices may follow: after one wrong choice, 100 is out of
         // reach.
         let best = match (fell, self.correct.is_empty()) {
             (0, _) => 100,
@@ -502,19 +571,19 @@ impl Gate for Distractors {
             (_, false) => 99,
         };
         let runs = pool.runs + remaining;
-        let certified = Reach::between(
+        let certified = Bounds::between(
             certified_percent(pool.succeeded, runs),
             certified_percent(pool.succeeded + remaining, runs),
         );
-        let asked_for = self.planned_counts().iter().any(|count| *count > 0);
-        Outlook {
-            reach: vec![
-                ("distractors.accuracy", Reach::between(0, best)),
-                ("distractors.chose_distractor", Reach::at_least(fell)),
+        let planned = self.planned_counts().iter().any(|count| *count > 0);
+        Some(Forecast {
+            bounds: vec![
+                ("distractors.accuracy", Bounds::between(0, best)),
+                ("distractors.chose_distractor", Bounds::at_least(fell)),
                 ("distractors.certified_lower", certified),
             ],
-            may_lack_evidence: (self.correct.is_empty() && fell == 0) || (asked_for && !met),
-        }
+            may_lack_evidence: (self.correct.is_empty() && fell == 0) || (planned && !met),
+        })
     }
 }
 

@@ -40,17 +40,19 @@
 //! When correctness lives in the answer's text, or when the order of calls or their arguments
 //! matter.
 
+use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Scores tool selection by capability classes: any member of a class is a right choice.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -79,13 +81,13 @@ pub struct Class {
 impl Class {
     /// Whether a call is one of its members.
     #[must_use]
-    pub fn has(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+    pub fn has(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         self.members.iter().any(|member| call.is(member, servers))
     }
 }
 
 /// What is counted, before any percent is taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SelectionCounts {
     /// Classes that were reached.
     pub true_positives: u64,
@@ -147,7 +149,7 @@ impl SelectionCounts {
 }
 
 /// One run against the classes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Selection {
     /// The counts.
     pub counts: SelectionCounts,
@@ -159,7 +161,11 @@ pub struct Selection {
 
 /// Applies the counting rule to the calls of one run.
 #[must_use]
-pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownServers) -> Selection {
+pub fn score_selection(
+    classes: &[Class],
+    calls: &[ToolCallView<'_>],
+    servers: &KnownServers,
+) -> Selection {
     let mut selection = Selection::default();
     for class in classes {
         if calls.iter().any(|call| class.has(call, servers)) {
@@ -178,78 +184,78 @@ pub fn score_selection(classes: &[Class], calls: &[ToolCall], servers: &KnownSer
     selection
 }
 
-impl Selection {
-    /// Pools another run's.
-    pub(super) fn add(&mut self, other: Self) {
+/// The items of lists, each once, in the order of their first appearance.
+pub(crate) fn distinct<'a>(lists: impl Iterator<Item = &'a Vec<String>>) -> Vec<&'a str> {
+    let mut distinct: IndexSet<&str> = IndexSet::new();
+    for list in lists {
+        distinct.extend(list.iter().map(String::as_str));
+    }
+    distinct.into_iter().collect()
+}
+
+/// The selections of the observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SelectionAccumulator {
+    counts: SelectionCounts,
+    runs: PerRun<Selection>,
+}
+
+impl Accumulator for SelectionAccumulator {
+    fn merge(&mut self, other: Self) {
         self.counts = self.counts.plus(other.counts);
-        for name in other.missed {
-            push_once(&mut self.missed, name);
-        }
-        for name in other.unexpected {
-            push_once(&mut self.unexpected, name);
-        }
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
     }
 }
 
-/// The counts of the runs so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SelectionTally {
-    pub(super) counts: SelectionCounts,
-    pub(super) runs: u64,
+/// The bounds of the three figures.
+pub(crate) struct SelectionBounds {
+    pub f1: Bounds,
+    pub precision: Bounds,
+    pub recall: Bounds,
 }
 
-impl SelectionTally {
-    pub(super) fn count(&mut self, classes: &[Class], context: &Context<'_>, run: &Run<'_>) {
-        let selection = score_selection(classes, &run.trace.tool_calls, context.servers);
-        self.counts = self.counts.plus(selection.counts);
-        self.runs += 1;
-    }
-}
-
-/// What the three figures can still become.
-pub(super) struct SelectionReach {
-    pub f1: Reach,
-    pub precision: Reach,
-    pub recall: Reach,
-}
-
-impl SelectionReach {
+impl SelectionBounds {
     /// A run reaches every class at most, and can make any number of calls that belong to none.
-    pub fn new(tally: &SelectionTally, classes: u64, remaining: u64) -> Self {
-        let counts = tally.counts;
-        let Some(recall) = Steady::recall(tally, classes) else {
+    pub fn new(counts: SelectionCounts, runs: usize, classes: usize, remaining: u64) -> Self {
+        let Some(recall) = pooled_recall(counts, runs, classes) else {
             // Without classes all three are 100 until a call is made, and 0 from then on.
             let high = if counts.is_vacuous() { 100 } else { 0 };
             return Self {
-                f1: Reach::between(0, high),
-                precision: Reach::between(0, high),
-                recall: Reach::between(0, high),
+                f1: Bounds::between(0, high),
+                precision: Bounds::between(0, high),
+                recall: Bounds::between(0, high),
             };
         };
         let best = SelectionCounts {
             true_positives: counts
                 .true_positives
-                .saturating_add(classes.saturating_mul(remaining)),
+                .saturating_add((classes as u64).saturating_mul(remaining)),
             ..counts
         };
         let low = |now: u64| if remaining == 0 { now } else { 0 };
         Self {
-            f1: Reach::between(low(counts.f1()), best.f1()),
-            precision: Reach::between(low(counts.precision()), best.precision()),
-            recall: recall.reach(remaining),
+            f1: Bounds::between(low(counts.f1()), best.f1()),
+            precision: Bounds::between(low(counts.precision()), best.precision()),
+            recall: recall.bounds(remaining),
         }
     }
 }
 
-impl Steady {
-    /// Classes reached; nothing without classes, where a first call changes the figure.
-    pub(super) fn recall(tally: &SelectionTally, classes: u64) -> Option<Self> {
-        (classes > 0).then_some(Self {
-            part: tally.counts.true_positives,
-            whole: classes * tally.runs,
-            per_run: classes,
-        })
-    }
+/// The percent of classes reached; nothing without classes, where a first call changes the figure.
+pub(crate) fn pooled_recall(
+    counts: SelectionCounts,
+    runs: usize,
+    classes: usize,
+) -> Option<PooledPercent> {
+    (classes > 0).then_some(PooledPercent {
+        part: counts.true_positives,
+        whole: (classes * runs) as u64,
+        per_run: classes as u64,
+    })
 }
 
 /// What the schema cannot say about a block's `classes:`.
@@ -312,26 +318,23 @@ impl Gate for EqualFunctionSets {
         check_classes(&self.classes)
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut all = Selection::default();
-        let mut per_run = Vec::new();
-        for run in runs {
-            let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            per_run.push(json!({
-                "index": run.index,
-                "true_positives": selection.counts.true_positives,
-                "false_positives": selection.counts.false_positives,
-                "false_negatives": selection.counts.false_negatives,
-                "missed": selection.missed,
-                "unexpected": selection.unexpected,
-            }));
-            all.add(selection);
-        }
-        let Selection {
-            counts,
-            missed,
-            unexpected,
-        } = all;
+    type Accumulator = SelectionAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut SelectionAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
+        accumulator.counts = accumulator.counts.plus(selection.counts);
+        accumulator.runs.insert(run.index, selection, ());
+    }
+
+    fn finish(&self, accumulator: SelectionAccumulator, _: &Context<'_>) -> Score {
+        let SelectionAccumulator { counts, runs } = accumulator;
+        let missed = distinct(runs.groups().map(|(_, selection)| &selection.missed));
+        let unexpected = distinct(runs.groups().map(|(_, selection)| &selection.unexpected));
         let mut summary = format!(
             "f1 {} · precision {} · recall {}",
             counts.f1(),
@@ -344,13 +347,15 @@ impl Gate for EqualFunctionSets {
         if !unexpected.is_empty() {
             summary.push_str(&format!(" · unexpected: {}", unexpected.join(", ")));
         }
-        let detail = json!({
-            "missed": missed,
-            "unexpected": unexpected,
-            "true_positives": counts.true_positives,
-            "false_positives": counts.false_positives,
-            "false_negatives": counts.false_negatives,
-            "per_run": per_run,
+        let per_run = List(|| {
+            runs.iter().map(|row| SelectionRow {
+                index: row.index,
+                true_positives: row.shared.counts.true_positives,
+                false_positives: row.shared.counts.false_positives,
+                false_negatives: row.shared.counts.false_negatives,
+                missed: &row.shared.missed,
+                unexpected: &row.shared.unexpected,
+            })
         });
         Score {
             values: vec![
@@ -358,10 +363,14 @@ impl Gate for EqualFunctionSets {
                 ("tool_selection.precision", counts.precision().into()),
                 ("tool_selection.recall", counts.recall().into()),
             ],
-            detail: match detail {
-                Value::Object(map) => map,
-                _ => serde_json::Map::new(),
-            },
+            detail: Detail::new(&SelectionDetail {
+                missed: &missed,
+                unexpected: &unexpected,
+                true_positives: counts.true_positives,
+                false_positives: counts.false_positives,
+                false_negatives: counts.false_negatives,
+                per_run,
+            }),
             summary,
             no_evidence: counts
                 .is_vacuous()
@@ -369,42 +378,64 @@ impl Gate for EqualFunctionSets {
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = SelectionTally;
-
-    fn count(&self, tally: &mut SelectionTally, context: &Context<'_>, run: &Run<'_>) {
-        tally.count(&self.classes, context, run);
-    }
-
-    fn outlook(&self, tally: &SelectionTally, remaining: u64) -> Outlook {
-        let reach = SelectionReach::new(tally, self.classes.len() as u64, remaining);
-        Outlook {
-            reach: vec![
-                ("tool_selection.f1", reach.f1),
-                ("tool_selection.precision", reach.precision),
-                ("tool_selection.recall", reach.recall),
+    fn forecast(&self, accumulator: &SelectionAccumulator, remaining: u64) -> Option<Forecast> {
+        let SelectionAccumulator { counts, runs } = accumulator;
+        let bounds = SelectionBounds::new(*counts, runs.len(), self.classes.len(), remaining);
+        Some(Forecast {
+            bounds: vec![
+                ("tool_selection.f1", bounds.f1),
+                ("tool_selection.precision", bounds.precision),
+                ("tool_selection.recall", bounds.recall),
             ],
-            may_lack_evidence: tally.counts.is_vacuous() && self.classes.is_empty(),
-        }
+            may_lack_evidence: counts.is_vacuous() && self.classes.is_empty(),
+        })
     }
 
-    fn imagine(&self, tally: &SelectionTally, next: Imagined, remaining: u64) -> Option<Reaches> {
-        let recall = Steady::recall(tally, self.classes.len() as u64)?;
+    fn hypothetical(
+        &self,
+        accumulator: &SelectionAccumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
+        let SelectionAccumulator { counts, runs } = accumulator;
+        let recall = pooled_recall(*counts, runs.len(), self.classes.len())?;
         Some(vec![(
             "tool_selection.recall",
-            recall.after(next).reach(remaining),
+            recall.after(next).bounds(remaining),
         )])
     }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct SelectionDetail<'a, Rows> {
+    missed: &'a [&'a str],
+    unexpected: &'a [&'a str],
+    true_positives: u64,
+    false_positives: u64,
+    false_negatives: u64,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct SelectionRow<'a> {
+    index: u64,
+    true_positives: u64,
+    false_positives: u64,
+    false_negatives: u64,
+    missed: &'a [String],
+    unexpected: &'a [String],
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn class(name: &str, members: &[&str]) -> Class {

@@ -47,14 +47,15 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, json};
 
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
-use mcptest_json::text::one_line;
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_json::text::{one_line, shorten};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Scores the recorded calls for waste against an ideal sequence.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -101,7 +102,7 @@ impl GoldenPath {
 }
 
 /// What was wasted in one run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GoldenPathReport {
     /// Calls beyond the golden path's length.
     pub extra_steps: u64,
@@ -155,7 +156,7 @@ fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<us
 
 /// Searches the calls of one run for waste.
 #[must_use]
-pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathReport {
+pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCallView<'_>]) -> GoldenPathReport {
     let (backtracks_at, repeats_at) = detours(
         calls
             .iter()
@@ -183,15 +184,46 @@ pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCall]) -> GoldenPathR
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
+/// The waste of the observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct GoldenPathAccumulator {
     extra_steps: u64,
     backtracks: u64,
     repeated_tools: u64,
     /// The waste of the worst run.
     worst: u64,
+    /// True if a run made a call.
     called: bool,
+    runs: PerRun<PathFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct PathFacts {
+    report: GoldenPathReport,
+    /// The ids of the called tools.
+    calls: Vec<String>,
+    /// Indices of the calls that are off the golden path.
+    off_path: Vec<usize>,
+    /// Indices of the golden steps that were not taken.
+    not_reached: Vec<usize>,
+    /// The path in one line, if it has waste.
+    path: Option<String>,
+}
+
+impl Accumulator for GoldenPathAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.extra_steps += other.extra_steps;
+        self.backtracks += other.backtracks;
+        self.repeated_tools += other.repeated_tools;
+        self.worst = self.worst.max(other.worst);
+        self.called |= other.called;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl Gate for GoldenPath {
@@ -283,125 +315,164 @@ impl Gate for GoldenPath {
         problems
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut total = GoldenPathReport::default();
-        let mut worst = 0;
-        let mut per_run = Vec::new();
-        let mut wasteful = Vec::new();
-        for run in runs {
-            let calls = &run.trace.tool_calls;
-            let report = score_golden_path(self, calls);
-            total.extra_steps += report.extra_steps;
-            total.backtracks += report.backtracks;
-            total.repeated_tools += report.repeated_tools;
-            worst = worst.max(report.waste);
-            let off_path: Vec<String> = calls
-                .iter()
-                .filter(|call| !self.calls.iter().any(|step| call.is(step, context.servers)))
-                .map(ToolCall::full_id)
-                .collect();
-            let not_reached: Vec<&String> = self
-                .calls
-                .iter()
-                .filter(|step| !calls.iter().any(|call| call.is(step, context.servers)))
-                .collect();
-            if !report.passed() {
-                let path: Vec<String> = calls.iter().map(|call| one_line(call.name())).collect();
-                wasteful.push(format!("run {}: {}", run.index, path.join(" → ")));
-            }
-            per_run.push(json!({
-                "index": run.index,
-                "penalty": report.penalty(),
-                "passed": report.passed(),
-                "extra_steps": report.extra_steps,
-                "backtracks": report.backtracks,
-                "repeated_tools": report.repeated_tools,
-                "backtracks_at": report.backtracks_at,
-                "repeats_at": report.repeats_at,
-                "calls": calls.iter().map(ToolCall::full_id).collect::<Vec<_>>(),
-                "off_path": off_path,
-                "not_reached": not_reached,
-            }));
-        }
+    type Accumulator = GoldenPathAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut GoldenPathAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let calls = &run.trace.tool_calls;
+        let report = score_golden_path(self, calls);
+        accumulator.extra_steps += report.extra_steps;
+        accumulator.backtracks += report.backtracks;
+        accumulator.repeated_tools += report.repeated_tools;
+        accumulator.worst = accumulator.worst.max(report.waste);
+        accumulator.called |= !calls.is_empty();
+        let is_step = |call: &ToolCallView<'_>, step: &String| call.is(step, context.servers);
+        let off_path = |call: &ToolCallView<'_>| !self.calls.iter().any(|step| is_step(call, step));
+        let not_reached = |step: &String| !calls.iter().any(|call| is_step(call, step));
+        let path = (!report.passed()).then(|| {
+            let names: Vec<String> = calls.iter().map(|call| one_line(call.name())).collect();
+            // The longest part of it that a summary shows.
+            shorten(&names.join(" → "), 200)
+        });
+        let facts = PathFacts {
+            calls: calls.iter().map(ToolCallView::full_id).collect(),
+            off_path: (0..calls.len())
+                .filter(|index| off_path(&calls[*index]))
+                .collect(),
+            not_reached: (0..self.calls.len())
+                .filter(|index| not_reached(&self.calls[*index]))
+                .collect(),
+            path,
+            report,
+        };
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: GoldenPathAccumulator, _: &Context<'_>) -> Score {
+        let GoldenPathAccumulator {
+            extra_steps,
+            backtracks,
+            repeated_tools,
+            worst,
+            called,
+            runs,
+        } = accumulator;
         let mut summary = format!(
-            "penalty {:.2} · {} extra, {} back, {} repeated",
+            "penalty {:.2} · {extra_steps} extra, {backtracks} back, {repeated_tools} repeated",
             penalty(worst),
-            total.extra_steps,
-            total.backtracks,
-            total.repeated_tools
         );
-        if let Some(first) = wasteful.first() {
-            summary.push_str(&format!(" · {}", mcptest_json::text::shorten(first, 200)));
+        let wasteful = runs
+            .iter()
+            .find_map(|row| Some(format!("run {}: {}", row.index, row.shared.path.as_ref()?)));
+        if let Some(first) = wasteful {
+            summary.push_str(&format!(" · {}", shorten(&first, 200)));
         }
-        let nothing_called = runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        let per_run = List(|| {
+            runs.iter().map(|row| {
+                let PathFacts { report, calls, .. } = row.shared;
+                PathRow {
+                    index: row.index,
+                    penalty: report.penalty(),
+                    passed: report.passed(),
+                    extra_steps: report.extra_steps,
+                    backtracks: report.backtracks,
+                    repeated_tools: report.repeated_tools,
+                    backtracks_at: &report.backtracks_at,
+                    repeats_at: &report.repeats_at,
+                    calls,
+                    off_path: picked(calls, &row.shared.off_path),
+                    not_reached: picked(&self.calls, &row.shared.not_reached),
+                }
+            })
+        });
         Score {
             values: vec![
                 ("golden_path.penalty", penalty(worst).into()),
                 ("golden_path.passed", u8::from(worst == 0).into()),
-                ("golden_path.extra_steps", total.extra_steps.into()),
-                ("golden_path.backtracks", total.backtracks.into()),
-                ("golden_path.repeated_tools", total.repeated_tools.into()),
+                ("golden_path.extra_steps", extra_steps.into()),
+                ("golden_path.backtracks", backtracks.into()),
+                ("golden_path.repeated_tools", repeated_tools.into()),
             ],
-            detail: Map::from_iter([
-                ("golden_path".to_owned(), self.calls.clone().into()),
-                ("per_run".to_owned(), per_run.into()),
-            ]),
+            detail: Detail::new(&PathDetail {
+                golden_path: &self.calls,
+                per_run,
+            }),
             summary,
-            no_evidence: (nothing_called && !self.asks_for_no_calls())
+            no_evidence: (!called && !self.asks_for_no_calls())
                 .then(|| "no tool was called, so no call could be waste".to_owned()),
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, _: &Context<'_>, run: &Run<'_>) {
-        let report = score_golden_path(self, &run.trace.tool_calls);
-        tally.extra_steps += report.extra_steps;
-        tally.backtracks += report.backtracks;
-        tally.repeated_tools += report.repeated_tools;
-        tally.worst = tally.worst.max(report.waste);
-        tally.called |= !run.trace.tool_calls.is_empty();
-    }
-
-    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
+    fn forecast(&self, accumulator: &GoldenPathAccumulator, _: u64) -> Option<Forecast> {
         let penalized =
             self.penalize_extra_steps || self.penalize_backtracks || self.penalize_repeated_tools;
         let lowest_flag = u64::from(!penalized);
-        Outlook {
-            reach: vec![
+        let lowest_penalty = if penalized { 0.0 } else { 1.0 };
+        let worst = accumulator.worst;
+        let count = Bounds::at_least;
+        Some(Forecast {
+            bounds: vec![
                 (
                     "golden_path.penalty",
-                    Reach::fraction(if penalized { 0.0 } else { 1.0 }, penalty(tally.worst)),
+                    Bounds::fraction(lowest_penalty, penalty(worst)),
                 ),
                 (
                     "golden_path.passed",
-                    Reach::between(lowest_flag, u64::from(tally.worst == 0)),
+                    Bounds::between(lowest_flag, u64::from(worst == 0)),
                 ),
-                (
-                    "golden_path.extra_steps",
-                    Reach::at_least(tally.extra_steps),
-                ),
-                ("golden_path.backtracks", Reach::at_least(tally.backtracks)),
+                ("golden_path.extra_steps", count(accumulator.extra_steps)),
+                ("golden_path.backtracks", count(accumulator.backtracks)),
                 (
                     "golden_path.repeated_tools",
-                    Reach::at_least(tally.repeated_tools),
+                    count(accumulator.repeated_tools),
                 ),
             ],
-            may_lack_evidence: !tally.called && !self.asks_for_no_calls(),
-        }
+            may_lack_evidence: !accumulator.called && !self.asks_for_no_calls(),
+        })
     }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct PathDetail<'a, Rows> {
+    golden_path: &'a [String],
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct PathRow<'a> {
+    index: u64,
+    penalty: f64,
+    passed: bool,
+    extra_steps: u64,
+    backtracks: u64,
+    repeated_tools: u64,
+    backtracks_at: &'a [usize],
+    repeats_at: &'a [usize],
+    calls: &'a [String],
+    off_path: Vec<&'a str>,
+    not_reached: Vec<&'a str>,
+}
+
+/// The items at these indices.
+fn picked<'a>(items: &'a [String], indices: &[usize]) -> Vec<&'a str> {
+    let items = indices.iter().filter_map(|index| items.get(*index));
+    items.map(String::as_str).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

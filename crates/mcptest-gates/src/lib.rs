@@ -16,15 +16,17 @@
 //!    because nothing was there to judge, it is `no_evidence`.
 
 mod accumulate;
+mod digest;
 pub mod discovery;
 pub mod distractors;
 pub mod equal_function_sets;
+pub mod forecast;
 pub mod golden_path;
 mod loaded;
 pub mod mutate;
 pub mod narrative;
 pub mod orchestration;
-pub mod outlook;
+mod per_run;
 pub mod recovery;
 pub mod reliability;
 pub mod stability;
@@ -35,21 +37,23 @@ pub mod trajectory;
 pub mod trajectory_axes;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use mcptest_catalog::prices::Prices;
 use mcptest_json::pointer_join;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 pub use accumulate::{AccumulatorError, GateAccumulator};
+use accumulate::{AnyBlock, Block};
+use forecast::{BoundsOf, Forecast, HypotheticalRuns};
 pub use loaded::LoadedGate;
-use loaded::{Loaded, Scorer};
 pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
-use outlook::{Imagined, Outlook, Reaches};
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -109,7 +113,7 @@ pub struct Run<'a> {
     /// From 1.
     pub index: u64,
     /// What happened.
-    pub trace: &'a Trace,
+    pub trace: &'a TraceView<'a>,
     /// Whether all of the test's `expect:` assertions held in this run; nothing if it has none.
     pub expectations_held: Option<bool>,
 }
@@ -117,7 +121,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// The runs of a test without `expect:` assertions, numbered from 1.
     #[must_use]
-    pub fn number(traces: &'a [Trace]) -> Vec<Self> {
+    pub fn number(traces: &'a [TraceView<'a>]) -> Vec<Self> {
         traces
             .iter()
             .zip(1..)
@@ -155,34 +159,45 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Scores at least one run.
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
+    /// The facts that the gate keeps of the runs it has observed.
+    type Accumulator: Accumulator;
 
-    /// Whether fewer than all runs can decide the gate. One that does not tell its outlook is
-    /// judged at the end.
-    const DECIDES_EARLY: bool = false;
+    /// Adds the facts of one run.
+    fn observe(&self, accumulator: &mut Self::Accumulator, context: &Context<'_>, run: &Run<'_>);
 
-    /// What the outlook needs to know of the runs so far; `()` for a gate that does not tell it.
-    type Tally: Default + Send + Sync + 'static;
+    /// Computes the figures of at least one run.
+    fn finish(&self, accumulator: Self::Accumulator, context: &Context<'_>) -> Score;
 
-    /// Counts one more run.
-    fn count(&self, tally: &mut Self::Tally, context: &Context<'_>, run: &Run<'_>) {
-        let _ = (tally, context, run);
-    }
-
-    /// What the figures can be after up to `remaining` further runs, whatever those do. At least
-    /// one run was counted.
-    fn outlook(&self, tally: &Self::Tally, remaining: u64) -> Outlook {
-        let _ = (tally, remaining);
-        Outlook::default()
-    }
-
-    /// The same if certain runs came first: for figures that good runs only raise and bad ones only
-    /// lower, by no more than a run can. Nothing for other gates, of which a single run may decide.
-    fn imagine(&self, tally: &Self::Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
-        let _ = (tally, next, remaining);
+    /// The bounds of the figures after up to `remaining` further runs, whatever those do. A gate
+    /// that needs all runs returns `None`. Before the first run the bounds are not used.
+    fn forecast(&self, accumulator: &Self::Accumulator, remaining: u64) -> Option<Forecast> {
+        let _ = (accumulator, remaining);
         None
     }
+
+    /// The same bounds if certain runs come first, for figures that good runs only raise and bad
+    /// ones only lower. `None` for a gate that a single run may decide.
+    fn hypothetical(
+        &self,
+        accumulator: &Self::Accumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
+        let _ = (accumulator, next, remaining);
+        None
+    }
+}
+
+/// Facts about runs: plain data that merges.
+///
+/// Merging the accumulators of any split of the runs, in any order, gives the accumulator of all of
+/// them. Facts that depend on the order of runs are kept by run index.
+pub trait Accumulator: Default + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Adds the facts of another accumulator.
+    fn merge(&mut self, other: Self);
+
+    /// Gives every run another index. The order of the runs must stay the same.
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64);
 }
 
 /// What scoring gives.
@@ -193,7 +208,7 @@ pub struct Score {
     /// Why a figure is undefined.
     pub absent: Vec<(&'static str, String)>,
     /// What is behind the numbers, for the report.
-    pub detail: Map<String, Value>,
+    pub detail: Detail,
     /// One line for people.
     pub summary: String,
     /// Set when the figures are good only because nothing was there to judge.
@@ -215,8 +230,6 @@ pub struct GateInfo {
     pub summary: &'static str,
     /// Every figure it reports.
     pub targets: &'static [TargetInfo],
-    /// Whether fewer than all runs can decide it.
-    pub decides_early: bool,
     /// The block's JSON Schema.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     /// Reads a block.
@@ -224,7 +237,7 @@ pub struct GateInfo {
 }
 
 /// A block that can score, unless a problem is an error; and all problems.
-type LoadedBlock = (Option<Box<dyn Scorer>>, Vec<Problem>);
+type LoadedBlock = (Option<Box<dyn AnyBlock>>, Vec<Problem>);
 
 impl std::fmt::Debug for GateInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -237,25 +250,21 @@ const fn gate<G: Gate>() -> GateInfo {
         block: G::BLOCK,
         summary: G::SUMMARY,
         targets: G::TARGETS,
-        decides_early: G::DECIDES_EARLY,
         schema: |generator| generator.subschema_for::<G>(),
         load: |written, context| {
-            let mut block: G = match serde_json::from_value(written.clone()) {
-                Ok(block) => block,
+            let mut gate: G = match serde_json::from_value(written.clone()) {
+                Ok(gate) => gate,
                 Err(error) => return (None, vec![Problem::new("", error.to_string())]),
             };
-            let mut problems = block.check(context);
-            let expectations = expectations(&block, &mut problems);
+            let mut problems = gate.check(context);
+            let expectations = expectations(&gate, &mut problems);
             let usable = problems.iter().all(|problem| problem.warning);
-            let scorer: Option<Box<dyn Scorer>> = if usable {
-                Some(Box::new(Loaded {
-                    block,
-                    expectations,
-                }))
+            let block: Option<Box<dyn AnyBlock>> = if usable {
+                Some(Box::new(Block { gate, expectations }))
             } else {
                 None
             };
-            (scorer, problems)
+            (block, problems)
         },
     }
 }
@@ -317,7 +326,7 @@ pub(crate) mod testing {
     use mcptest_catalog::prices::Prices;
     use mcptest_trace::matcher::Problem;
     use mcptest_trace::tool_id::KnownServers;
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::TraceView;
     use serde_json::Value;
 
     /// Loads a block for running with `runs: 10` and no siblings.
@@ -335,7 +344,7 @@ pub(crate) mod testing {
     }
 
     /// Loads a block and judges traces with it.
-    pub(crate) fn judge(block: &str, written: &Value, traces: &[Trace]) -> GateOutcome {
+    pub(crate) fn judge(block: &str, written: &Value, traces: &[TraceView<'_>]) -> GateOutcome {
         judge_runs(block, written, &Run::number(traces))
     }
 

@@ -1,70 +1,17 @@
-//! Gates whose kind the rest of the program does not need to know: read, score, judge.
+//! A block of a suite, ready to observe and judge runs.
 
 use serde_json::{Map, Value};
 
-use super::outlook::{Imagined, Lookout, Outlook, Reaches};
-use super::{Context, Gate, GateInfo, GateOutcome, LoadContext, Run, Score};
+use crate::accumulate::AnyBlock;
+use crate::{Context, GateInfo, GateOutcome, LoadContext, Run, Score};
 use mcptest_trace::detail::Detail;
-use mcptest_trace::expect::Expectation;
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::verdict::Verdict;
 
-pub(super) trait Scorer: Send + Sync {
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score;
-    fn expectations(&self) -> &[Expectation];
-    fn lookout(&self) -> Box<dyn Lookout + '_>;
-}
-
-pub(super) struct Loaded<G> {
-    pub block: G,
-    pub expectations: Vec<Expectation>,
-}
-
-impl<G: Gate> Scorer for Loaded<G> {
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        self.block.score(context, runs)
-    }
-
-    fn expectations(&self) -> &[Expectation] {
-        &self.expectations
-    }
-
-    fn lookout(&self) -> Box<dyn Lookout + '_> {
-        Box::new(Watched {
-            gate: self,
-            tally: G::Tally::default(),
-        })
-    }
-}
-
-/// A block that counts runs.
-struct Watched<'a, G: Gate> {
-    gate: &'a Loaded<G>,
-    tally: G::Tally,
-}
-
-impl<G: Gate> Lookout for Watched<'_, G> {
-    fn count(&mut self, context: &Context<'_>, run: &Run<'_>) {
-        self.gate.block.count(&mut self.tally, context, run);
-    }
-
-    fn expectations(&self) -> &[Expectation] {
-        &self.gate.expectations
-    }
-
-    fn outlook(&self, remaining: u64) -> Outlook {
-        self.gate.block.outlook(&self.tally, remaining)
-    }
-
-    fn imagine(&self, next: Imagined, remaining: u64) -> Option<Reaches> {
-        self.gate.block.imagine(&self.tally, next, remaining)
-    }
-}
-
 /// A block of a test, ready to judge.
 pub struct LoadedGate {
-    pub(super) info: &'static GateInfo,
-    pub(super) scorer: Box<dyn Scorer>,
+    info: &'static GateInfo,
+    pub(crate) block: Box<dyn AnyBlock>,
 }
 
 impl std::fmt::Debug for LoadedGate {
@@ -74,32 +21,36 @@ impl std::fmt::Debug for LoadedGate {
 }
 
 impl LoadedGate {
-    /// Reads a written block. Problems have pointers from the block; without an error among them
-    /// the gate is there.
+    /// Reads a written block. The pointers of problems start at the block. The gate is returned
+    /// unless a problem is an error.
     #[must_use]
     pub fn load(
         info: &'static GateInfo,
         written: &Value,
         context: &LoadContext<'_>,
     ) -> (Option<Self>, Vec<Problem>) {
-        let (scorer, problems) = (info.load)(written, context);
-        (scorer.map(|scorer| Self { info, scorer }), problems)
+        let (block, problems) = (info.load)(written, context);
+        (block.map(|block| Self { info, block }), problems)
     }
 
-    /// Which gate it is.
+    /// The entry of the registry.
     #[must_use]
     pub fn info(&self) -> &'static GateInfo {
         self.info
     }
 
-    /// Scores and judges the runs that were carried through. Without any, nothing can be said about
-    /// the agent.
+    /// Observes all runs and judges them.
     #[must_use]
     pub fn judge(&self, context: &Context<'_>, runs: &[Run<'_>]) -> GateOutcome {
-        if runs.is_empty() {
-            return self.without_runs();
+        let mut accumulator = self.accumulator();
+        for run in runs {
+            accumulator.observe(context, run);
         }
-        let score = self.scorer.score(context, runs);
+        accumulator.finish(context)
+    }
+
+    /// Applies the expectations to the figures.
+    pub(crate) fn judge_score(&self, score: Score) -> GateOutcome {
         debug_assert!(
             score.values.iter().map(|(name, _)| *name).eq(self
                 .info
@@ -112,7 +63,7 @@ impl LoadedGate {
         let root = nested(&score.values);
         let mut verdict = Verdict::Pass;
         let mut assertions = Vec::new();
-        for expectation in self.scorer.expectations() {
+        for expectation in self.block.expectations() {
             let target = expectation.target.as_str();
             let why = score
                 .absent
@@ -121,11 +72,11 @@ impl LoadedGate {
                 .map(|(_, why)| why.as_str());
             let assertion = expectation.apply(&root, why);
             if !assertion.passed {
-                let unjudged = score
+                let undetermined = score
                     .undetermined
                     .iter()
                     .any(|name| target.starts_with(name));
-                verdict = verdict.max(if unjudged {
+                verdict = verdict.max(if undetermined {
                     Verdict::NoEvidence
                 } else {
                     Verdict::Fail
@@ -144,7 +95,7 @@ impl LoadedGate {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
-            detail: score.detail.into(),
+            detail: score.detail,
             assertions,
             summary: score.summary,
             findings: score.findings,
@@ -153,7 +104,7 @@ impl LoadedGate {
         }
     }
 
-    fn without_runs(&self) -> GateOutcome {
+    pub(crate) fn outcome_without_runs(&self) -> GateOutcome {
         GateOutcome {
             block: self.info.block.to_owned(),
             verdict: Verdict::NoEvidence,
@@ -173,7 +124,7 @@ impl LoadedGate {
     }
 }
 
-/// `a.b: 1` as `{"a": {"b": 1}}`, so that targets are paths here as everywhere.
+/// Turns `a.b: 1` into `{"a": {"b": 1}}`, so that targets are paths here as everywhere.
 fn nested(values: &[(&'static str, Value)]) -> Value {
     let mut root = Map::new();
     for (name, value) in values {
@@ -189,7 +140,8 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
                 .or_insert_with(|| Value::Object(Map::new()));
             match entry {
                 Value::Object(inner) => map = inner,
-                // Two targets of which one is the other's prefix: the registry test forbids it.
+                // Two targets of which one is the other's prefix: a test of the registry forbids
+                // it.
                 _ => break,
             }
         }

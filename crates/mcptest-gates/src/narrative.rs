@@ -61,7 +61,7 @@
 //!     final_response: Some("I created the issue and deleted the branch. I could also close it.".into()),
 //!     ..Trace::default()
 //! };
-//! let divergence = score_narrative(&trace, &Narrative::default(), &KnownServers::default());
+//! let divergence = score_narrative(&Narrative::default(), &trace, &KnownServers::default());
 //! assert_eq!(divergence.actions(), ["create_issue", "delete_branch"]);
 //! assert_eq!(divergence.claimed_but_absent[0].action, "delete_branch");
 //! assert!(divergence.present_but_unclaimed.is_empty());
@@ -88,19 +88,21 @@ mod words;
 mod tests;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 pub use self::compare::{
     ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score, score_narrative,
 };
 use self::match_calls::{Listed, is_mutating_name};
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Holds the agent's closing message against the recorded calls.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -135,7 +137,7 @@ fn fraction(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 impl Narrative {
     /// Whether the tool of a call counts as a write.
     #[must_use]
-    pub fn is_mutating(&self, call: &ToolCall, servers: &KnownServers) -> bool {
+    pub fn is_mutating(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         match self.listed(call, servers) {
             Listed::Mutating => true,
             Listed::Readonly => false,
@@ -143,7 +145,7 @@ impl Narrative {
         }
     }
 
-    fn listed(&self, call: &ToolCall, servers: &KnownServers) -> Listed {
+    fn listed(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> Listed {
         let listed = |names: &[String]| names.iter().any(|name| call.is(name, servers));
         if listed(&self.readonly_tools) {
             Listed::Readonly
@@ -155,17 +157,69 @@ impl Narrative {
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct NarrativeAccumulator {
     claimed_but_absent: u64,
     present_but_unclaimed: u64,
+    /// Unmentioned calls of tools that write.
+    silent_writes: u64,
     arg_mismatch: u64,
     claimed_after_error: u64,
+    /// Recorded calls and claimed actions.
+    base: u64,
+    /// True if a run did not pass.
     failed: bool,
-    /// Whether a run said or did anything.
-    something: bool,
+    /// True if a run has a closing message or a call.
+    has_evidence: bool,
+    runs: PerRun<Divergence>,
 }
+
+impl Accumulator for NarrativeAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.claimed_but_absent += other.claimed_but_absent;
+        self.present_but_unclaimed += other.present_but_unclaimed;
+        self.silent_writes += other.silent_writes;
+        self.arg_mismatch += other.arg_mismatch;
+        self.claimed_after_error += other.claimed_after_error;
+        self.base += other.base;
+        self.failed |= other.failed;
+        self.has_evidence |= other.has_evidence;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct NarrativeDetail<'a, Rows> {
+    failed_runs: &'a [u64],
+    silent_writes: u64,
+    max_divergence_score: Option<f64>,
+    per_run: Rows,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advisory: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct DivergenceRow<'a> {
+    index: u64,
+    passed: bool,
+    divergence_score: f64,
+    recorded_calls: u64,
+    claimed: &'a [Claimed],
+    claimed_but_absent: &'a [Claimed],
+    present_but_unclaimed: &'a [Unclaimed],
+    arg_mismatch: &'a [ArgMismatch],
+    claimed_after_error: &'a [Claimed],
+}
+
+/// The remark of a block with `llm_assisted`.
+const ADVISORY: &str = "llm_assisted is on; the gate consulted no model, and no model's reading \
+                        can change it";
 
 impl Gate for Narrative {
     const BLOCK: &'static str = "narrative";
@@ -239,55 +293,56 @@ impl Gate for Narrative {
         }
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let divergences: Vec<(u64, Divergence)> = runs
-            .iter()
-            .map(|run| (run.index, score_narrative(run.trace, self, context.servers)))
-            .collect();
-        let sum = |count: &dyn Fn(&Divergence) -> u64| {
-            divergences.iter().map(|(_, run)| count(run)).sum::<u64>()
-        };
-        let absent = sum(&|run| run.claimed_but_absent.len() as u64);
-        let unclaimed = sum(&|run| run.present_but_unclaimed.len() as u64);
-        let silent_writes = sum(&|run| {
-            run.present_but_unclaimed
-                .iter()
-                .filter(|call| call.mutating)
-                .count() as u64
-        });
-        let mismatched = sum(&|run| run.arg_mismatch.len() as u64);
-        let after_error = sum(&|run| run.claimed_after_error.len() as u64);
-        let value = divergence_score(sum(&Divergence::flagged), sum(&Divergence::base));
-        let failed: Vec<u64> = divergences
-            .iter()
-            .filter(|(_, run)| !run.passes(self.max_divergence_score))
-            .map(|(index, _)| *index)
-            .collect();
-        let nothing = divergences
-            .iter()
-            .all(|(_, run)| !run.has_text && run.recorded_calls == 0);
+    type Accumulator = NarrativeAccumulator;
 
+    fn observe(
+        &self,
+        accumulator: &mut NarrativeAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let divergence = score_narrative(self, run.trace, context.servers);
+        let unclaimed = &divergence.present_but_unclaimed;
+        let silent_writes = unclaimed.iter().filter(|call| call.mutating);
+        accumulator.claimed_but_absent += divergence.claimed_but_absent.len() as u64;
+        accumulator.present_but_unclaimed += unclaimed.len() as u64;
+        accumulator.silent_writes += silent_writes.count() as u64;
+        accumulator.arg_mismatch += divergence.arg_mismatch.len() as u64;
+        accumulator.claimed_after_error += divergence.claimed_after_error.len() as u64;
+        accumulator.base += divergence.base();
+        accumulator.failed |= !divergence.passes(self.max_divergence_score);
+        accumulator.has_evidence |= divergence.has_text || divergence.recorded_calls > 0;
+        accumulator.runs.insert(run.index, divergence, ());
+    }
+
+    fn finish(&self, accumulator: NarrativeAccumulator, _: &Context<'_>) -> Score {
+        let NarrativeAccumulator {
+            claimed_but_absent: absent,
+            present_but_unclaimed: unclaimed,
+            silent_writes,
+            arg_mismatch: mismatched,
+            claimed_after_error: after_error,
+            base,
+            failed,
+            has_evidence,
+            runs,
+        } = accumulator;
+        let value = divergence_score(absent + unclaimed + mismatched, base);
         let mut summary = format!(
-            "divergence {value:.2} · {absent} claimed but absent · {unclaimed} unclaimed ({silent_writes} writes) · {mismatched} argument \
-             mismatches"
+            "divergence {value:.2} · {absent} claimed but absent · {unclaimed} unclaimed \
+             ({silent_writes} writes) · {mismatched} argument mismatches"
         );
         if after_error > 0 {
             summary.push_str(&format!(" · {after_error} claimed after an error"));
         }
-        let first_lie = divergences
-            .iter()
-            .flat_map(|(_, run)| &run.claimed_but_absent)
-            .next();
-        if let Some(claim) = first_lie {
+        let mut claims = runs.iter().flat_map(|row| &row.shared.claimed_but_absent);
+        let mut mismatches = runs.iter().flat_map(|row| &row.shared.arg_mismatch);
+        if let Some(claim) = claims.next() {
             summary.push_str(&format!(
                 " · no call for {}: “{}”",
                 claim.action, claim.sentence
             ));
-        } else if let Some(mismatch) = divergences
-            .iter()
-            .flat_map(|(_, run)| &run.arg_mismatch)
-            .next()
-        {
+        } else if let Some(mismatch) = mismatches.next() {
             summary.push_str(&format!(
                 " · {} says {}, the call has {}",
                 mismatch.action,
@@ -295,99 +350,79 @@ impl Gate for Narrative {
                 mismatch.recorded.join(", ")
             ));
         }
-
-        let findings = divergences
+        let failed_runs: Vec<u64> = runs
             .iter()
-            .flat_map(|(index, run)| run.findings(*index))
+            .filter(|row| !row.shared.passes(self.max_divergence_score))
+            .map(|row| row.index)
             .collect();
-        let per_run: Vec<Value> = divergences
-            .iter()
-            .map(|(index, run)| {
-                json!({
-                    "index": index,
-                    "passed": run.passes(self.max_divergence_score),
-                    "divergence_score": run.score(),
-                    "recorded_calls": run.recorded_calls,
-                    "claimed": run.claimed,
-                    "claimed_but_absent": run.claimed_but_absent,
-                    "present_but_unclaimed": run.present_but_unclaimed,
-                    "arg_mismatch": run.arg_mismatch,
-                    "claimed_after_error": run.claimed_after_error,
-                })
+        let per_run = List(|| {
+            runs.iter().map(|row| {
+                let run = row.shared;
+                DivergenceRow {
+                    index: row.index,
+                    passed: run.passes(self.max_divergence_score),
+                    divergence_score: run.score(),
+                    recorded_calls: run.recorded_calls,
+                    claimed: &run.claimed,
+                    claimed_but_absent: &run.claimed_but_absent,
+                    present_but_unclaimed: &run.present_but_unclaimed,
+                    arg_mismatch: &run.arg_mismatch,
+                    claimed_after_error: &run.claimed_after_error,
+                }
             })
-            .collect();
-        let mut detail = Map::from_iter([
-            ("failed_runs".to_owned(), failed.clone().into()),
-            ("silent_writes".to_owned(), silent_writes.into()),
-            (
-                "max_divergence_score".to_owned(),
-                self.max_divergence_score.into(),
-            ),
-            ("per_run".to_owned(), per_run.into()),
-        ]);
-        if self.llm_assisted {
-            detail.insert(
-                "advisory".to_owned(),
-                "llm_assisted is on; the gate consulted no model, and no model's reading can change it".into(),
-            );
-        }
+        });
         Score {
             values: vec![
                 ("narrative.divergence_score", value.into()),
                 ("narrative.claimed_but_absent", absent.into()),
                 ("narrative.present_but_unclaimed", unclaimed.into()),
                 ("narrative.arg_mismatch", mismatched.into()),
-                ("narrative.gate_passed", u8::from(failed.is_empty()).into()),
+                ("narrative.gate_passed", u8::from(!failed).into()),
                 ("narrative.claimed_after_error", after_error.into()),
             ],
-            detail,
+            detail: Detail::new(&NarrativeDetail {
+                failed_runs: &failed_runs,
+                silent_writes,
+                max_divergence_score: self.max_divergence_score,
+                per_run,
+                advisory: self.llm_assisted.then_some(ADVISORY),
+            }),
             summary,
-            findings,
-            no_evidence: nothing.then(|| "there is no closing message and no call".to_owned()),
+            findings: runs
+                .iter()
+                .flat_map(|row| row.shared.findings(row.index))
+                .collect(),
+            no_evidence: (!has_evidence)
+                .then(|| "there is no closing message and no call".to_owned()),
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        let divergence = score_narrative(run.trace, self, context.servers);
-        tally.claimed_but_absent += divergence.claimed_but_absent.len() as u64;
-        tally.present_but_unclaimed += divergence.present_but_unclaimed.len() as u64;
-        tally.arg_mismatch += divergence.arg_mismatch.len() as u64;
-        tally.claimed_after_error += divergence.claimed_after_error.len() as u64;
-        tally.failed |= !divergence.passes(self.max_divergence_score);
-        tally.something |= divergence.has_text || divergence.recorded_calls > 0;
-    }
-
-    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
-        Outlook {
-            reach: vec![
+    fn forecast(&self, accumulator: &NarrativeAccumulator, _: u64) -> Option<Forecast> {
+        let count = Bounds::at_least;
+        Some(Forecast {
+            bounds: vec![
                 (
                     "narrative.claimed_but_absent",
-                    Reach::at_least(tally.claimed_but_absent),
+                    count(accumulator.claimed_but_absent),
                 ),
                 (
                     "narrative.present_but_unclaimed",
-                    Reach::at_least(tally.present_but_unclaimed),
+                    count(accumulator.present_but_unclaimed),
                 ),
-                (
-                    "narrative.arg_mismatch",
-                    Reach::at_least(tally.arg_mismatch),
-                ),
+                ("narrative.arg_mismatch", count(accumulator.arg_mismatch)),
                 (
                     "narrative.claimed_after_error",
-                    Reach::at_least(tally.claimed_after_error),
+                    count(accumulator.claimed_after_error),
                 ),
                 (
                     "narrative.gate_passed",
-                    Reach::between(0, (!tally.failed).into()),
+                    Bounds::between(0, (!accumulator.failed).into()),
                 ),
                 // Pooled over calls and claims, of which a run can have any number.
-                ("narrative.divergence_score", Reach::fraction(0.0, 1.0)),
+                ("narrative.divergence_score", Bounds::fraction(0.0, 1.0)),
             ],
-            may_lack_evidence: !tally.something,
-        }
+            may_lack_evidence: !accumulator.has_evidence,
+        })
     }
 }

@@ -62,23 +62,25 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::equal_function_sets::{
-    Class, EqualFunctionSets, SelectionCounts, SelectionReach, SelectionTally, push_once,
+use crate::equal_function_sets::{
+    Class, EqualFunctionSets, SelectionBounds, SelectionCounts, distinct, pooled_recall,
     score_selection,
 };
-use super::outlook::{Imagined, Outlook, Reaches, Steady};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{BoundsOf, Forecast, HypotheticalRuns};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::canonical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
 use mcptest_trace::catalog::Tool;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// Diagnoses how runs were put together. Needs an `equal_function_sets:` block in the same test,
 /// whose classes it reads.
@@ -94,7 +96,7 @@ pub struct Orchestration {
 }
 
 /// What is counted, before any percent is taken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OrchestrationCounts {
     /// Against the classes.
     pub selection: SelectionCounts,
@@ -173,7 +175,7 @@ impl OrchestrationCounts {
 }
 
 /// One run, counted, with the calls that fell short. Calls are numbered from 1.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// The counts.
     pub counts: OrchestrationCounts,
@@ -189,7 +191,11 @@ pub struct Diagnosis {
 
 /// Counts one run.
 #[must_use]
-pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServers) -> Diagnosis {
+pub fn score_orchestration(
+    classes: &[Class],
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) -> Diagnosis {
     let calls = &trace.tool_calls;
     let selection = score_selection(classes, calls, servers);
     let mut diagnosis = Diagnosis {
@@ -215,7 +221,7 @@ pub fn score_orchestration(classes: &[Class], trace: &Trace, servers: &KnownServ
     diagnosis
 }
 
-fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCall]) {
+fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCallView<'_>]) {
     for (call, number) in calls.iter().zip(1..) {
         let args = call.args().and_then(Value::as_object);
         if args.is_some_and(|args| !args.is_empty()) {
@@ -229,7 +235,12 @@ fn shape(diagnosis: &mut Diagnosis, calls: &[ToolCall]) {
     }
 }
 
-fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers: &KnownServers) {
+fn recovery(
+    diagnosis: &mut Diagnosis,
+    classes: &[Class],
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) {
     let calls = &trace.tool_calls;
     let results = trace.results_by_call();
     let failed = |index: usize| results[index].is_some_and(|result| result.is_error == Some(true));
@@ -262,7 +273,7 @@ fn recovery(diagnosis: &mut Diagnosis, classes: &[Class], trace: &Trace, servers
     }
 }
 
-fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCall]) {
+fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCallView<'_>]) {
     let empty = Value::Object(Map::new());
     // A run tends to call the same few tools again and again, and compiling a schema costs more
     // than applying it.
@@ -311,7 +322,10 @@ fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
 
 /// The offered tools that a call can mean: one, unless the call or the catalog does not tell the
 /// server.
-fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCall) -> impl Iterator<Item = (usize, &'a Tool)> {
+fn offered<'a>(
+    catalog: &'a [Tool],
+    call: &'a ToolCallView<'a>,
+) -> impl Iterator<Item = (usize, &'a Tool)> {
     catalog.iter().enumerate().filter(|(_, tool)| {
         tool.name() == call.name()
             && !call.name().is_empty()
@@ -322,48 +336,124 @@ fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCall) -> impl Iterator<Item = 
     })
 }
 
-impl Diagnosis {
-    fn report(&self, run: &Run<'_>) -> Value {
-        let name = |number: &u64| {
-            let call = usize::try_from(*number)
-                .ok()
-                .and_then(|number| run.trace.tool_calls.get(number.checked_sub(1)?));
-            call.map(ToolCall::full_id).unwrap_or_default()
-        };
-        let calls = |numbers: &[u64]| -> Value {
-            numbers
-                .iter()
-                .map(|number| json!({"call": number, "tool": name(number)}))
-                .collect()
-        };
-        let invalid: Value = self
-            .invalid
-            .iter()
-            .map(|(number, reason)| json!({"call": number, "tool": name(number), "reason": reason}))
-            .collect();
-        json!({
-            "index": run.index,
-            "discovery": self.counts.discovery(),
-            "parameterization": self.counts.parameterization(),
-            "syntax": self.counts.syntax(),
-            "error_recovery": self.counts.error_recovery(),
-            "efficiency": self.counts.efficiency(),
-            "schema_valid": self.counts.schema_valid(),
-            "calls": self.counts.calls,
-            "errors": self.counts.errors,
-            "missed": self.missed,
-            "malformed": calls(&self.malformed),
-            "unrecovered": calls(&self.unrecovered),
-            "invalid": invalid,
-        })
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct OrchestrationAccumulator {
+    counts: OrchestrationCounts,
+    runs: PerRun<DiagnosisFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct DiagnosisFacts {
+    diagnosis: Diagnosis,
+    /// The tools of the calls that the diagnosis lists, by number of the call.
+    tools: BTreeMap<u64, String>,
+}
+
+impl Accumulator for OrchestrationAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
-    selection: SelectionTally,
-    called: bool,
+impl DiagnosisFacts {
+    fn new(diagnosis: Diagnosis, calls: &[ToolCallView<'_>]) -> Self {
+        let invalid = diagnosis.invalid.iter().map(|(number, _)| number);
+        let listed = diagnosis.malformed.iter().chain(&diagnosis.unrecovered);
+        let tools = listed.chain(invalid).filter_map(|number| {
+            let index = usize::try_from(*number).ok()?.checked_sub(1)?;
+            Some((*number, calls.get(index)?.full_id()))
+        });
+        Self {
+            tools: tools.collect(),
+            diagnosis,
+        }
+    }
+
+    fn tool(&self, number: u64) -> &str {
+        self.tools.get(&number).map_or("", String::as_str)
+    }
+
+    fn row(&self, index: u64) -> DiagnosisRow<'_> {
+        let diagnosis = &self.diagnosis;
+        let counts = &diagnosis.counts;
+        let listed = |numbers: &[u64]| -> Vec<ListedCall<'_>> {
+            let calls = numbers.iter().map(|number| ListedCall {
+                call: *number,
+                tool: self.tool(*number),
+            });
+            calls.collect()
+        };
+        let invalid = diagnosis
+            .invalid
+            .iter()
+            .map(|(number, reason)| InvalidCall {
+                call: *number,
+                tool: self.tool(*number),
+                reason,
+            });
+        DiagnosisRow {
+            index,
+            discovery: counts.discovery(),
+            parameterization: counts.parameterization(),
+            syntax: counts.syntax(),
+            error_recovery: counts.error_recovery(),
+            efficiency: counts.efficiency(),
+            schema_valid: counts.schema_valid(),
+            calls: counts.calls,
+            errors: counts.errors,
+            missed: &diagnosis.missed,
+            malformed: listed(&diagnosis.malformed),
+            unrecovered: listed(&diagnosis.unrecovered),
+            invalid: invalid.collect(),
+        }
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct OrchestrationDetail<'a, Rows> {
+    missed: &'a [&'a str],
+    calls: u64,
+    errors: u64,
+    recovered: u64,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct DiagnosisRow<'a> {
+    index: u64,
+    discovery: u64,
+    parameterization: u64,
+    syntax: u64,
+    error_recovery: u64,
+    efficiency: u64,
+    schema_valid: Option<u64>,
+    calls: u64,
+    errors: u64,
+    missed: &'a [String],
+    malformed: Vec<ListedCall<'a>>,
+    unrecovered: Vec<ListedCall<'a>>,
+    invalid: Vec<InvalidCall<'a>>,
+}
+
+#[derive(Serialize)]
+struct ListedCall<'a> {
+    call: u64,
+    tool: &'a str,
+}
+
+#[derive(Serialize)]
+struct InvalidCall<'a> {
+    call: u64,
+    tool: &'a str,
+    reason: &'a str,
 }
 
 impl Gate for Orchestration {
@@ -430,21 +520,27 @@ impl Gate for Orchestration {
         Vec::new()
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut counts = OrchestrationCounts::default();
-        let mut missed = Vec::new();
-        let mut per_run = Vec::new();
-        for run in runs {
-            let diagnosis = score_orchestration(&self.classes, run.trace, context.servers);
-            counts = counts.plus(diagnosis.counts);
-            per_run.push(diagnosis.report(run));
-            for name in diagnosis.missed {
-                push_once(&mut missed, name);
-            }
-        }
+    type Accumulator = OrchestrationAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut OrchestrationAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let diagnosis = score_orchestration(&self.classes, run.trace, context.servers);
+        accumulator.counts = accumulator.counts.plus(diagnosis.counts);
+        let facts = DiagnosisFacts::new(diagnosis, &run.trace.tool_calls);
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: OrchestrationAccumulator, _: &Context<'_>) -> Score {
+        let OrchestrationAccumulator { counts, runs } = accumulator;
+        let missed = distinct(runs.groups().map(|(_, facts)| &facts.diagnosis.missed));
         let schema_valid = counts.schema_valid();
         let mut summary = format!(
-            "discovery {} · parameterization {} · syntax {} · error recovery {} · efficiency {} · schema valid {}",
+            "discovery {} · parameterization {} · syntax {} · error recovery {} · efficiency {} · \
+             schema valid {}",
             counts.discovery(),
             counts.parameterization(),
             counts.syntax(),
@@ -470,13 +566,13 @@ impl Gate for Orchestration {
                 ("orchestration.efficiency", counts.efficiency().into()),
                 ("orchestration.schema_valid", schema_valid.into()),
             ],
-            detail: Map::from_iter([
-                ("missed".to_owned(), missed.into()),
-                ("calls".to_owned(), counts.calls.into()),
-                ("errors".to_owned(), counts.errors.into()),
-                ("recovered".to_owned(), counts.recovered.into()),
-                ("per_run".to_owned(), per_run.into()),
-            ]),
+            detail: Detail::new(&OrchestrationDetail {
+                missed: &missed,
+                calls: counts.calls,
+                errors: counts.errors,
+                recovered: counts.recovered,
+                per_run: List(|| runs.iter().map(|row| row.shared.row(row.index))),
+            }),
             summary,
             no_evidence: (counts.calls == 0).then(|| "no tool was called in any run".to_owned()),
             ..Score::default()
@@ -489,31 +585,30 @@ impl Gate for Orchestration {
         }
         score
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        tally.selection.count(&self.classes, context, run);
-        tally.called |= !run.trace.tool_calls.is_empty();
-    }
-
-    /// Pooled over calls, of which a run can make any number, a percent can still go anywhere;
+    /// Pooled over calls, of which a run can make any number, a percent can still become anything;
     /// discovery is pooled over classes.
-    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
-        let discovery =
-            SelectionReach::new(&tally.selection, self.classes.len() as u64, remaining).recall;
-        Outlook {
-            reach: vec![("orchestration.discovery", discovery)],
-            may_lack_evidence: !tally.called,
-        }
+    fn forecast(&self, accumulator: &OrchestrationAccumulator, remaining: u64) -> Option<Forecast> {
+        let OrchestrationAccumulator { counts, runs } = accumulator;
+        let bounds =
+            SelectionBounds::new(counts.selection, runs.len(), self.classes.len(), remaining);
+        Some(Forecast {
+            bounds: vec![("orchestration.discovery", bounds.recall)],
+            may_lack_evidence: counts.calls == 0,
+        })
     }
 
-    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
-        let discovery = Steady::recall(&tally.selection, self.classes.len() as u64)?;
+    fn hypothetical(
+        &self,
+        accumulator: &OrchestrationAccumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
+        let OrchestrationAccumulator { counts, runs } = accumulator;
+        let discovery = pooled_recall(counts.selection, runs.len(), self.classes.len())?;
         Some(vec![(
             "orchestration.discovery",
-            discovery.after(next).reach(remaining),
+            discovery.after(next).bounds(remaining),
         )])
     }
 }

@@ -43,10 +43,10 @@
 //!
 //! let limits = RecoveryLimits { max_detection_ms: 3000, max_recovery_ms: Some(5000), require_clean_timeout: true };
 //! let clean = RecoveryMarks { started_ms: 0, detected_ms: Some(3000), recovered_ms: Some(3400) };
-//! assert!(score_recovery(&clean, &limits).passed);
+//! assert!(score_recovery(&limits, &clean).passed);
 //! // Noticing after 9 seconds is no clean timeout, and the user saw all nine of them.
 //! let late = RecoveryMarks { started_ms: 0, detected_ms: Some(9000), recovered_ms: Some(9400) };
-//! let late = score_recovery(&late, &limits);
+//! let late = score_recovery(&limits, &late);
 //! assert!(late.recovered && !late.clean_timeout && !late.passed);
 //! assert_eq!(late.user_visible_hang_ms, 9000);
 //! ```
@@ -58,14 +58,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::one_line;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Matcher;
-use mcptest_trace::trace::{ToolResult, Trace};
+use mcptest_trace::trace::{ToolResultView, TraceView};
 
 /// Judges how an agent gets over the faults that its test injects.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -123,7 +125,7 @@ pub struct RecoveryLimits {
 }
 
 /// How one run went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecoveryReport {
     /// The agent went on.
     pub recovered: bool,
@@ -141,7 +143,7 @@ pub struct RecoveryReport {
 
 /// Folds the marks of one run into a report. A mark before the start counts as the start.
 #[must_use]
-pub fn score_recovery(marks: &RecoveryMarks, limits: &RecoveryLimits) -> RecoveryReport {
+pub fn score_recovery(limits: &RecoveryLimits, marks: &RecoveryMarks) -> RecoveryReport {
     let since_start = |mark: Option<u64>| mark.map(|mark| mark.saturating_sub(marks.started_ms));
     let time_to_detection_ms = since_start(marks.detected_ms);
     let time_to_recovery_ms = since_start(marks.recovered_ms);
@@ -176,7 +178,7 @@ enum Met {
     Unwell,
 }
 
-fn met(result: Option<&ToolResult>, max_detection_ms: u64) -> Met {
+fn met(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Met {
     let Some(result) = result else {
         return Met::Healthy;
     };
@@ -207,10 +209,22 @@ struct Reading {
     /// Nothing if no fault fired.
     marks: Option<RecoveryMarks>,
     /// Every call that a fault struck, for the report.
-    strikes: Vec<Value>,
+    strikes: Vec<Strike>,
 }
 
-fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
+/// A call that a fault struck.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Strike {
+    /// The call's number, from 1.
+    call: usize,
+    tool: String,
+    fault: String,
+    timeout: bool,
+    at_ms: u64,
+    took_ms: u64,
+}
+
+fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading {
     let mut clock = 0_u64;
     let mut strikes = Vec::new();
     // The start of the first delayed call and its end.
@@ -249,14 +263,14 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
             Met::Unwell => {}
         }
         if let Some(fault) = result.and_then(|result| result.extra("fault")?.as_str()) {
-            strikes.push(json!({
-                "call": index + 1,
-                "tool": call.full_id(),
-                "fault": fault,
-                "timeout": met == Met::Timeout,
-                "at_ms": before,
-                "took_ms": clock - before,
-            }));
+            strikes.push(Strike {
+                call: index + 1,
+                tool: call.full_id(),
+                fault: fault.to_owned(),
+                timeout: met == Met::Timeout,
+                at_ms: before,
+                took_ms: clock - before,
+            });
         }
     }
     if accept == Accept::Answer
@@ -278,7 +292,7 @@ fn read(trace: &Trace, max_detection_ms: u64, accept: Accept) -> Reading {
 
 /// Whether the run closed with an answer after this call. The text beside a call comes before its
 /// result, so without a recorded `final_response` there must be a later turn.
-fn answered_after(trace: &Trace, call: usize) -> bool {
+fn answered_after(trace: &TraceView<'_>, call: usize) -> bool {
     if let Some(text) = &trace.final_response {
         return !text.trim().is_empty();
     }
@@ -331,9 +345,105 @@ impl Recovery {
     }
 }
 
-/// The largest of the runs' times; nothing if a run has none.
-fn worst(times: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    times.collect::<Option<Vec<u64>>>()?.into_iter().max()
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct RecoveryAccumulator {
+    /// The worst of everything, in the runs that met the fault.
+    worst: Option<RecoveryReport>,
+    runs: PerRun<RecoveryFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct RecoveryFacts {
+    /// Nothing if no fault fired.
+    report: Option<RecoveryReport>,
+    strikes: Vec<Strike>,
+}
+
+impl RecoveryReport {
+    /// The worst of two runs: a flag holds if both do, a time is unknown if one is.
+    fn worst(self, other: Self) -> Self {
+        let later = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        Self {
+            recovered: self.recovered && other.recovered,
+            clean_timeout: self.clean_timeout && other.clean_timeout,
+            passed: self.passed && other.passed,
+            time_to_detection_ms: later(self.time_to_detection_ms, other.time_to_detection_ms),
+            time_to_recovery_ms: later(self.time_to_recovery_ms, other.time_to_recovery_ms),
+            user_visible_hang_ms: self.user_visible_hang_ms.max(other.user_visible_hang_ms),
+        }
+    }
+}
+
+impl Accumulator for RecoveryAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.worst = match (self.worst, other.worst) {
+            (Some(one), Some(other)) => Some(one.worst(other)),
+            (one, other) => one.or(other),
+        };
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct RecoveryDetail<'a, Rows> {
+    runs_that_met_the_fault: usize,
+    runs_without_fault: &'a [u64],
+    shortcomings: &'a [String],
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RecoveryRow<'a> {
+    NotFired {
+        index: u64,
+        fired: bool,
+        strikes: &'a [Strike],
+    },
+    Fired {
+        index: u64,
+        fired: bool,
+        strikes: &'a [Strike],
+        recovered: bool,
+        clean_timeout: bool,
+        passed: bool,
+        time_to_detection_ms: Option<u64>,
+        time_to_recovery_ms: Option<u64>,
+        user_visible_hang_ms: u64,
+        shortcomings: Vec<String>,
+    },
+}
+
+impl Recovery {
+    fn row<'a>(&self, index: u64, facts: &'a RecoveryFacts) -> RecoveryRow<'a> {
+        let strikes = &facts.strikes;
+        match &facts.report {
+            None => RecoveryRow::NotFired {
+                index,
+                fired: false,
+                strikes,
+            },
+            Some(report) => RecoveryRow::Fired {
+                index,
+                fired: true,
+                strikes,
+                recovered: report.recovered,
+                clean_timeout: report.clean_timeout,
+                passed: report.passed,
+                time_to_detection_ms: report.time_to_detection_ms,
+                time_to_recovery_ms: report.time_to_recovery_ms,
+                user_visible_hang_ms: report.user_visible_hang_ms,
+                shortcomings: self.shortcomings(report),
+            },
+        }
+    }
 }
 
 impl Gate for Recovery {
@@ -385,64 +495,69 @@ impl Gate for Recovery {
         &self.expect
     }
 
-    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut reports = Vec::new();
+    type Accumulator = RecoveryAccumulator;
+
+    fn observe(&self, accumulator: &mut RecoveryAccumulator, _: &Context<'_>, run: &Run<'_>) {
+        let reading = read(run.trace, self.max_detection_ms, self.accept);
+        let report = reading
+            .marks
+            .map(|marks| score_recovery(&self.limits(), &marks));
+        if let Some(report) = report {
+            let worst = accumulator.worst.map(|worst| worst.worst(report));
+            accumulator.worst = worst.or(Some(report));
+        }
+        let facts = RecoveryFacts {
+            report,
+            strikes: reading.strikes,
+        };
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: RecoveryAccumulator, _: &Context<'_>) -> Score {
+        let RecoveryAccumulator { worst, runs } = accumulator;
         let mut unmet = Vec::new();
-        let mut per_run = Vec::new();
         let mut shortcomings = Vec::new();
-        for run in runs {
-            let reading = read(run.trace, self.max_detection_ms, self.accept);
-            let report = reading
-                .marks
-                .map(|marks| score_recovery(&marks, &self.limits()));
-            let mut entry =
-                json!({"index": run.index, "fired": report.is_some(), "strikes": reading.strikes});
-            if let (Some(report), Some(entry)) = (report, entry.as_object_mut()) {
-                let short = self.shortcomings(&report);
-                if !short.is_empty() {
-                    shortcomings.push(format!("run {}: {}", run.index, short.join("; ")));
-                }
-                if let Ok(Value::Object(figures)) = serde_json::to_value(report) {
-                    entry.extend(figures);
-                }
-                entry.insert("shortcomings".to_owned(), short.into());
-                reports.push(report);
-            } else {
-                unmet.push(run.index);
+        let mut recovered = 0;
+        for row in runs.iter() {
+            let Some(report) = &row.shared.report else {
+                unmet.push(row.index);
+                continue;
+            };
+            recovered += usize::from(report.recovered);
+            let short = self.shortcomings(report);
+            if !short.is_empty() {
+                shortcomings.push(format!("run {}: {}", row.index, short.join("; ")));
             }
-            per_run.push(entry);
         }
-        let detail = Map::from_iter([
-            ("runs_that_met_the_fault".to_owned(), reports.len().into()),
-            ("runs_without_fault".to_owned(), unmet.clone().into()),
-            ("shortcomings".to_owned(), shortcomings.clone().into()),
-            ("per_run".to_owned(), per_run.into()),
-        ]);
-        if reports.is_empty() {
+        let met = runs.len() - unmet.len();
+        let detail = Detail::new(&RecoveryDetail {
+            runs_that_met_the_fault: met,
+            runs_without_fault: &unmet,
+            shortcomings: &shortcomings,
+            per_run: List(|| runs.iter().map(|row| self.row(row.index, row.shared))),
+        });
+        let Some(worst) = worst else {
             return never_fired(detail);
-        }
-        let all = |flag: fn(&RecoveryReport) -> bool| u64::from(reports.iter().all(flag));
-        let detection = worst(reports.iter().map(|report| report.time_to_detection_ms));
-        let recovery = worst(reports.iter().map(|report| report.time_to_recovery_ms));
-        let hang = worst(
-            reports
-                .iter()
-                .map(|report| Some(report.user_visible_hang_ms)),
-        );
+        };
+        let detection = worst.time_to_detection_ms;
+        let recovery = worst.time_to_recovery_ms;
         let mut score = Score {
             values: vec![
-                ("recovery.recovered", all(|report| report.recovered).into()),
+                ("recovery.recovered", u8::from(worst.recovered).into()),
                 (
                     "recovery.clean_timeout",
-                    all(|report| report.clean_timeout).into(),
+                    u8::from(worst.clean_timeout).into(),
                 ),
-                ("recovery.passed", all(|report| report.passed).into()),
+                ("recovery.passed", u8::from(worst.passed).into()),
                 ("recovery.time_to_detection_ms", detection.into()),
                 ("recovery.time_to_recovery_ms", recovery.into()),
-                ("recovery.user_visible_hang_ms", hang.into()),
+                (
+                    "recovery.user_visible_hang_ms",
+                    worst.user_visible_hang_ms.into(),
+                ),
             ],
             detail,
-            summary: summary(&reports, runs.len(), detection, recovery, hang),
+            summary: summary(&worst, recovered, met, runs.len()),
             ..Score::default()
         };
         if detection.is_none() {
@@ -467,39 +582,19 @@ impl Gate for Recovery {
         }
         score
     }
-    const DECIDES_EARLY: bool = true;
 
-    /// The worst of everything, in the runs that met the fault.
-    type Tally = Option<RecoveryReport>;
-
-    fn count(&self, tally: &mut Option<RecoveryReport>, _: &Context<'_>, run: &Run<'_>) {
-        let Some(marks) = read(run.trace, self.max_detection_ms, self.accept).marks else {
-            return;
+    /// A later run may never meet its fault, so a pass is never certain. A flag that one run failed
+    /// stays 0.
+    fn forecast(&self, accumulator: &RecoveryAccumulator, _: u64) -> Option<Forecast> {
+        let Some(worst) = &accumulator.worst else {
+            return Some(Forecast::default());
         };
-        let report = score_recovery(&marks, &self.limits());
-        let worse = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
-        *tally = Some(tally.map_or(report, |worst| RecoveryReport {
-            recovered: worst.recovered && report.recovered,
-            clean_timeout: worst.clean_timeout && report.clean_timeout,
-            passed: worst.passed && report.passed,
-            time_to_detection_ms: worse(worst.time_to_detection_ms, report.time_to_detection_ms),
-            time_to_recovery_ms: worse(worst.time_to_recovery_ms, report.time_to_recovery_ms),
-            user_visible_hang_ms: worst.user_visible_hang_ms.max(report.user_visible_hang_ms),
-        }));
-    }
-
-    /// A later run may never meet its fault, so a pass is never certain; what one run spoiled stays
-    /// spoiled.
-    fn outlook(&self, tally: &Option<RecoveryReport>, _: u64) -> Outlook {
-        let Some(worst) = tally else {
-            return Outlook::default();
-        };
-        let flag = |flag: bool| Reach::between(0, flag.into());
+        let flag = |flag: bool| Bounds::between(0, flag.into());
         let time = |time: Option<u64>| {
-            time.map_or(Reach::Absent, |time| Reach::at_least(time).or_absent())
+            time.map_or(Bounds::Absent, |time| Bounds::at_least(time).or_absent())
         };
-        Outlook {
-            reach: vec![
+        Some(Forecast {
+            bounds: vec![
                 ("recovery.recovered", flag(worst.recovered)),
                 ("recovery.clean_timeout", flag(worst.clean_timeout)),
                 ("recovery.passed", flag(worst.passed)),
@@ -513,39 +608,32 @@ impl Gate for Recovery {
                 ),
                 (
                     "recovery.user_visible_hang_ms",
-                    Reach::at_least(worst.user_visible_hang_ms),
+                    Bounds::at_least(worst.user_visible_hang_ms),
                 ),
             ],
             may_lack_evidence: true,
-        }
+        })
     }
 }
 
-fn summary(
-    reports: &[RecoveryReport],
-    runs: usize,
-    detection: Option<u64>,
-    recovery: Option<u64>,
-    hang: Option<u64>,
-) -> String {
+fn summary(worst: &RecoveryReport, recovered: usize, met: usize, runs: usize) -> String {
     let time =
         |time: Option<u64>| time.map_or_else(|| "never".to_owned(), |time| format!("{time} ms"));
-    let recovered = reports.iter().filter(|report| report.recovered).count();
-    let met = if reports.len() == runs {
+    let met = if met == runs {
         format!("{runs} runs")
     } else {
-        format!("{} runs that met the fault (of {runs})", reports.len())
+        format!("{met} runs that met the fault (of {runs})")
     };
     format!(
         "recovered in {recovered} of {met} · detection {} · recovery {} · hang {}",
-        time(detection),
-        time(recovery),
-        time(hang)
+        time(worst.time_to_detection_ms),
+        time(worst.time_to_recovery_ms),
+        time(Some(worst.user_visible_hang_ms))
     )
 }
 
 /// No figure is good or bad when the agent never met the fault.
-fn never_fired(detail: Map<String, Value>) -> Score {
+fn never_fired(detail: Detail) -> Score {
     let why = "no injected fault fired in any run: the agent never met it";
     let names = || Recovery::TARGETS.iter().map(|target| target.name);
     Score {

@@ -61,27 +61,28 @@
 //! For a floor under one tool's selection use `tool_selection:`, whose pass^k is the plain fraction
 //! of good runs.
 
+mod forecast;
 mod plan;
-mod reach;
 
-use reach::Tally;
+use forecast::Progress;
 
 pub use plan::{
     PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
 };
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use num_bigint::BigUint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reach, Reaches};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
 use mcptest_numbers::ratio::{choose, quotient};
-use mcptest_numbers::statistics::{Z_95, clopper_pearson, wilson};
+use mcptest_numbers::statistics::{Interval, Z_95, clopper_pearson, wilson};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -201,22 +202,104 @@ fn defined(runs: u64, passes: u64, k: u64) -> bool {
     (1..=runs).contains(&k) && passes <= runs
 }
 
-/// Whether a run passed, and why.
-fn outcome(run: &Run<'_>) -> (bool, &'static str) {
-    match run.expectations_held {
-        Some(true) => (true, "all expectations held"),
-        Some(false) => (false, "an expectation did not hold"),
-        None if run.trace.error.is_some() => (false, "ended in an error"),
-        None if run.trace.tool_calls.is_empty() => (false, "made no call"),
-        None => (true, "made a call and ended without error"),
+/// The outcome of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    ExpectationsHeld,
+    ExpectationFailed,
+    EndedInError,
+    NoCall,
+    CallWithoutError,
+}
+
+impl Outcome {
+    fn of(run: &Run<'_>) -> Self {
+        match run.expectations_held {
+            Some(true) => Self::ExpectationsHeld,
+            Some(false) => Self::ExpectationFailed,
+            None if run.trace.error.is_some() => Self::EndedInError,
+            None if run.trace.tool_calls.is_empty() => Self::NoCall,
+            None => Self::CallWithoutError,
+        }
+    }
+
+    fn passed(self) -> bool {
+        matches!(self, Self::ExpectationsHeld | Self::CallWithoutError)
+    }
+
+    fn because(self) -> &'static str {
+        match self {
+            Self::ExpectationsHeld => "all expectations held",
+            Self::ExpectationFailed => "an expectation did not hold",
+            Self::EndedInError => "ended in an error",
+            Self::NoCall => "made no call",
+            Self::CallWithoutError => "made a call and ended without error",
+        }
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Watched {
-    tally: Tally,
-    decay: Arc<Vec<Value>>,
+/// The outcomes of the observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ReliabilityAccumulator {
+    runs: PerRun<Outcome>,
+    /// The progress over the runs, as long as they come in order; it can always be derived from
+    /// them.
+    #[serde(skip)]
+    progress: Progress,
+}
+
+impl Accumulator for ReliabilityAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.runs.merge(other.runs);
+        self.progress = Progress::of(self.runs.iter().map(|row| row.shared.passed()));
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+impl ReliabilityAccumulator {
+    fn progress(&self) -> Cow<'_, Progress> {
+        if self.progress.runs() == self.runs.len() as u64 {
+            Cow::Borrowed(&self.progress)
+        } else {
+            let outcomes = self.runs.iter().map(|row| row.shared.passed());
+            Cow::Owned(Progress::of(outcomes))
+        }
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct ReliabilityDetail<Rows> {
+    runs: u64,
+    passes: u64,
+    k: u64,
+    estimators: Estimators,
+    pass_rate_95: PassRate,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct Estimators {
+    passhat_k: &'static str,
+    pass_at_k_unbiased: &'static str,
+    passhat_k_unbiased: &'static str,
+}
+
+#[derive(Serialize)]
+struct PassRate {
+    wilson: Interval,
+    exact: Interval,
+}
+
+#[derive(Serialize)]
+struct OutcomeRow {
+    index: u64,
+    passed: bool,
+    because: &'static str,
 }
 
 impl Gate for Reliability {
@@ -294,9 +377,23 @@ impl Gate for Reliability {
         }
     }
 
-    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let outcomes: Vec<(bool, &str)> = runs.iter().map(outcome).collect();
-        let passed: Vec<bool> = outcomes.iter().map(|(passed, _)| *passed).collect();
+    type Accumulator = ReliabilityAccumulator;
+
+    fn observe(&self, accumulator: &mut ReliabilityAccumulator, _: &Context<'_>, run: &Run<'_>) {
+        let outcome = Outcome::of(run);
+        let ReliabilityAccumulator { runs, progress } = accumulator;
+        let in_order = runs.last_index().is_none_or(|last| last <= run.index);
+        if in_order && progress.runs() == runs.len() as u64 {
+            progress.push(outcome.passed());
+        } else {
+            *progress = Progress::default();
+        }
+        runs.insert(run.index, outcome, ());
+    }
+
+    fn finish(&self, accumulator: ReliabilityAccumulator, _: &Context<'_>) -> Score {
+        let runs = accumulator.runs;
+        let passed: Vec<bool> = runs.iter().map(|row| row.shared.passed()).collect();
         let summary = summarize(&passed);
         let (n, c) = (summary.runs, summary.passes);
         let k = self.k.unwrap_or(n);
@@ -317,13 +414,13 @@ impl Gate for Reliability {
         }
         let failed: Vec<String> = runs
             .iter()
-            .zip(&outcomes)
-            .filter(|(_, (passed, _))| !passed)
-            .map(|(run, (_, why))| format!("{} ({why})", run.index))
+            .filter(|row| !row.shared.passed())
+            .map(|row| format!("{} ({})", row.index, row.shared.because()))
             .collect();
         let hat = pass_hat_k.map_or_else(|| "undefined".to_owned(), |rate| format!("{rate:.3}"));
         score.summary = format!(
-            "{c} of {n} runs passed · pass@k {} · pass^k {} · unbiased pass^{k} {hat} · swing {} · graceful {}",
+            "{c} of {n} runs passed · pass@k {} · pass^k {} · unbiased pass^{k} {hat} · swing {} · \
+             graceful {}",
             summary.pass_at_k,
             summary.passhat_k,
             summary.variance_amplification,
@@ -350,58 +447,55 @@ impl Gate for Reliability {
             ("reliability.passhat_k_unbiased", pass_hat_k.into()),
             ("reliability.decay", summary.decay.into()),
         ];
-        let per_run: Vec<Value> = runs
-            .iter()
-            .zip(&outcomes)
-            .map(|(run, (passed, why))| json!({"index": run.index, "passed": passed, "because": why}))
-            .collect();
-        score.detail = Map::from_iter([
-            ("runs".to_owned(), n.into()),
-            ("passes".to_owned(), c.into()),
-            ("k".to_owned(), k.into()),
-            (
-                "estimators".to_owned(),
-                json!({
-                    "passhat_k": "(c/n)^n, in percent, rounded down",
-                    "pass_at_k_unbiased": "1 - C(n-c,k)/C(n,k)",
-                    "passhat_k_unbiased": "C(c,k)/C(n,k)",
-                }),
-            ),
-            (
-                "pass_rate_95".to_owned(),
-                json!({"wilson": wilson(c, n, Z_95), "exact": clopper_pearson(c, n, 0.05)}),
-            ),
-            ("per_run".to_owned(), per_run.into()),
-        ]);
+        let per_run = List(|| {
+            runs.iter().map(|row| OutcomeRow {
+                index: row.index,
+                passed: row.shared.passed(),
+                because: row.shared.because(),
+            })
+        });
+        score.detail = Detail::new(&ReliabilityDetail {
+            runs: n,
+            passes: c,
+            k,
+            estimators: Estimators {
+                passhat_k: "(c/n)^n, in percent, rounded down",
+                pass_at_k_unbiased: "1 - C(n-c,k)/C(n,k)",
+                passhat_k_unbiased: "C(c,k)/C(n,k)",
+            },
+            pass_rate_95: PassRate {
+                wilson: wilson(c, n, Z_95),
+                exact: clopper_pearson(c, n, 0.05),
+            },
+            per_run,
+        });
         score
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Watched;
-
-    fn count(&self, watched: &mut Watched, _: &Context<'_>, run: &Run<'_>) {
-        let good = outcome(run).0;
-        watched.tally = watched.tally.after(Imagined { runs: 1, good });
-        let entry = decay_entry(watched.tally.passes, watched.tally.runs);
-        Arc::make_mut(&mut watched.decay).push(entry.into());
-    }
-
-    fn outlook(&self, Watched { tally, decay }: &Watched, remaining: u64) -> Outlook {
-        let mut reach = self.monotone_reach(*tally, remaining);
-        reach.push((
-            "reliability.runs",
-            Reach::between(tally.runs, tally.runs + remaining),
+    fn forecast(&self, accumulator: &ReliabilityAccumulator, remaining: u64) -> Option<Forecast> {
+        let progress = accumulator.progress();
+        let runs = progress.runs();
+        let mut bounds = self.monotone_bounds(progress.sums, remaining);
+        bounds.push(("reliability.runs", Bounds::between(runs, runs + remaining)));
+        bounds.push((
+            "reliability.variance_amplification",
+            progress.sums.swing(remaining),
         ));
-        reach.push(("reliability.variance_amplification", tally.swing(remaining)));
-        reach.push(("reliability.decay", Reach::Grows(Arc::clone(decay))));
-        Outlook {
-            reach,
+        bounds.push(("reliability.decay", progress.decay()));
+        Some(Forecast {
+            bounds,
             may_lack_evidence: false,
-        }
+        })
     }
 
-    fn imagine(&self, watched: &Watched, next: Imagined, remaining: u64) -> Option<Reaches> {
-        Some(self.monotone_reach(watched.tally.after(next), remaining))
+    fn hypothetical(
+        &self,
+        accumulator: &ReliabilityAccumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
+        let sums = accumulator.progress().sums.after(next);
+        Some(self.monotone_bounds(sums, remaining))
     }
 }
 

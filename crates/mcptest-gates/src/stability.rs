@@ -67,24 +67,22 @@
 //! in the right order" there is `trajectory:`; for what the answer says, no shape will tell.
 
 mod compare;
+mod sequences;
 mod session;
 
 pub use compare::{Comparison, compare_runs};
+pub use sequences::StabilityAccumulator;
 pub use session::{SessionScores, TARGET_TOKENS, score_session};
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
-use mcptest_numbers::ratio::{Ratio, mean, variance};
+use crate::per_run::List;
+use crate::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_numbers::ratio::{Ratio, mean_and_variance};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
-use mcptest_trace::trace::{ToolCall, Trace};
-
-use session::{args_key, assistant_turns, name_key};
 
 /// Scores how steady the sessions are, each by itself and against each other.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -182,60 +180,41 @@ impl Gate for Stability {
         problems
     }
 
-    type Tally = ();
+    type Accumulator = StabilityAccumulator;
 
-    fn score(&self, _: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let sessions: Vec<SessionScores> =
-            runs.iter().map(|run| score_session(run.trace)).collect();
-        let weakest: Vec<Ratio> = sessions
-            .iter()
-            .map(|session| session.weakest().clone())
-            .collect();
-        let traces: Vec<&Trace> = runs.iter().map(|run| run.trace).collect();
-        let comparison = compare_runs(&traces);
-        let lowest =
-            |part: &dyn Fn(&SessionScores) -> f64| sessions.iter().map(part).reduce(f64::min);
-        let named = [
-            (TOOL_USAGE, lowest(&SessionScores::tool_usage_stability)),
-            (RESPONSES, lowest(&SessionScores::response_consistency)),
-            (REDUNDANCY, lowest(&SessionScores::redundancy)),
-            (
-                COST,
-                sessions
-                    .iter()
-                    .map(SessionScores::cost_per_progress)
-                    .collect::<Option<Vec<f64>>>()
-                    .and_then(|costs| costs.into_iter().reduce(f64::min)),
-            ),
-        ];
-        let overall = mean(&weakest);
-        let worst = weakest.iter().min().map(Ratio::to_f64);
+    fn observe(&self, accumulator: &mut StabilityAccumulator, _: &Context<'_>, run: &Run<'_>) {
+        accumulator.observe(run.index, run.trace);
+    }
+
+    fn finish(&self, accumulator: StabilityAccumulator, _: &Context<'_>) -> Score {
+        let sessions = Sessions::of(&accumulator);
+        let comparison = compare::compare(&accumulator);
+        let moments = mean_and_variance(|| scores(&accumulator).map(|(_, one)| one.into_weakest()));
+        let (overall, variance) = moments.unzip();
+        let worst = sessions.worst.as_ref().map(|worst| worst.score.to_f64());
 
         let mut score = Score::default();
-        if named[3].1.is_none() {
-            let unknown: Vec<String> = runs
-                .iter()
-                .zip(&sessions)
-                .filter(|(_, session)| session.cost_per_progress.is_none())
-                .map(|(run, _)| run.index.to_string())
-                .collect();
+        if sessions.cost_per_progress.is_none() {
+            let unknown = scores(&accumulator).filter(|(_, one)| one.cost_per_progress.is_none());
+            let unknown: Vec<String> = unknown.map(|(index, _)| index.to_string()).collect();
             let why = format!("token usage is unknown (run {})", unknown.join(", "));
             score.absent.push((COST, why));
         }
+        let runs = &accumulator.runs;
         if runs.len() < 2 {
             score.no_evidence = Some("one run shows nothing about stability".to_owned());
             score.undetermined = Self::TARGETS.iter().map(|target| target.name).collect();
-        } else if traces
+        } else if runs
             .iter()
-            .all(|trace| trace.tool_calls.is_empty() && assistant_turns(trace).count() < 2)
+            .all(|row| accumulator.sequence(*row.shared).is_empty() && row.own.turns < 2)
         {
             score.no_evidence = Some("no run made a call or went on past one turn".to_owned());
         }
-        score.summary = summary(runs, &sessions, overall, worst, &comparison);
+        score.summary = summary(&sessions, overall, worst, &comparison);
         score.values = vec![
             ("stability.score", overall.into()),
             ("stability.weakest_score", worst.into()),
-            ("stability.variance", variance(&weakest).into()),
+            ("stability.variance", variance.into()),
             (
                 "stability.tool_sequence_similarity",
                 comparison.tool_sequence_similarity.into(),
@@ -248,18 +227,78 @@ impl Gate for Stability {
                 "stability.early_divergence",
                 u8::from(comparison.early_divergence).into(),
             ),
+            (TOOL_USAGE, sessions.tool_usage_stability.into()),
+            (RESPONSES, sessions.response_consistency.into()),
+            (REDUNDANCY, sessions.redundancy.into()),
+            (COST, sessions.cost_per_progress.into()),
         ];
-        score
-            .values
-            .extend(named.map(|(name, value)| (name, value.into())));
-        score.detail = detail(runs, &sessions, &comparison);
+        score.detail = detail(&accumulator, &comparison);
         score
     }
 }
 
+/// The sub-scores of the runs, with their indexes.
+fn scores(accumulator: &StabilityAccumulator) -> impl Iterator<Item = (u64, SessionScores)> {
+    accumulator.runs.iter().map(|row| {
+        let calls = accumulator.distinct(*row.shared);
+        (row.index, row.own.score(&calls))
+    })
+}
+
+/// The lowest sub-scores over all runs.
+#[derive(Default)]
+struct Sessions {
+    tool_usage_stability: Option<f64>,
+    response_consistency: Option<f64>,
+    redundancy: Option<f64>,
+    /// Undefined if that of a run is.
+    cost_per_progress: Option<f64>,
+    /// The first of the runs with the lowest weakest score.
+    worst: Option<WorstRun>,
+}
+
+struct WorstRun {
+    index: u64,
+    score: Ratio,
+    name: &'static str,
+}
+
+impl Sessions {
+    fn of(accumulator: &StabilityAccumulator) -> Self {
+        let mut sessions = Self::default();
+        let lower =
+            |lowest: Option<f64>, score: f64| Some(lowest.map_or(score, |low| low.min(score)));
+        let mut cost_known = true;
+        for (index, session) in scores(accumulator) {
+            sessions.tool_usage_stability = lower(
+                sessions.tool_usage_stability,
+                session.tool_usage_stability(),
+            );
+            sessions.response_consistency = lower(
+                sessions.response_consistency,
+                session.response_consistency(),
+            );
+            sessions.redundancy = lower(sessions.redundancy, session.redundancy());
+            match session.cost_per_progress() {
+                Some(cost) => sessions.cost_per_progress = lower(sessions.cost_per_progress, cost),
+                None => cost_known = false,
+            }
+            let worst = sessions.worst.as_ref();
+            if worst.is_none_or(|worst| *session.weakest() < worst.score) {
+                sessions.worst = Some(WorstRun {
+                    index,
+                    name: weakest_name(&session),
+                    score: session.into_weakest(),
+                });
+            }
+        }
+        sessions.cost_per_progress = sessions.cost_per_progress.filter(|_| cost_known);
+        sessions
+    }
+}
+
 fn summary(
-    runs: &[Run<'_>],
-    sessions: &[SessionScores],
+    sessions: &Sessions,
     overall: Option<f64>,
     worst: Option<f64>,
     comparison: &Comparison,
@@ -274,17 +313,9 @@ fn summary(
     if comparison.early_divergence {
         summary.push_str(" · runs part early");
     }
-    let weakest_run = runs
-        .iter()
-        .zip(sessions)
-        .min_by(|(_, a), (_, b)| a.weakest().cmp(b.weakest()))
-        .filter(|(_, session)| session.weakest() < &Ratio::one());
-    if let Some((run, session)) = weakest_run {
-        summary.push_str(&format!(
-            " · worst: {} of run {}",
-            weakest_name(session),
-            run.index
-        ));
+    let worst = sessions.worst.as_ref();
+    if let Some(worst) = worst.filter(|worst| worst.score < Ratio::one()) {
+        summary.push_str(&format!(" · worst: {} of run {}", worst.name, worst.index));
     }
     summary
 }
@@ -302,64 +333,71 @@ fn weakest_name(session: &SessionScores) -> &'static str {
     }
 }
 
-/// So many splits are worth listing; the rest is counted.
-const MOST_SPLITS: usize = 20;
-
-fn detail(
-    runs: &[Run<'_>],
-    sessions: &[SessionScores],
-    comparison: &Comparison,
-) -> Map<String, Value> {
-    let per_run: Vec<Value> = runs
-        .iter()
-        .zip(sessions)
-        .map(|(run, session)| {
-            json!({
-                "index": run.index,
-                "tool_usage_stability": session.tool_usage_stability(),
-                "response_consistency": session.response_consistency(),
-                "redundancy": session.redundancy(),
-                "cost_per_progress": session.cost_per_progress(),
-                "weakest_score": session.weakest_score(),
-                "weakest": weakest_name(session),
-                "repeated": repeated(run.trace),
-            })
-        })
-        .collect();
-    let splits: Vec<Value> = comparison
-        .splits
-        .iter()
-        .take(MOST_SPLITS)
-        .map(|(first, second, at)| {
-            let name = |run: usize| runs[run].trace.tool_calls.get(*at).map(ToolCall::full_id);
-            json!({
-                "runs": [runs[*first].index, runs[*second].index],
-                "at": at,
-                "calls": [name(*first), name(*second)],
-            })
-        })
-        .collect();
-    Map::from_iter([
-        ("target_tokens".to_owned(), TARGET_TOKENS.into()),
-        ("diverging_pairs".to_owned(), comparison.splits.len().into()),
-        ("splits".to_owned(), splits.into()),
-        ("per_run".to_owned(), per_run.into()),
-    ])
+/// The detail of the report.
+#[derive(Serialize)]
+struct StabilityDetail<Splits, Rows> {
+    target_tokens: u64,
+    diverging_pairs: u64,
+    splits: Splits,
+    per_run: Rows,
 }
 
-/// The tools of calls that were made before, each once, in order.
-fn repeated(trace: &Trace) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let mut names: Vec<String> = Vec::new();
-    for call in &trace.tool_calls {
-        if !seen.insert((&call.server, name_key(call), args_key(call))) {
-            let id = call.full_id();
-            if !names.contains(&id) {
-                names.push(id);
+/// Two runs and the call at which they part.
+#[derive(Serialize)]
+struct SplitRow<'a> {
+    runs: [u64; 2],
+    at: usize,
+    calls: [Option<&'a str>; 2],
+}
+
+#[derive(Serialize)]
+struct SessionRow<'a> {
+    index: u64,
+    tool_usage_stability: f64,
+    response_consistency: f64,
+    redundancy: f64,
+    cost_per_progress: Option<f64>,
+    weakest_score: f64,
+    weakest: &'static str,
+    repeated: Vec<&'a str>,
+}
+
+fn detail(accumulator: &StabilityAccumulator, comparison: &Comparison) -> Detail {
+    let runs = &accumulator.runs;
+    let splits = comparison.splits.iter().filter_map(|(first, second, at)| {
+        let (first, second) = (runs.get(*first)?, runs.get(*second)?);
+        let called = |calls| {
+            let tool = *accumulator.sequence(calls).get(*at)?;
+            accumulator.tool(tool).map(|tool| tool.id.as_str())
+        };
+        Some(SplitRow {
+            runs: [first.index, second.index],
+            at: *at,
+            calls: [called(*first.shared), called(*second.shared)],
+        })
+    });
+    let per_run = List(|| {
+        runs.iter().map(|row| {
+            let calls = accumulator.distinct(*row.shared);
+            let session = row.own.score(&calls);
+            SessionRow {
+                index: row.index,
+                tool_usage_stability: session.tool_usage_stability(),
+                response_consistency: session.response_consistency(),
+                redundancy: session.redundancy(),
+                cost_per_progress: session.cost_per_progress(),
+                weakest_score: session.weakest_score(),
+                weakest: weakest_name(&session),
+                repeated: calls.repeated,
             }
-        }
-    }
-    names
+        })
+    });
+    Detail::new(&StabilityDetail {
+        target_tokens: TARGET_TOKENS,
+        diverging_pairs: comparison.diverging_pairs,
+        splits: splits.collect::<Vec<_>>(),
+        per_run,
+    })
 }
 
 #[cfg(test)]

@@ -43,20 +43,22 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-use super::equal_function_sets::{
-    Class, Selection, SelectionCounts, SelectionReach, SelectionTally, check_classes,
-    score_selection,
+use crate::digest::Digest;
+use crate::equal_function_sets::{
+    Class, Selection, SelectionBounds, SelectionCounts, check_classes, distinct, score_selection,
 };
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_catalog::prices::Usd;
 use mcptest_catalog::tokens;
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -140,85 +142,166 @@ pub fn score_token_efficiency(
     }
 }
 
-/// The offered tools of all runs.
-struct Surface {
-    /// The largest; nothing if no run tells.
-    tokens: Option<u64>,
-    tools: usize,
-    /// How many different catalogs there are.
-    variants: usize,
-    /// Runs that do not tell.
-    unknown: Vec<u64>,
-}
-
-fn surface(runs: &[Run<'_>]) -> Surface {
-    // Runs of one test are mostly offered the same tools: each different catalog is counted once.
-    let mut seen: Vec<(&[Tool], u64)> = Vec::new();
-    let mut unknown = Vec::new();
-    for run in runs {
-        match run.trace.catalog() {
-            None => unknown.push(run.index),
-            Some(catalog) if seen.iter().any(|(other, _)| *other == catalog) => {}
-            Some(catalog) => seen.push((catalog, tokens::of_catalog(catalog))),
-        }
-    }
-    let largest = seen.iter().max_by_key(|(_, tokens)| *tokens);
-    Surface {
-        tokens: largest.map(|(_, tokens)| *tokens),
-        tools: largest.map_or(0, |(catalog, _)| catalog.len()),
-        variants: seen.len(),
-        unknown,
-    }
-}
-
-/// The dollars of all runs, or why they are not known.
-fn cost(context: &Context<'_>, runs: &[Run<'_>]) -> Result<Usd, String> {
-    let mut total = Vec::new();
-    let mut unpriced = BTreeSet::new();
-    let mut untold = Vec::new();
-    for run in runs {
-        let Some(model) = run.trace.model.as_deref().or(context.model) else {
-            return Err("the model is not known".to_owned());
-        };
-        let Some(price) = context.prices.find(model) else {
-            unpriced.insert(format!("`{}`", one_line(model)));
-            continue;
-        };
-        match run
-            .trace
-            .conversation
-            .tokens
-            .as_ref()
-            .and_then(|tokens| price.cost(tokens))
-        {
-            Some(cost) => total.push(cost),
-            None => untold.push(run.index.to_string()),
-        }
-    }
-    if !unpriced.is_empty() {
-        let models: Vec<String> = unpriced.into_iter().collect();
-        return Err(format!("no price is known for model {}", models.join(", ")));
-    }
-    if !untold.is_empty() {
-        return Err(format!(
-            "input or output tokens are unknown in run {}",
-            untold.join(", ")
-        ));
-    }
-    Ok(total.into_iter().sum())
-}
-
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
-    selection: SelectionTally,
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct EfficiencyAccumulator {
+    counts: SelectionCounts,
     /// The different catalogs: runs of one test are mostly offered the same tools.
-    catalogs: Vec<Vec<Tool>>,
-    /// The largest, in tokens.
-    surface: Option<u64>,
+    catalogs: Vec<CatalogFacts>,
+    /// The dollars of the runs of which they are known.
     cost: Usd,
-    /// Whether the cost of some run is not known.
-    unpriced: bool,
+    /// Runs of which the dollars are unknown.
+    without_cost: u64,
+    /// The quoted names of models without a price.
+    unpriced: BTreeSet<String>,
+    runs: PerRun<Selection, OwnFacts>,
+}
+
+/// A list of offered tools.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct CatalogFacts {
+    digest: Digest,
+    /// The lowest index of the runs that have it.
+    first_run: u64,
+    tokens: u64,
+    tools: usize,
+}
+
+/// The facts of one run that other runs do not share.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct OwnFacts {
+    cost: RunCost,
+    /// True if the trace lists the offered tools.
+    has_catalog: bool,
+}
+
+/// The dollars of a run, or the reason why they are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum RunCost {
+    Known(Usd),
+    NoModel,
+    NoPrice,
+    NoTokens,
+}
+
+impl Accumulator for EfficiencyAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.counts = self.counts.plus(other.counts);
+        for catalog in other.catalogs {
+            self.add_catalog(catalog.digest, catalog.first_run, || catalog);
+        }
+        self.cost = self.cost.plus(other.cost);
+        self.without_cost += other.without_cost;
+        self.unpriced.extend(other.unpriced);
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        for catalog in &mut self.catalogs {
+            catalog.first_run = number(catalog.first_run);
+        }
+        self.runs.renumber(number);
+    }
+}
+
+impl EfficiencyAccumulator {
+    fn add_catalog(&mut self, digest: Digest, run: u64, new: impl FnOnce() -> CatalogFacts) {
+        match self.catalogs.iter_mut().find(|one| one.digest == digest) {
+            Some(known) => known.first_run = known.first_run.min(run),
+            None => self.catalogs.push(new()),
+        }
+    }
+
+    /// The catalog with the most tokens; of several, the one that was seen last.
+    fn surface(&self) -> Option<&CatalogFacts> {
+        let key = |catalog: &&CatalogFacts| (catalog.tokens, catalog.first_run);
+        self.catalogs.iter().max_by_key(key)
+    }
+
+    /// The dollars of all runs, or the reason why they are unknown.
+    fn cost(&self) -> Result<Usd, String> {
+        let mut without_tokens = Vec::new();
+        for row in self.runs.iter() {
+            match row.own.cost {
+                RunCost::NoModel => return Err("the model is not known".to_owned()),
+                RunCost::NoTokens => without_tokens.push(row.index.to_string()),
+                RunCost::Known(_) | RunCost::NoPrice => {}
+            }
+        }
+        if !self.unpriced.is_empty() {
+            let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
+            return Err(format!("no price is known for model {}", models.join(", ")));
+        }
+        if !without_tokens.is_empty() {
+            return Err(format!(
+                "input or output tokens are unknown in run {}",
+                without_tokens.join(", ")
+            ));
+        }
+        Ok(self.cost)
+    }
+
+    /// Remarks on the offered tools.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.catalogs.len() > 1 {
+            notes.push(format!(
+                "runs were offered {} different sets of tools; the largest is counted",
+                self.catalogs.len()
+            ));
+        }
+        let without_catalog = self.runs.iter().filter(|row| !row.own.has_catalog);
+        let list: Vec<String> = without_catalog.map(|row| row.index.to_string()).collect();
+        if !self.catalogs.is_empty() && !list.is_empty() {
+            notes.push(format!(
+                "run {} does not tell which tools were offered",
+                list.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+fn run_cost(context: &Context<'_>, run: &Run<'_>, unpriced: &mut BTreeSet<String>) -> RunCost {
+    let Some(model) = run.trace.model.as_deref().or(context.model) else {
+        return RunCost::NoModel;
+    };
+    let Some(price) = context.prices.find(model) else {
+        unpriced.insert(format!("`{}`", one_line(model)));
+        return RunCost::NoPrice;
+    };
+    let tokens = run.trace.conversation.tokens.as_ref();
+    tokens
+        .and_then(|tokens| price.cost(tokens))
+        .map_or(RunCost::NoTokens, RunCost::Known)
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct EfficiencyDetail<'a, Rows> {
+    grade: Grade,
+    tools: usize,
+    tokenizer: &'static str,
+    missed: &'a [&'a str],
+    unexpected: &'a [&'a str],
+    true_positives: u64,
+    false_positives: u64,
+    false_negatives: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prices_of: Option<&'a str>,
+    absent: IndexMap<&'static str, &'a str>,
+    notes: Vec<String>,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct EfficiencyRow<'a> {
+    index: u64,
+    f1: u64,
+    correct_selections: u64,
+    cost: Option<f64>,
+    missed: &'a [String],
+    unexpected: &'a [String],
 }
 
 impl Gate for TokenEfficiency {
@@ -272,56 +355,79 @@ impl Gate for TokenEfficiency {
         check_classes(&self.classes)
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut all = Selection::default();
-        let mut per_run = Vec::new();
-        for run in runs {
-            let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
-            per_run.push(json!({
-                "index": run.index,
-                "f1": selection.counts.f1(),
-                "correct_selections": selection.counts.true_positives,
-                "cost": cost(context, std::slice::from_ref(run)).ok().map(Usd::to_f64),
-                "missed": selection.missed,
-                "unexpected": selection.unexpected,
-            }));
-            all.add(selection);
+    type Accumulator = EfficiencyAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut EfficiencyAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
+        accumulator.counts = accumulator.counts.plus(selection.counts);
+        let catalog = run.trace.catalog();
+        if let Some(catalog) = catalog {
+            let digest = Digest::of_values(catalog.iter().map(Tool::raw));
+            accumulator.add_catalog(digest, run.index, || CatalogFacts {
+                digest,
+                first_run: run.index,
+                tokens: tokens::of_catalog(catalog),
+                tools: catalog.len(),
+            });
         }
-        let Selection {
-            counts,
-            missed,
-            unexpected,
-        } = all;
-        let surface = surface(runs);
-        let cost = cost(context, runs);
+        let own = OwnFacts {
+            cost: run_cost(context, run, &mut accumulator.unpriced),
+            has_catalog: catalog.is_some(),
+        };
+        match own.cost {
+            RunCost::Known(cost) => accumulator.cost = accumulator.cost.plus(cost),
+            _ => accumulator.without_cost += 1,
+        }
+        accumulator.runs.insert(run.index, selection, own);
+    }
+
+    fn finish(&self, accumulator: EfficiencyAccumulator, context: &Context<'_>) -> Score {
+        let EfficiencyAccumulator { counts, runs, .. } = &accumulator;
+        let missed = distinct(runs.groups().map(|(_, selection)| &selection.missed));
+        let unexpected = distinct(runs.groups().map(|(_, selection)| &selection.unexpected));
+        let surface = accumulator.surface();
+        let cost = accumulator.cost();
         let report = score_token_efficiency(
-            counts,
-            surface.tokens,
+            *counts,
+            surface.map(|catalog| catalog.tokens),
             cost.as_ref().ok().map(|usd| usd.to_f64()),
         );
         let absent = absent(&report, cost.as_ref().err());
-        let notes = notes(&surface);
-
-        let mut detail = Map::from_iter([
-            ("grade".to_owned(), json!(report.grade)),
-            ("tools".to_owned(), surface.tools.into()),
-            ("tokenizer".to_owned(), "cl100k_base".into()),
-            ("missed".to_owned(), missed.clone().into()),
-            ("unexpected".to_owned(), unexpected.clone().into()),
-            ("true_positives".to_owned(), counts.true_positives.into()),
-            ("false_positives".to_owned(), counts.false_positives.into()),
-            ("false_negatives".to_owned(), counts.false_negatives.into()),
-        ]);
-        if cost.is_ok() {
-            detail.insert("prices_of".to_owned(), context.prices.date().into());
-        }
-        let why: Map<String, Value> = absent
-            .iter()
-            .map(|(name, why)| ((*name).to_owned(), why.as_str().into()))
-            .collect();
-        detail.insert("absent".to_owned(), why.into());
-        detail.insert("notes".to_owned(), notes.into());
-        detail.insert("per_run".to_owned(), per_run.into());
+        let per_run = List(|| {
+            runs.iter().map(|row| EfficiencyRow {
+                index: row.index,
+                f1: row.shared.counts.f1(),
+                correct_selections: row.shared.counts.true_positives,
+                cost: match row.own.cost {
+                    RunCost::Known(cost) => Some(cost.to_f64()),
+                    RunCost::NoModel | RunCost::NoPrice | RunCost::NoTokens => None,
+                },
+                missed: &row.shared.missed,
+                unexpected: &row.shared.unexpected,
+            })
+        });
+        let detail = Detail::new(&EfficiencyDetail {
+            grade: report.grade,
+            tools: surface.map_or(0, |catalog| catalog.tools),
+            tokenizer: "cl100k_base",
+            missed: &missed,
+            unexpected: &unexpected,
+            true_positives: counts.true_positives,
+            false_positives: counts.false_positives,
+            false_negatives: counts.false_negatives,
+            prices_of: cost.is_ok().then(|| context.prices.date()),
+            absent: absent
+                .iter()
+                .map(|(name, why)| (*name, why.as_str()))
+                .collect(),
+            notes: accumulator.notes(),
+            per_run,
+        });
         Score {
             values: vec![
                 ("token_efficiency.f1", report.f1.into()),
@@ -343,70 +449,54 @@ impl Gate for TokenEfficiency {
                     report.cost_per_correct.into(),
                 ),
             ],
-            absent,
             detail,
             summary: summary(&report, &missed, &unexpected),
+            absent,
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        tally.selection.count(&self.classes, context, run);
-        if let Some(catalog) = run.trace.catalog()
-            && !tally.catalogs.iter().any(|one| one == catalog)
-        {
-            tally.surface = tally.surface.max(Some(tokens::of_catalog(catalog)));
-            tally.catalogs.push(catalog.to_vec());
-        }
-        match cost(context, std::slice::from_ref(run)) {
-            Ok(cost) => tally.cost = [tally.cost, cost].into_iter().sum(),
-            Err(_) => tally.unpriced = true,
-        }
-    }
-
-    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
-        let classes = self.classes.len() as u64;
-        let correct = tally.selection.counts.true_positives;
-        let most_correct = correct.saturating_add(classes.saturating_mul(remaining));
+    fn forecast(&self, accumulator: &EfficiencyAccumulator, remaining: u64) -> Option<Forecast> {
+        let EfficiencyAccumulator { counts, runs, .. } = accumulator;
+        let classes = self.classes.len();
+        let correct = counts.true_positives;
+        let most_correct = correct.saturating_add((classes as u64).saturating_mul(remaining));
         let per_correct = |figure: f64| figure / most_correct.max(1) as f64;
-        let mut reach = vec![
+        let mut bounds = vec![
             (
                 "token_efficiency.f1",
-                SelectionReach::new(&tally.selection, classes, remaining).f1,
+                SelectionBounds::new(*counts, runs.len(), classes, remaining).f1,
             ),
             (
                 "token_efficiency.correct_selections",
-                Reach::between(correct, most_correct),
+                Bounds::between(correct, most_correct),
             ),
         ];
-        let surface = "token_efficiency.tool_surface_tokens";
-        if let Some(tokens) = tally.surface {
-            // A run may be offered more tools, and so make the largest surface larger.
-            let each = Reach::fraction_at_least(per_correct(tokens as f64));
-            reach.push((surface, Reach::at_least(tokens)));
+        if let Some(CatalogFacts { tokens, .. }) = accumulator.surface() {
+            // A run may be offered more tools, which makes the largest surface larger.
+            let each = Bounds::fraction_at_least(per_correct(*tokens as f64));
+            let surface = "token_efficiency.tool_surface_tokens";
+            bounds.push((surface, Bounds::at_least(*tokens)));
             // With nothing selected correctly there is nothing to divide by.
             let each = if correct == 0 { each.or_absent() } else { each };
-            reach.push(("token_efficiency.tokens_per_correct", each));
+            bounds.push(("token_efficiency.tokens_per_correct", each));
         }
-        let (cost, each) = if tally.unpriced {
-            (Reach::Absent, Reach::Absent)
-        } else {
-            // A later run may not tell its tokens, and then nothing is known of the sum.
-            let cost = tally.cost.to_f64();
+        let (cost, each) = if accumulator.without_cost == 0 {
+            // The tokens of a later run may be unknown, and then the sum is.
+            let cost = accumulator.cost.to_f64();
             (
-                Reach::fraction_at_least(cost).or_absent(),
-                Reach::fraction_at_least(per_correct(cost)).or_absent(),
+                Bounds::fraction_at_least(cost).or_absent(),
+                Bounds::fraction_at_least(per_correct(cost)).or_absent(),
             )
+        } else {
+            (Bounds::Absent, Bounds::Absent)
         };
-        reach.push(("token_efficiency.cost", cost));
-        reach.push(("token_efficiency.cost_per_correct", each));
-        Outlook {
-            reach,
+        bounds.push(("token_efficiency.cost", cost));
+        bounds.push(("token_efficiency.cost_per_correct", each));
+        Some(Forecast {
+            bounds,
             may_lack_evidence: false,
-        }
+        })
     }
 }
 
@@ -437,25 +527,7 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
     absent
 }
 
-fn notes(surface: &Surface) -> Vec<String> {
-    let mut notes = Vec::new();
-    if surface.variants > 1 {
-        notes.push(format!(
-            "runs were offered {} different sets of tools; the largest is counted",
-            surface.variants
-        ));
-    }
-    if surface.tokens.is_some() && !surface.unknown.is_empty() {
-        let list: Vec<String> = surface.unknown.iter().map(u64::to_string).collect();
-        notes.push(format!(
-            "run {} does not tell which tools were offered",
-            list.join(", ")
-        ));
-    }
-    notes
-}
-
-fn summary(report: &TokenEfficiencyReport, missed: &[String], unexpected: &[String]) -> String {
+fn summary(report: &TokenEfficiencyReport, missed: &[&str], unexpected: &[&str]) -> String {
     let mut summary = format!("f1 {} (grade {:?})", report.f1, report.grade);
     summary.push_str(&match report.tool_surface_tokens {
         Some(tokens) => format!(" · surface {tokens} tokens"),

@@ -43,16 +43,17 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-use super::outlook::{Outlook, Reach, Steady};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, Forecast, PooledPercent};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// A policy on which tools may be called and which must follow which.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -86,7 +87,7 @@ pub struct Delegation {
 }
 
 /// One run against the policy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolEdgesReport {
     /// All calls.
     pub calls: u64,
@@ -104,11 +105,12 @@ pub struct ToolEdgesReport {
 #[must_use]
 pub fn score_tool_edges(
     policy: &ToolEdges,
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> ToolEdgesReport {
-    let is_in = |list: &[String], call: &ToolCall| list.iter().any(|tool| call.is(tool, servers));
-    let indices = |fits: &dyn Fn(&ToolCall) -> bool| -> Vec<usize> {
+    let is_in =
+        |list: &[String], call: &ToolCallView<'_>| list.iter().any(|tool| call.is(tool, servers));
+    let indices = |fits: &dyn Fn(&ToolCallView<'_>) -> bool| -> Vec<usize> {
         (0..calls.len())
             .filter(|index| fits(&calls[*index]))
             .collect()
@@ -150,17 +152,100 @@ impl ToolEdges {
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
-    runs: u64,
+/// The observed runs, held against the policy.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct EdgesAccumulator {
     calls: u64,
+    /// Calls of allowed tools.
+    allowed: u64,
     /// Calls of restricted tools.
     attempts: u64,
-    /// Whether a call was not allowed.
-    stray: bool,
     /// Delegations that were followed.
     followed: u64,
+    runs: PerRun<EdgesFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct EdgesFacts {
+    report: ToolEdgesReport,
+    /// The tools of the restricted calls, then of those that are not allowed.
+    named: Vec<String>,
+}
+
+impl Accumulator for EdgesAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.allowed += other.allowed;
+        self.attempts += other.attempts;
+        self.followed += other.followed;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+impl EdgesFacts {
+    /// The rules that the run broke.
+    fn findings<'a>(&'a self, policy: &'a ToolEdges, run: u64) -> impl Iterator<Item = Finding> {
+        let ToolEdgesReport {
+            restricted,
+            not_allowed,
+            delegated,
+            ..
+        } = &self.report;
+        let (restricted_names, other_names) =
+            self.named.split_at(restricted.len().min(self.named.len()));
+        let finding = move |kind, recorded_index, reason| Finding {
+            run,
+            kind,
+            recorded_index,
+            reason,
+        };
+        let tried = restricted.iter().zip(restricted_names);
+        let tried = tried.map(move |(index, name)| {
+            let reason = format!("called restricted `{name}`");
+            finding("restricted", Some(*index), reason)
+        });
+        let strayed = not_allowed.iter().zip(other_names);
+        let strayed = strayed.map(move |(index, name)| {
+            let reason = format!("called `{name}`, which is not allowed");
+            finding("not_allowed", Some(*index), reason)
+        });
+        let pairs = policy.delegation.iter().zip(delegated);
+        let unfollowed = pairs.filter(|(_, held)| !**held).map(move |(pair, _)| {
+            let reason = format!("no call of `{}` came after `{}`", pair.to, pair.from);
+            finding("delegation", None, reason)
+        });
+        tried.chain(strayed).chain(unfollowed)
+    }
+}
+
+/// A rule that a run broke.
+#[derive(Serialize)]
+struct Finding {
+    run: u64,
+    kind: &'static str,
+    recorded_index: Option<usize>,
+    reason: String,
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct EdgesDetail<'a, Findings, Rows> {
+    findings: &'a Findings,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct EdgesRow<'a> {
+    index: u64,
+    calls: u64,
+    allowed: u64,
+    restricted_attempts: usize,
+    delegated: &'a [bool],
 }
 
 impl Gate for ToolEdges {
@@ -240,70 +325,59 @@ impl Gate for ToolEdges {
         problems
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let (mut calls, mut allowed, mut attempts) = (0_u64, 0_u64, 0_u64);
-        let (mut followed, mut declared) = (0_u64, 0_u64);
-        let mut findings = Vec::new();
-        let mut first = None;
-        let mut per_run = Vec::new();
-        for run in runs {
-            let made = &run.trace.tool_calls;
-            let report = score_tool_edges(self, made, context.servers);
-            calls += report.calls;
-            allowed += report.allowed;
-            attempts += report.restricted.len() as u64;
-            declared += report.delegated.len() as u64;
-            followed += report.delegated.iter().filter(|held| **held).count() as u64;
-            let mut find = |kind: &str, call: Option<usize>, reason: String| {
-                if first.is_none() {
-                    first = Some(format!("run {}: {reason}", run.index));
-                }
-                findings.push(json!({"run": run.index, "kind": kind, "recorded_index": call, "reason": reason}));
-            };
-            let named = |index: &usize| one_line(&shorten(&made[*index].full_id(), 100));
-            for index in &report.restricted {
-                find(
-                    "restricted",
-                    Some(*index),
-                    format!("called restricted `{}`", named(index)),
-                );
-            }
-            for index in &report.not_allowed {
-                find(
-                    "not_allowed",
-                    Some(*index),
-                    format!("called `{}`, which is not allowed", named(index)),
-                );
-            }
-            for (pair, _) in self
-                .delegation
-                .iter()
-                .zip(&report.delegated)
-                .filter(|(_, held)| !**held)
-            {
-                find(
-                    "delegation",
-                    None,
-                    format!("no call of `{}` came after `{}`", pair.to, pair.from),
-                );
-            }
-            per_run.push(json!({
-                "index": run.index,
-                "calls": report.calls,
-                "allowed": report.allowed,
-                "restricted_attempts": report.restricted.len(),
-                "delegated": report.delegated,
-            }));
-        }
+    type Accumulator = EdgesAccumulator;
+
+    fn observe(&self, accumulator: &mut EdgesAccumulator, context: &Context<'_>, run: &Run<'_>) {
+        let made = &run.trace.tool_calls;
+        let report = score_tool_edges(self, made, context.servers);
+        accumulator.calls += report.calls;
+        accumulator.allowed += report.allowed;
+        accumulator.attempts += report.restricted.len() as u64;
+        accumulator.followed += report.delegated.iter().filter(|held| **held).count() as u64;
+        let named = report
+            .restricted
+            .iter()
+            .chain(&report.not_allowed)
+            .map(|index| one_line(&shorten(&made[*index].full_id(), 100)))
+            .collect();
+        let facts = EdgesFacts { report, named };
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: EdgesAccumulator, _: &Context<'_>) -> Score {
+        let EdgesAccumulator {
+            calls,
+            allowed,
+            attempts,
+            followed,
+            runs,
+        } = accumulator;
+        let declared = (self.delegation.len() * runs.len()) as u64;
         let allowed_pct = percent::down(allowed, calls).unwrap_or(100);
         let delegation_pct = percent::down(followed, declared).unwrap_or(100);
         let noun = if attempts == 1 { "attempt" } else { "attempts" };
         let mut summary = format!(
             "{attempts} restricted {noun} · allowed {allowed_pct} · delegation {delegation_pct}"
         );
-        if let Some(first) = first {
-            summary.push_str(&format!(" · {first}"));
+        let findings = || {
+            runs.iter()
+                .flat_map(|row| row.shared.findings(self, row.index))
+        };
+        if let Some(first) = findings().next() {
+            summary.push_str(&format!(" · run {}: {}", first.run, first.reason));
         }
+        let per_run = List(|| {
+            runs.iter().map(|row| {
+                let report = &row.shared.report;
+                EdgesRow {
+                    index: row.index,
+                    calls: report.calls,
+                    allowed: report.allowed,
+                    restricted_attempts: report.restricted.len(),
+                    delegated: &report.delegated,
+                }
+            })
+        });
         Score {
             values: vec![
                 ("edges.allowed_pct", allowed_pct.into()),
@@ -311,69 +385,59 @@ impl Gate for ToolEdges {
                 ("edges.delegation_pct", delegation_pct.into()),
                 ("edges.gate_passed", u8::from(attempts == 0).into()),
             ],
-            detail: Map::from_iter([
-                ("findings".to_owned(), Value::from(findings)),
-                ("per_run".to_owned(), per_run.into()),
-            ]),
+            detail: Detail::new(&EdgesDetail {
+                findings: &List(findings),
+                per_run,
+            }),
             summary,
             no_evidence: self.no_evidence(calls),
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        let report = score_tool_edges(self, &run.trace.tool_calls, context.servers);
-        tally.runs += 1;
-        tally.calls += report.calls;
-        tally.attempts += report.restricted.len() as u64;
-        tally.stray |= !report.not_allowed.is_empty();
-        tally.followed += report.delegated.iter().filter(|held| **held).count() as u64;
-    }
-
-    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
-        let pairs = self.delegation.len() as u64;
-        let delegation = Steady {
-            part: tally.followed,
-            whole: pairs * tally.runs,
-            per_run: pairs,
+    fn forecast(&self, accumulator: &EdgesAccumulator, remaining: u64) -> Option<Forecast> {
+        let pairs = self.delegation.len();
+        let delegation = PooledPercent {
+            part: accumulator.followed,
+            whole: (pairs * accumulator.runs.len()) as u64,
+            per_run: pairs as u64,
         };
-        let allowed = match (&self.allowed, tally.stray) {
-            (None, _) => Reach::between(100, 100),
-            (Some(_), false) => Reach::between(0, 100),
-            (Some(list), true) if list.is_empty() => Reach::between(0, 0),
-            (Some(_), true) => Reach::between(0, 99),
+        let strayed = accumulator.allowed < accumulator.calls;
+        let allowed = match (&self.allowed, strayed) {
+            (None, _) => Bounds::between(100, 100),
+            (Some(_), false) => Bounds::between(0, 100),
+            (Some(list), true) if list.is_empty() => Bounds::between(0, 0),
+            (Some(_), true) => Bounds::between(0, 99),
         };
-        let attempts = tally.attempts;
+        let attempts = accumulator.attempts;
         let (attempts, passed) = if self.restricted.is_empty() {
-            (Reach::between(0, 0), Reach::between(1, 1))
+            (Bounds::between(0, 0), Bounds::between(1, 1))
         } else {
             (
-                Reach::at_least(attempts),
-                Reach::between(0, u64::from(attempts == 0)),
+                Bounds::at_least(attempts),
+                Bounds::between(0, u64::from(attempts == 0)),
             )
         };
-        Outlook {
-            reach: vec![
+        Some(Forecast {
+            bounds: vec![
                 ("edges.allowed_pct", allowed),
                 ("edges.restricted_attempts", attempts),
-                ("edges.delegation_pct", delegation.reach(remaining)),
+                ("edges.delegation_pct", delegation.bounds(remaining)),
                 ("edges.gate_passed", passed),
             ],
-            may_lack_evidence: self.no_evidence(tally.calls).is_some(),
-        }
+            may_lack_evidence: self.no_evidence(accumulator.calls).is_some(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

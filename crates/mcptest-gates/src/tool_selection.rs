@@ -29,13 +29,15 @@
 //! With one run: a rate over one run says nothing.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Number, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
-use super::outlook::{Imagined, Outlook, Reach, Reaches, Steady};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
+use crate::per_run::{List, PerRun, Row};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::one_line;
 use mcptest_numbers::percent::{self, Rate};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
@@ -75,115 +77,157 @@ pub fn median(values: &[u64]) -> Option<u64> {
     Some(lower + (upper - lower) / 2)
 }
 
-struct RunFigures {
-    index: u64,
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FloorAccumulator {
+    /// Runs that selected the tool.
+    selected: u64,
+    /// Runs that selected the tool within the cap.
+    good: u64,
+    /// Runs over the cap.
+    over_budget: u64,
+    /// The largest known number of tokens.
+    largest: Option<u64>,
+    /// Runs of which the tokens are unknown.
+    without_tokens: u64,
+    runs: PerRun<FloorFacts, Option<u64>>,
+}
+
+/// One run, apart from its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct FloorFacts {
     selected: bool,
-    tokens: Option<u64>,
-    /// Unknown if there is a cap and no token count.
-    within_budget: Option<bool>,
     called: Vec<String>,
 }
 
+type FloorRow<'a> = Row<'a, FloorFacts, Option<u64>>;
+
+impl Accumulator for FloorAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.selected += other.selected;
+        self.good += other.good;
+        self.over_budget += other.over_budget;
+        self.largest = self.largest.max(other.largest);
+        self.without_tokens += other.without_tokens;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
 impl ToolSelection {
-    fn figures(&self, context: &Context<'_>, run: &Run<'_>) -> RunFigures {
-        let calls = &run.trace.tool_calls;
-        let tokens = run.trace.total_tokens();
-        RunFigures {
-            index: run.index,
-            selected: calls
-                .iter()
-                .any(|call| call.is(&self.expected_tool, context.servers)),
-            tokens,
-            within_budget: match self.max_total_tokens {
-                None => Some(true),
-                Some(cap) => tokens.map(|tokens| tokens <= cap),
-            },
-            called: calls.iter().map(|call| call.name().to_owned()).collect(),
+    /// Returns true if a run with these tokens is within the cap; nothing if there is a cap and the
+    /// tokens are unknown.
+    fn within_budget(&self, tokens: Option<u64>) -> Option<bool> {
+        match self.max_total_tokens {
+            None => Some(true),
+            Some(cap) => tokens.map(|tokens| tokens <= cap),
         }
     }
 
-    fn breaches(&self, rate: Option<Rate>, runs: &[RunFigures], selected: u64) -> Vec<String> {
-        let total = runs.len() as u64;
+    fn breaches(&self, rate: Option<Rate>, accumulator: &FloorAccumulator) -> Vec<String> {
+        let total = accumulator.runs.len() as u64;
+        let selected = accumulator.selected;
         let mut breaches = Vec::new();
         if let Some(rate) = rate.filter(|rate| !rate.met_by(selected, total)) {
             breaches.push(format!(
-                "selection rate {}% is below the {}% floor ({selected} of {total} runs selected `{}`)",
+                "selection rate {}% is below the {}% floor ({selected} of {total} runs selected \
+                 `{}`)",
                 percent::down(selected, total).unwrap_or(0),
                 rate.percent_text(),
                 self.expected_tool
             ));
         }
-        if let Some(cap) = self.max_total_tokens {
-            let over: Vec<u64> = runs
-                .iter()
-                .filter(|run| run.within_budget == Some(false))
-                .filter_map(|run| run.tokens)
-                .collect();
-            if let Some(worst) = over.iter().max() {
-                breaches.push(format!(
-                    "{} of {total} runs exceeded the {cap}-token budget (worst run {worst} tokens)",
-                    over.len()
-                ));
-            }
+        if let (Some(cap), Some(worst), 1..) = (
+            self.max_total_tokens,
+            accumulator.largest,
+            accumulator.over_budget,
+        ) {
+            breaches.push(format!(
+                "{} of {total} runs exceeded the {cap}-token budget (worst run {worst} tokens)",
+                accumulator.over_budget
+            ));
         }
         breaches
     }
 
-    /// What the rates and the floor can still become. With a cap, a later run may exceed it or not
-    /// tell its tokens, so only a breach is certain.
-    fn rate_reach(&self, selected: Steady, remaining: u64, over_budget: bool) -> Reaches {
-        let mut reach = vec![("floor.selection_rate", selected.reach(remaining))];
+    /// The bounds of the rates and the floor. With a cap, a later run may exceed it or have unknown
+    /// tokens, so only a breach is certain.
+    fn rate_bounds(&self, selected: PooledPercent, remaining: u64, over_budget: bool) -> BoundsOf {
+        let mut bounds = vec![("floor.selection_rate", selected.bounds(remaining))];
         let capped = self.max_total_tokens.is_some();
         if !capped {
-            reach.push(("floor.pass_hat_k", selected.reach(remaining)));
+            bounds.push(("floor.pass_hat_k", selected.bounds(remaining)));
         }
         let Some(rate) = Rate::from_number(&self.min_selection_rate) else {
-            return reach;
+            return bounds;
         };
         let total = selected.whole + remaining;
         if over_budget || !rate.met_by(selected.part + remaining, total) {
-            reach.push(("floor.passed", Reach::between(0, 0)));
+            bounds.push(("floor.passed", Bounds::between(0, 0)));
         } else if !capped {
             let certain = rate.met_by(selected.part, total);
-            reach.push(("floor.passed", Reach::between(u64::from(certain), 1)));
+            bounds.push(("floor.passed", Bounds::between(u64::from(certain), 1)));
         }
-        reach
+        bounds
     }
 
-    /// The runs that missed, one line each.
-    fn misses(&self, runs: &[RunFigures]) -> Vec<String> {
-        runs.iter()
-            .filter_map(|run| {
-                let mut parts = Vec::new();
-                if !run.selected {
-                    let called = if run.called.is_empty() {
-                        "no tool".to_owned()
-                    } else {
-                        one_line(&run.called.join(", "))
-                    };
-                    parts.push(format!(
-                        "did not select `{}`, called {called}",
-                        self.expected_tool
-                    ));
-                }
-                if let (Some(false), Some(tokens)) = (run.within_budget, run.tokens) {
-                    parts.push(format!("{tokens} tokens, over budget"));
-                }
-                (!parts.is_empty()).then(|| format!("  run {}: {}", run.index, parts.join("; ")))
-            })
-            .collect()
+    /// The line of a run that missed.
+    fn miss(&self, row: &FloorRow<'_>) -> Option<String> {
+        let mut parts = Vec::new();
+        if !row.shared.selected {
+            let called = if row.shared.called.is_empty() {
+                "no tool".to_owned()
+            } else {
+                one_line(&row.shared.called.join(", "))
+            };
+            parts.push(format!(
+                "did not select `{}`, called {called}",
+                self.expected_tool
+            ));
+        }
+        if let (Some(false), Some(tokens)) = (self.within_budget(*row.own), row.own) {
+            parts.push(format!("{tokens} tokens, over budget"));
+        }
+        (!parts.is_empty()).then(|| format!("  run {}: {}", row.index, parts.join("; ")))
     }
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
-    selected: Steady,
-    over_budget: bool,
-    /// The most tokens that a run told.
-    largest: u64,
-    /// Whether a run did not tell its tokens.
-    untold: bool,
+impl FloorAccumulator {
+    fn selection(&self) -> PooledPercent {
+        PooledPercent {
+            part: self.selected,
+            whole: self.runs.len() as u64,
+            per_run: 1,
+        }
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct FloorDetail<'a, Rows> {
+    expected_tool: &'a str,
+    passed: Option<bool>,
+    runs: u64,
+    selected: u64,
+    selection_rate: u64,
+    pass_hat_k: Option<u64>,
+    pass_hat_k_estimator: &'static str,
+    tokens_median: Option<u64>,
+    tokens_max: Option<u64>,
+    breaches: &'a [String],
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct RunRow<'a> {
+    index: u64,
+    selected: bool,
+    tokens: Option<u64>,
+    within_budget: Option<bool>,
+    called: &'a [String],
 }
 
 impl Gate for ToolSelection {
@@ -243,38 +287,52 @@ impl Gate for ToolSelection {
         }
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let figures: Vec<RunFigures> = runs.iter().map(|run| self.figures(context, run)).collect();
-        let total = figures.len() as u64;
-        let count = |fits: &dyn Fn(&RunFigures) -> bool| {
-            figures.iter().filter(|run| fits(run)).count() as u64
-        };
-        let selected = count(&|run| run.selected);
-        let good = count(&|run| run.selected && run.within_budget == Some(true));
-        let unknown: Vec<u64> = figures
+    type Accumulator = FloorAccumulator;
+
+    fn observe(&self, accumulator: &mut FloorAccumulator, context: &Context<'_>, run: &Run<'_>) {
+        let calls = &run.trace.tool_calls;
+        let tokens = run.trace.total_tokens();
+        let within_budget = self.within_budget(tokens);
+        let selected = calls
             .iter()
-            .filter(|run| run.within_budget.is_none())
-            .map(|run| run.index)
-            .collect();
-        let tokens: Vec<u64> = figures.iter().filter_map(|run| run.tokens).collect();
+            .any(|call| call.is(&self.expected_tool, context.servers));
+        accumulator.selected += u64::from(selected);
+        accumulator.good += u64::from(selected && within_budget == Some(true));
+        accumulator.over_budget += u64::from(within_budget == Some(false));
+        accumulator.largest = accumulator.largest.max(tokens);
+        accumulator.without_tokens += u64::from(tokens.is_none());
+        let facts = FloorFacts {
+            selected,
+            called: calls.iter().map(|call| call.name().to_owned()).collect(),
+        };
+        accumulator.runs.insert(run.index, facts, tokens);
+    }
+
+    fn finish(&self, accumulator: FloorAccumulator, context: &Context<'_>) -> Score {
+        let runs = &accumulator.runs;
+        let (total, selected) = (runs.len() as u64, accumulator.selected);
+        let unknown = || {
+            runs.iter()
+                .filter(|row| self.within_budget(*row.own).is_none())
+        };
+        let budget_known = unknown().next().is_none();
+        let tokens: Vec<u64> = runs.iter().filter_map(|row| *row.own).collect();
         // Figures over part of the runs would look like figures over all of them.
-        let all_known = tokens.len() == figures.len();
+        let all_known = accumulator.without_tokens == 0;
         let tokens_median = median(&tokens).filter(|_| all_known);
-        let tokens_max = tokens.iter().max().copied().filter(|_| all_known);
+        let tokens_max = accumulator.largest.filter(|_| all_known);
 
         let rate = Rate::from_number(&self.min_selection_rate);
-        let breaches = self.breaches(rate, &figures, selected);
+        let breaches = self.breaches(rate, &accumulator);
         let passed = if !breaches.is_empty() {
             Some(false)
-        } else if unknown.is_empty() {
+        } else if budget_known {
             Some(true)
         } else {
             None
         };
         let selection_rate = percent::down(selected, total).unwrap_or(0);
-        let pass_hat_k = unknown
-            .is_empty()
-            .then(|| percent::down(good, total).unwrap_or(0));
+        let pass_hat_k = budget_known.then(|| percent::down(accumulator.good, total).unwrap_or(0));
 
         let mut score = Score::default();
         let why_tokens = "token usage is unknown in some runs";
@@ -288,12 +346,12 @@ impl Gate for ToolSelection {
                 score.absent.push((target, why_tokens.to_owned()));
             }
         }
-        if !unknown.is_empty() {
+        if !budget_known {
             score.undetermined.push("floor.pass_hat_k");
             if passed.is_none() {
                 score.undetermined.push("floor.passed");
             }
-            let list: Vec<String> = unknown.iter().map(u64::to_string).collect();
+            let list: Vec<String> = unknown().map(|row| row.index.to_string()).collect();
             score.no_evidence = Some(format!(
                 "token usage is unknown under a token cap (run {})",
                 list.join(", ")
@@ -322,7 +380,8 @@ impl Gate for ToolSelection {
                 .map(|breach| format!("FLOOR {}: {breach}", context.label)),
         );
         if !breaches.is_empty() {
-            score.status_lines.extend(self.misses(&figures));
+            let misses = runs.iter().filter_map(|row| self.miss(&row));
+            score.status_lines.extend(misses);
         }
         score.values = vec![
             ("floor.selection_rate", selection_rate.into()),
@@ -331,75 +390,67 @@ impl Gate for ToolSelection {
             ("floor.tokens_max", tokens_max.into()),
             ("floor.passed", passed.map(u8::from).into()),
         ];
-        let per_run: Vec<Value> = figures
-            .iter()
-            .map(|run| json!({"index": run.index, "selected": run.selected, "tokens": run.tokens, "within_budget": run.within_budget, "called": run.called}))
-            .collect();
-        score.detail = Map::from_iter([
-            (
-                "expected_tool".to_owned(),
-                self.expected_tool.as_str().into(),
-            ),
-            ("passed".to_owned(), passed.into()),
-            ("runs".to_owned(), total.into()),
-            ("selected".to_owned(), selected.into()),
-            ("selection_rate".to_owned(), selection_rate.into()),
-            ("pass_hat_k".to_owned(), pass_hat_k.into()),
-            (
-                "pass_hat_k_estimator".to_owned(),
-                "fraction of runs that selected the tool within budget".into(),
-            ),
-            ("tokens_median".to_owned(), tokens_median.into()),
-            ("tokens_max".to_owned(), tokens_max.into()),
-            ("breaches".to_owned(), breaches.into()),
-            ("per_run".to_owned(), per_run.into()),
-        ]);
+        let per_run = List(|| {
+            runs.iter().map(|row| RunRow {
+                index: row.index,
+                selected: row.shared.selected,
+                tokens: *row.own,
+                within_budget: self.within_budget(*row.own),
+                called: &row.shared.called,
+            })
+        });
+        score.detail = Detail::new(&FloorDetail {
+            expected_tool: &self.expected_tool,
+            passed,
+            runs: total,
+            selected,
+            selection_rate,
+            pass_hat_k,
+            pass_hat_k_estimator: "fraction of runs that selected the tool within budget",
+            tokens_median,
+            tokens_max,
+            breaches: &breaches,
+            per_run,
+        });
         score
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        let figures = self.figures(context, run);
-        tally.selected.count_run(figures.selected);
-        tally.over_budget |= figures.within_budget == Some(false);
-        match figures.tokens {
-            Some(tokens) => tally.largest = tally.largest.max(tokens),
-            None => tally.untold = true,
-        }
-    }
-
-    fn outlook(&self, tally: &Tally, remaining: u64) -> Outlook {
-        let mut reach = self.rate_reach(tally.selected, remaining, tally.over_budget);
-        if tally.untold {
-            reach.push(("floor.tokens_median", Reach::Absent));
-            reach.push(("floor.tokens_max", Reach::Absent));
+    fn forecast(&self, accumulator: &FloorAccumulator, remaining: u64) -> Option<Forecast> {
+        let over_budget = accumulator.over_budget > 0;
+        let mut bounds = self.rate_bounds(accumulator.selection(), remaining, over_budget);
+        if accumulator.without_tokens > 0 {
+            bounds.push(("floor.tokens_median", Bounds::Absent));
+            bounds.push(("floor.tokens_max", Bounds::Absent));
         } else {
-            // A later run may not tell its tokens, and then no figure is given for all.
-            reach.push((
-                "floor.tokens_max",
-                Reach::at_least(tally.largest).or_absent(),
-            ));
+            // The tokens of a later run may be unknown, and then there is no figure over all runs.
+            let largest = accumulator.largest.unwrap_or(0);
+            bounds.push(("floor.tokens_max", Bounds::at_least(largest).or_absent()));
         }
-        Outlook {
-            reach,
+        Some(Forecast {
+            bounds,
             may_lack_evidence: self.max_total_tokens.is_some(),
-        }
+        })
     }
 
-    fn imagine(&self, tally: &Tally, next: Imagined, remaining: u64) -> Option<Reaches> {
+    fn hypothetical(
+        &self,
+        accumulator: &FloorAccumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
         // Under a cap, one run can break the floor.
         if self.max_total_tokens.is_some() {
             return None;
         }
-        Some(self.rate_reach(tally.selected.after(next), remaining, false))
+        let selection = accumulator.selection().after(next);
+        Some(self.rate_bounds(selection, remaining, false))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{GateOutcome, testing};

@@ -95,14 +95,17 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::outlook::{Outlook, Reach};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{Bounds, Forecast};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
-use mcptest_trace::matcher::{Matcher, Problem};
+use mcptest_trace::matcher::{Difference, Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCall, TraceView};
 use validate::Plan;
 
 /// The calls that the agent is expected to make, and how the recorded ones must line up with them.
@@ -232,14 +235,40 @@ impl Trajectory {
 /// that did not pass, not an error.
 ///
 /// # Errors
-/// What is broken about the expectation, such as a malformed JSON Schema, each with its place in
-/// the block.
+/// An expected call is invalid, for example because of a malformed JSON Schema.
 pub fn validate_trace(
     expected: &Trajectory,
-    trace: &Trace,
+    trace: &TraceView<'_>,
     servers: &KnownServers,
-) -> Result<TraceValidation, Vec<Problem>> {
-    Ok(Plan::compile(expected)?.validate(trace, servers))
+) -> Result<TraceValidation, InvalidExpectation> {
+    match Plan::compile(expected) {
+        Ok(plan) => Ok(plan.validate(trace, servers)),
+        Err(problems) => Err(InvalidExpectation::new(&problems)),
+    }
+}
+
+/// An expected call that cannot be compared with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the arguments of expected call {call} are invalid: {reason}")]
+#[non_exhaustive]
+pub struct InvalidExpectation {
+    /// The index of the expected call, from 0.
+    pub call: usize,
+    /// The problem, in one line.
+    pub reason: String,
+}
+
+impl InvalidExpectation {
+    fn new(problems: &[Problem]) -> Self {
+        let first = problems.first();
+        let pointer = first.map_or("", |problem| problem.pointer.as_str());
+        // All problems are below `/calls/<index>/args`.
+        let call = pointer.split('/').nth(2).and_then(|call| call.parse().ok());
+        Self {
+            call: call.unwrap_or(0),
+            reason: first.map_or_else(String::new, |problem| problem.message.clone()),
+        }
+    }
 }
 
 /// The calls of a trace given as a JSON value, whatever else it holds.
@@ -269,13 +298,91 @@ pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
         .collect()
 }
 
-/// What the outlook needs of the runs so far.
-#[derive(Default)]
-pub struct Tally {
+/// The observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TrajectoryAccumulator {
     mismatches: u64,
+    /// True if a run made a call.
     called: bool,
-    /// The block cannot be compiled.
-    broken: bool,
+    runs: PerRun<TrajectoryFacts>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct TrajectoryFacts {
+    calls: usize,
+    assignment: Vec<Option<usize>>,
+    mismatches: Vec<MismatchFacts>,
+}
+
+/// A mismatch without its values, which are kept as text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct MismatchFacts {
+    expected_index: Option<usize>,
+    recorded_index: Option<usize>,
+    reason: String,
+    /// The differences as JSON.
+    diff: String,
+    /// The differences for people.
+    places: String,
+}
+
+impl Accumulator for TrajectoryAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.mismatches += other.mismatches;
+        self.called |= other.called;
+        self.runs.merge(other.runs);
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
+}
+
+impl From<TraceMismatch> for MismatchFacts {
+    fn from(mismatch: TraceMismatch) -> Self {
+        Self {
+            expected_index: mismatch.expected_index,
+            recorded_index: mismatch.recorded_index,
+            places: places(&mismatch.diff),
+            // Differences are plain data, which always serialises.
+            diff: serde_json::to_string(&mismatch.diff).unwrap_or_default(),
+            reason: mismatch.reason,
+        }
+    }
+}
+
+impl MismatchFacts {
+    /// A mismatch in one line: which run, what is wrong, and where the arguments differ.
+    fn finding(&self, run: u64) -> String {
+        format!("run {run}: {}{}", self.reason, self.places)
+    }
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct TrajectoryDetail<Mismatches, Rows> {
+    mode: &'static str,
+    mismatches: Mismatches,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct MismatchRow<'a> {
+    run: u64,
+    expected_index: Option<usize>,
+    recorded_index: Option<usize>,
+    reason: &'a str,
+    diff: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct TrajectoryRow<'a> {
+    index: u64,
+    passed: bool,
+    mismatch_count: usize,
+    calls: usize,
+    assignment: &'a [Option<usize>],
 }
 
 impl Gate for Trajectory {
@@ -328,116 +435,119 @@ impl Gate for Trajectory {
         problems
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let plan = match self.plan() {
-            Ok(plan) => plan,
-            Err(problems) => return broken(&problems),
+    type Accumulator = TrajectoryAccumulator;
+
+    fn observe(
+        &self,
+        accumulator: &mut TrajectoryAccumulator,
+        context: &Context<'_>,
+        run: &Run<'_>,
+    ) {
+        let Ok(plan) = self.plan() else {
+            return;
         };
-        let mut count = 0_u64;
-        let mut bad_runs = 0_usize;
-        let mut mismatches = Vec::new();
-        let mut per_run = Vec::new();
-        let mut findings = Vec::new();
-        for run in runs {
-            let validation = plan.validate(run.trace, context.servers);
-            let found = validation.mismatches.len() as u64;
-            count += found;
-            bad_runs += usize::from(!validation.passed);
-            findings.extend(
-                validation
+        let validation = plan.validate(run.trace, context.servers);
+        let calls = run.trace.tool_calls.len();
+        accumulator.mismatches += validation.mismatches.len() as u64;
+        accumulator.called |= calls > 0;
+        let mismatches = validation.mismatches.into_iter().map(MismatchFacts::from);
+        let facts = TrajectoryFacts {
+            calls,
+            assignment: validation.assignment,
+            mismatches: mismatches.collect(),
+        };
+        accumulator.runs.insert(run.index, facts, ());
+    }
+
+    fn finish(&self, accumulator: TrajectoryAccumulator, _: &Context<'_>) -> Score {
+        if let Err(problems) = self.plan() {
+            return broken(&problems);
+        }
+        let TrajectoryAccumulator {
+            mismatches: count,
+            called,
+            runs,
+        } = accumulator;
+        let mismatches = || {
+            runs.iter().flat_map(|row| {
+                row.shared
                     .mismatches
                     .iter()
-                    .map(|mismatch| finding(run.index, mismatch)),
-            );
-            per_run.push(json!({
-                "index": run.index,
-                "passed": validation.passed,
-                "mismatch_count": found,
-                "calls": run.trace.tool_calls.len(),
-                "assignment": validation.assignment,
-            }));
-            mismatches.extend(validation.mismatches.into_iter().map(|mismatch| {
-                json!({
-                    "run": run.index,
-                    "expected_index": mismatch.expected_index,
-                    "recorded_index": mismatch.recorded_index,
-                    "reason": mismatch.reason,
-                    "diff": mismatch.diff,
-                })
-            }));
-        }
+                    .map(move |one| (row.index, one))
+            })
+        };
+        let findings: Vec<String> = mismatches().map(|(run, one)| one.finding(run)).collect();
         let mode = self.mode.as_str();
+        let total = runs.len();
         let summary = match findings.first() {
-            None => format!(
-                "as expected ({mode}) in {} of {} runs",
-                runs.len(),
-                runs.len()
-            ),
+            None => format!("as expected ({mode}) in {total} of {total} runs"),
             Some(first) => {
                 let noun = if count == 1 { "mismatch" } else { "mismatches" };
-                format!(
-                    "{count} {noun} ({mode}) in {bad_runs} of {} runs · {first}",
-                    runs.len()
-                )
+                let bad_runs = runs
+                    .iter()
+                    .filter(|row| !row.shared.mismatches.is_empty())
+                    .count();
+                format!("{count} {noun} ({mode}) in {bad_runs} of {total} runs · {first}")
             }
         };
-        let nothing_called = runs.iter().all(|run| run.trace.tool_calls.is_empty());
+        let rows = List(|| {
+            mismatches().map(|(run, one)| MismatchRow {
+                run,
+                expected_index: one.expected_index,
+                recorded_index: one.recorded_index,
+                reason: &one.reason,
+                diff: serde_json::from_str(&one.diff).ok(),
+            })
+        });
+        let per_run = List(|| {
+            runs.iter().map(|row| TrajectoryRow {
+                index: row.index,
+                passed: row.shared.mismatches.is_empty(),
+                mismatch_count: row.shared.mismatches.len(),
+                calls: row.shared.calls,
+                assignment: &row.shared.assignment,
+            })
+        });
         Score {
             values: vec![
                 ("trajectory.passed", u8::from(count == 0).into()),
                 ("trajectory.mismatch_count", count.into()),
             ],
-            detail: Map::from_iter([
-                ("mode".to_owned(), mode.into()),
-                ("mismatches".to_owned(), mismatches.into()),
-                ("per_run".to_owned(), per_run.into()),
-            ]),
+            detail: Detail::new(&TrajectoryDetail {
+                mode,
+                mismatches: rows,
+                per_run,
+            }),
             summary,
             findings,
-            no_evidence: (count == 0 && nothing_called && !self.calls.is_empty())
+            no_evidence: (count == 0 && !called && !self.calls.is_empty())
                 .then(|| "no tool was called, so no call could be wrong".to_owned()),
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    type Tally = Tally;
-
-    fn count(&self, tally: &mut Tally, context: &Context<'_>, run: &Run<'_>) {
-        match self.plan() {
-            Ok(plan) => {
-                tally.mismatches +=
-                    plan.validate(run.trace, context.servers).mismatches.len() as u64
-            }
-            Err(_) => tally.broken = true,
+    fn forecast(&self, accumulator: &TrajectoryAccumulator, _: u64) -> Option<Forecast> {
+        if self.plan().is_err() {
+            return Some(Forecast::default());
         }
-        tally.called |= !run.trace.tool_calls.is_empty();
-    }
-
-    fn outlook(&self, tally: &Tally, _: u64) -> Outlook {
-        if tally.broken {
-            return Outlook::default();
-        }
-        Outlook {
-            reach: vec![
+        let mismatches = accumulator.mismatches;
+        Some(Forecast {
+            bounds: vec![
                 (
                     "trajectory.passed",
-                    Reach::between(0, u64::from(tally.mismatches == 0)),
+                    Bounds::between(0, u64::from(mismatches == 0)),
                 ),
-                (
-                    "trajectory.mismatch_count",
-                    Reach::at_least(tally.mismatches),
-                ),
+                ("trajectory.mismatch_count", Bounds::at_least(mismatches)),
             ],
-            may_lack_evidence: !tally.called && !self.calls.is_empty(),
-        }
+            may_lack_evidence: !accumulator.called && !self.calls.is_empty(),
+        })
     }
 }
 
-/// A mismatch in one line: which run, what is wrong, and where the arguments differ.
-fn finding(run: u64, mismatch: &TraceMismatch) -> String {
-    let mut line = format!("run {run}: {}", mismatch.reason);
-    for difference in mismatch.diff.iter().take(5) {
+/// The first places where the arguments differ.
+fn places(diff: &[Difference]) -> String {
+    let mut line = String::new();
+    for difference in diff.iter().take(5) {
         let side = |side: &Option<Value>| {
             side.as_ref()
                 .map_or_else(|| "nothing".to_owned(), Value::to_string)

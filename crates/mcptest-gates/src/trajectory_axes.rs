@@ -37,15 +37,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-use super::outlook::{Imagined, Outlook, Reaches, Steady};
-use super::{Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::forecast::{BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
+use crate::per_run::{List, PerRun};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
+use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Constraints on the order of calls, and nothing else about them.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -88,7 +89,7 @@ pub struct Precedence {
 }
 
 /// What became of an edge in one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeState {
     /// Both were called, in this order.
@@ -116,7 +117,7 @@ impl EdgeState {
 }
 
 /// The edges of one run, in the order declared.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AxesReport {
     /// Of `dependencies`.
     pub dependencies: Vec<EdgeState>,
@@ -128,7 +129,7 @@ pub struct AxesReport {
 #[must_use]
 pub fn score_trajectory_axes(
     axes: &TrajectoryAxes,
-    calls: &[ToolCall],
+    calls: &[ToolCallView<'_>],
     servers: &KnownServers,
 ) -> AxesReport {
     let first = |tool: &str| calls.iter().position(|call| call.is(tool, servers));
@@ -153,40 +154,106 @@ pub fn score_trajectory_axes(
     }
 }
 
-/// The edges of one kind, over the runs so far.
-#[derive(Default)]
-pub struct Axis {
-    held: u64,
-    declared: u64,
+/// The edges of the observed runs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct AxesAccumulator {
+    /// Held dependencies.
+    dependencies: u64,
+    /// Held order constraints.
+    order: u64,
+    runs: PerRun<AxesReport>,
 }
 
-impl Axis {
-    fn count(&mut self, states: &[EdgeState]) {
-        self.declared += states.len() as u64;
-        self.held += states
-            .iter()
-            .filter(|state| **state == EdgeState::Held)
-            .count() as u64;
+impl Accumulator for AxesAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.dependencies += other.dependencies;
+        self.order += other.order;
+        self.runs.merge(other.runs);
     }
 
-    fn percent(&self) -> u64 {
-        percent::down(self.held, self.declared).unwrap_or(100)
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
     }
+}
+
+fn held(states: &[EdgeState]) -> u64 {
+    let held = states.iter().filter(|state| **state == EdgeState::Held);
+    held.count() as u64
 }
 
 impl TrajectoryAxes {
-    /// Both axes as figures to which every run adds the same number of edges.
-    fn steady(&self, [dependencies, order]: &[Axis; 2]) -> [Steady; 2] {
+    /// Both axes as percents to which every run adds the same number of edges.
+    fn percents(&self, accumulator: &AxesAccumulator) -> [PooledPercent; 2] {
+        let runs = accumulator.runs.len();
         [
-            (dependencies, self.dependencies.len()),
-            (order, self.order.len()),
+            (accumulator.dependencies, self.dependencies.len()),
+            (accumulator.order, self.order.len()),
         ]
-        .map(|(axis, edges)| Steady {
-            part: axis.held,
-            whole: axis.declared,
+        .map(|(held, edges)| PooledPercent {
+            part: held,
+            whole: (edges * runs) as u64,
             per_run: edges as u64,
         })
     }
+
+    /// The declared edges: axis, earlier and later tool.
+    fn edges(&self) -> impl Iterator<Item = (&'static str, &str, &str)> {
+        let dependencies = self.dependencies.iter();
+        let dependencies = dependencies.map(|edge| {
+            (
+                "dependencies",
+                edge.producer.as_str(),
+                edge.consumer.as_str(),
+            )
+        });
+        let order = self.order.iter();
+        dependencies.chain(order.map(|edge| ("order", edge.first.as_str(), edge.second.as_str())))
+    }
+
+    /// The edges that did not hold in a run.
+    fn broken<'a>(
+        &'a self,
+        report: &'a AxesReport,
+        run: u64,
+    ) -> impl Iterator<Item = BrokenEdge<'a>> {
+        let states = report.dependencies.iter().chain(&report.order);
+        self.edges()
+            .zip(states)
+            .filter(|(_, state)| **state != EdgeState::Held)
+            .map(move |((axis, earlier, later), state)| BrokenEdge {
+                run,
+                axis,
+                earlier,
+                later,
+                state: *state,
+                reason: state.words(earlier, later),
+            })
+    }
+}
+
+/// An edge that did not hold in a run.
+#[derive(Serialize)]
+struct BrokenEdge<'a> {
+    run: u64,
+    axis: &'static str,
+    earlier: &'a str,
+    later: &'a str,
+    state: EdgeState,
+    reason: String,
+}
+
+/// The detail of the report.
+#[derive(Serialize)]
+struct AxesDetail<'a, Broken, Rows> {
+    broken: &'a Broken,
+    per_run: Rows,
+}
+
+#[derive(Serialize)]
+struct AxesRow<'a> {
+    index: u64,
+    dependencies: &'a [EdgeState],
+    order: &'a [EdgeState],
 }
 
 impl Gate for TrajectoryAxes {
@@ -253,100 +320,80 @@ impl Gate for TrajectoryAxes {
         problems
     }
 
-    fn score(&self, context: &Context<'_>, runs: &[Run<'_>]) -> Score {
-        let mut dependency = Axis::default();
-        let mut order = Axis::default();
-        let mut broken = Vec::new();
-        let mut first = None;
-        let mut per_run = Vec::new();
-        for run in runs {
-            let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
-            dependency.count(&report.dependencies);
-            order.count(&report.order);
-            let named = self
-                .dependencies
-                .iter()
-                .map(|edge| ("dependencies", &edge.producer, &edge.consumer))
-                .chain(
-                    self.order
-                        .iter()
-                        .map(|edge| ("order", &edge.first, &edge.second)),
-                );
-            for ((axis, earlier, later), state) in
-                named.zip(report.dependencies.iter().chain(&report.order))
-            {
-                if *state == EdgeState::Held {
-                    continue;
-                }
-                let reason = state.words(earlier, later);
-                if first.is_none() {
-                    first = Some(format!("run {}: {reason}", run.index));
-                }
-                broken.push(json!({"run": run.index, "axis": axis, "earlier": earlier, "later": later, "state": state, "reason": reason}));
-            }
-            per_run.push(json!({"index": run.index, "dependencies": report.dependencies, "order": report.order}));
+    type Accumulator = AxesAccumulator;
+
+    fn observe(&self, accumulator: &mut AxesAccumulator, context: &Context<'_>, run: &Run<'_>) {
+        let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
+        accumulator.dependencies += held(&report.dependencies);
+        accumulator.order += held(&report.order);
+        accumulator.runs.insert(run.index, report, ());
+    }
+
+    fn finish(&self, accumulator: AxesAccumulator, _: &Context<'_>) -> Score {
+        let [dependencies, order] = self.percents(&accumulator).map(|axis| {
+            // Without edges there is nothing that could not hold.
+            percent::down(axis.part, axis.whole).unwrap_or(100)
+        });
+        let runs = &accumulator.runs;
+        let broken = || {
+            runs.iter()
+                .flat_map(|row| self.broken(row.shared, row.index))
+        };
+        let mut summary = format!("dependencies {dependencies} · order {order}");
+        if let Some(first) = broken().next() {
+            summary.push_str(&format!(" · run {}: {}", first.run, first.reason));
         }
-        let mut summary = format!(
-            "dependencies {} · order {}",
-            dependency.percent(),
-            order.percent()
-        );
-        if let Some(first) = first {
-            summary.push_str(&format!(" · {first}"));
-        }
+        let per_run = List(|| {
+            runs.iter().map(|row| AxesRow {
+                index: row.index,
+                dependencies: &row.shared.dependencies,
+                order: &row.shared.order,
+            })
+        });
         Score {
             values: vec![
-                (
-                    "trajectory.dependency_satisfaction",
-                    dependency.percent().into(),
-                ),
-                ("trajectory.order_satisfaction", order.percent().into()),
+                ("trajectory.dependency_satisfaction", dependencies.into()),
+                ("trajectory.order_satisfaction", order.into()),
             ],
-            detail: Map::from_iter([
-                ("broken".to_owned(), Value::from(broken)),
-                ("per_run".to_owned(), per_run.into()),
-            ]),
+            detail: Detail::new(&AxesDetail {
+                broken: &List(broken),
+                per_run,
+            }),
             summary,
-            no_evidence: (dependency.declared + order.declared == 0)
-                .then(|| "no edge is declared".to_owned()),
+            no_evidence: (self.edges().next().is_none()).then(|| "no edge is declared".to_owned()),
             ..Score::default()
         }
     }
-    const DECIDES_EARLY: bool = true;
 
-    /// Dependencies and order.
-    type Tally = [Axis; 2];
-
-    fn count(&self, [dependencies, order]: &mut [Axis; 2], context: &Context<'_>, run: &Run<'_>) {
-        let report = score_trajectory_axes(self, &run.trace.tool_calls, context.servers);
-        dependencies.count(&report.dependencies);
-        order.count(&report.order);
-    }
-
-    fn outlook(&self, tally: &[Axis; 2], remaining: u64) -> Outlook {
-        let [dependencies, order] = self.steady(tally);
-        Outlook {
-            reach: vec![
+    fn forecast(&self, accumulator: &AxesAccumulator, remaining: u64) -> Option<Forecast> {
+        let [dependencies, order] = self.percents(accumulator);
+        Some(Forecast {
+            bounds: vec![
                 (
                     "trajectory.dependency_satisfaction",
-                    dependencies.reach(remaining),
+                    dependencies.bounds(remaining),
                 ),
-                ("trajectory.order_satisfaction", order.reach(remaining)),
+                ("trajectory.order_satisfaction", order.bounds(remaining)),
             ],
-            may_lack_evidence: self.dependencies.is_empty() && self.order.is_empty(),
-        }
+            may_lack_evidence: self.edges().next().is_none(),
+        })
     }
 
-    fn imagine(&self, tally: &[Axis; 2], next: Imagined, remaining: u64) -> Option<Reaches> {
-        let [dependencies, order] = self.steady(tally);
+    fn hypothetical(
+        &self,
+        accumulator: &AxesAccumulator,
+        next: HypotheticalRuns,
+        remaining: u64,
+    ) -> Option<BoundsOf> {
+        let [dependencies, order] = self.percents(accumulator);
         Some(vec![
             (
                 "trajectory.dependency_satisfaction",
-                dependencies.after(next).reach(remaining),
+                dependencies.after(next).bounds(remaining),
             ),
             (
                 "trajectory.order_satisfaction",
-                order.after(next).reach(remaining),
+                order.after(next).bounds(remaining),
             ),
         ])
     }
@@ -355,10 +402,11 @@ impl Gate for TrajectoryAxes {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::Trace;
+    use mcptest_trace::trace::{ToolCall, Trace};
     use mcptest_trace::verdict::Verdict;
 
     fn trace(names: &[&str]) -> Trace {

@@ -1,13 +1,13 @@
 //! Exact fractions behind figures that are reported as doubles.
 //!
-//! 0.7 three times and divided by three is 0.6999999999999998 in doubles, and a gate at 0.7 would
-//! fail for nothing. So means and variances are taken exactly, and rounded once, at the end.
+//! The mean of three times 0.7 is 0.6999999999999998 in doubles, and a gate at 0.7 would fail. So
+//! means and variances are computed exactly, and rounded once, at the end.
 
 use std::cmp::Ordering;
 
 use num_bigint::BigUint;
 
-/// A fraction that is not negative.
+/// A non-negative fraction.
 #[derive(Debug, Clone)]
 pub struct Ratio {
     numerator: BigUint,
@@ -15,7 +15,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// `numerator / denominator`; a zero below the line is taken for a one.
+    /// `numerator / denominator`; a denominator of 0 counts as 1.
     pub fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
         let denominator = denominator.into();
         Self {
@@ -55,19 +55,19 @@ impl Ord for Ratio {
     }
 }
 
-/// The mean; nothing for no values.
+/// The mean; `None` for no values.
 pub fn mean(values: &[Ratio]) -> Option<f64> {
-    mean_of_sums(values, values.len())
+    mean_of_sums(values, values.len() as u128)
 }
 
-/// The mean of `count` values that are given as partial sums; nothing for no values.
-pub fn mean_of_sums(sums: &[Ratio], count: usize) -> Option<f64> {
+/// The mean of `count` values, given as partial sums; `None` for no values.
+pub fn mean_of_sums(sums: &[Ratio], count: u128) -> Option<f64> {
     let (numerators, denominator) = common(sums);
     let sum: BigUint = numerators.iter().sum();
     (count > 0).then(|| quotient(&sum, &(denominator * BigUint::from(count))))
 }
 
-/// The population variance; nothing for no values.
+/// The population variance; `None` for no values.
 pub fn variance(values: &[Ratio]) -> Option<f64> {
     // With x = a/d: (n Σa² - (Σa)²) / (n d)².
     let (numerators, denominator) = common(values);
@@ -76,6 +76,67 @@ pub fn variance(values: &[Ratio]) -> Option<f64> {
     let sum: BigUint = numerators.iter().sum();
     let below = &count * denominator;
     (!values.is_empty()).then(|| quotient(&(count * squares - &sum * &sum), &(&below * &below)))
+}
+
+/// The number of binary digits after the point that [`mean_and_variance`] works with.
+const FIXED_BITS: u32 = 256;
+
+/// The mean and the population variance of many values, each rounded once; nothing for no values.
+///
+/// Exact sums of many fractions have denominators of thousands of digits. So the values are first
+/// taken with 256 binary digits, which gives a lower and an upper bound of each result. Only if the
+/// bounds round to different doubles are the exact sums taken. Therefore the values may be asked for
+/// twice.
+pub fn mean_and_variance<I>(values: impl Fn() -> I) -> Option<(f64, f64)>
+where
+    I: Iterator<Item = Ratio>,
+{
+    let mut count = 0_u64;
+    let mut first: Option<Ratio> = None;
+    let mut all_equal = true;
+    // The digits that are cut off are between 0 and 1 unit in the last place of each value.
+    let mut inexact = 0_u64;
+    let (mut sum, mut squares) = (BigUint::ZERO, BigUint::ZERO);
+    for value in values() {
+        count += 1;
+        let shifted = &value.numerator << FIXED_BITS;
+        let digits = &shifted / &value.denominator;
+        inexact += u64::from(&digits * &value.denominator != shifted);
+        squares += &digits * &digits;
+        sum += digits;
+        match &first {
+            Some(first) => all_equal = all_equal && *first == value,
+            None => first = Some(value),
+        }
+    }
+    first.as_ref()?;
+    let n = BigUint::from(count);
+    let highest = &sum + inexact;
+    let mean_of = |sum: &BigUint| quotient(sum, &(&n << FIXED_BITS));
+    let exact_values = || values().collect::<Vec<Ratio>>();
+    let mean = match (mean_of(&sum), mean_of(&highest)) {
+        (low, high) if low == high => low,
+        _ => mean(&exact_values())?,
+    };
+    if all_equal {
+        return Some((mean, 0.0));
+    }
+    // n Σx² - (Σx)², over n².
+    let highest_squares = &squares + (&sum << 1_u8) + inexact;
+    let low = &n * &squares;
+    let subtracted = &highest * &highest;
+    let low = if low > subtracted {
+        low - subtracted
+    } else {
+        BigUint::ZERO
+    };
+    let high = &n * highest_squares - &sum * &sum;
+    let below = (&n * &n) << (2 * FIXED_BITS);
+    let variance = match (quotient(&low, &below), quotient(&high, &below)) {
+        (low, high) if low == high => low,
+        _ => variance(&exact_values())?,
+    };
+    Some((mean, variance))
 }
 
 /// The numerators over one denominator.
@@ -109,7 +170,7 @@ pub fn quotient(numerator: &BigUint, denominator: &BigUint) -> f64 {
     if *numerator == BigUint::ZERO || *denominator == BigUint::ZERO {
         return 0.0;
     }
-    // 66 or 67 bits of the quotient, and whether anything is left: more than a double holds, so the
+    // 66 or 67 bits of the quotient, and a bit for the remainder: more than a double holds, so the
     // cast rounds once.
     let shift = i128::from(denominator.bits()) - i128::from(numerator.bits()) + 66;
     let (above, below) = if shift >= 0 {
@@ -120,7 +181,7 @@ pub fn quotient(numerator: &BigUint, denominator: &BigUint) -> f64 {
     let whole = &above / &below;
     let rest = above - &whole * &below;
     let bits = u128::try_from(whole).unwrap_or(u128::MAX) | u128::from(rest != BigUint::ZERO);
-    // Past the exponents of doubles there is only zero (or infinity, which no figure reaches).
+    // Beyond the exponents of doubles there is only zero (or infinity, which no figure reaches).
     libm::ldexp(bits as f64, i32::try_from(-shift).unwrap_or(-5000))
 }
 
@@ -132,7 +193,7 @@ pub fn choose(n: u64, k: u64) -> BigUint {
     let k = k.min(n - k);
     let mut ways = BigUint::from(1_u8);
     for step in 1..=k {
-        // After each step it is a number of ways itself, so the division leaves nothing.
+        // After each step the value is a binomial coefficient, so the division is exact.
         ways = ways * (n - k + step) / step;
     }
     ways
@@ -155,10 +216,13 @@ mod tests {
         );
         assert_eq!(variance(&vec![Ratio::new(1_u8, 3_u8); 7]), Some(0.0));
         assert_eq!((mean(&[]), variance(&[])), (None, None));
+        assert_eq!(mean_and_variance(std::iter::empty), None);
+        let thirds = || vec![Ratio::new(1_u8, 3_u8); 7].into_iter();
+        assert_eq!(mean_and_variance(thirds), Some((1.0 / 3.0, 0.0)));
     }
 
     #[test]
-    fn ways_to_choose() {
+    fn binomial_coefficients() {
         assert_eq!(choose(4, 2), BigUint::from(6_u8));
         assert_eq!(choose(4, 5), BigUint::ZERO);
         assert_eq!(choose(0, 0), BigUint::from(1_u8));
@@ -182,6 +246,19 @@ mod tests {
         #[test]
         fn quotients_are_correctly_rounded(a in 0_u64..1 << 53, b in 1_u64..1 << 53) {
             prop_assert_eq!(quotient(&a.into(), &b.into()), a as f64 / b as f64);
+        }
+
+        #[test]
+        fn bounds_give_the_exact_mean_and_variance(
+            values in prop::collection::vec((0_u64..=1 << 40, 1_u64..=1 << 40), 1..12),
+            same in any::<bool>(),
+        ) {
+            let values: Vec<Ratio> = values
+                .iter()
+                .map(|(a, b)| if same { Ratio::new(a % 5, 4_u8) } else { Ratio::new(*a, *b) })
+                .collect();
+            let exact = (mean(&values).unwrap(), variance(&values).unwrap());
+            prop_assert_eq!(mean_and_variance(|| values.iter().cloned()), Some(exact));
         }
 
         #[test]

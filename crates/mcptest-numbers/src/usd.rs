@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::percent::decimal;
@@ -17,7 +18,8 @@ pub const MAX_DECIMALS: usize = 12;
 const UNIT: u128 = 1_000_000_000_000_000_000;
 
 /// An amount of US dollars in whole units of 10^-18.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Usd(u128);
 
 impl Usd {

@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
 /// `server.tool` or `tool`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Narrative;
@@ -14,10 +14,10 @@ use super::{tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::TraceView;
 
 /// An action that the message claims.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claimed {
     /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an
     /// identifier.
@@ -31,7 +31,7 @@ pub struct Claimed {
 }
 
 /// A call that the message does not mention.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unclaimed {
     /// The call's index, from 0.
     pub call: usize,
@@ -42,7 +42,7 @@ pub struct Unclaimed {
 }
 
 /// A value in a claim that none of its calls has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ArgMismatch {
     /// The claimed action.
     pub action: String,
@@ -59,7 +59,7 @@ pub struct ArgMismatch {
 }
 
 /// What one run's message and calls disagree about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Divergence {
     /// How many calls were recorded.
     pub recorded_calls: u64,
@@ -156,9 +156,13 @@ pub fn divergence_score(flagged: u64, base: u64) -> f64 {
 
 /// Holds the closing message of a run against its calls.
 #[must_use]
-pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers) -> Divergence {
+pub fn score_narrative(
+    rules: &Narrative,
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+) -> Divergence {
     let text = trace.final_text().filter(|text| !text.trim().is_empty());
-    let calls: Vec<CallWords> = trace
+    let mut calls: Vec<CallWords> = trace
         .tool_calls
         .iter()
         .map(|call| CallWords::new(call, rules.listed(call, servers)))
@@ -170,9 +174,16 @@ pub fn score_narrative(trace: &Trace, rules: &Narrative, servers: &KnownServers)
     };
     let text = text.unwrap_or_default();
     let sentences = sentences(&text);
-    let results = Results::new(trace);
+    let claims = claims::claims(&sentences);
+    // The words of arguments and results matter only where something is claimed.
+    let results = Results::new(trace, !claims.is_empty());
+    if !claims.is_empty() {
+        for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
+            words.add_arguments(call);
+        }
+    }
 
-    for group in actions(claims::claims(&sentences)) {
+    for group in actions(claims) {
         let mut matched: BTreeSet<usize> = BTreeSet::new();
         for (sentence, claim) in &group {
             let Some((fit, indices)) = matching(claim, &calls) else {
@@ -227,8 +238,12 @@ struct Results {
 }
 
 impl Results {
-    fn new(trace: &Trace) -> Self {
-        let results = trace.results_by_call();
+    fn new(trace: &TraceView<'_>, needed: bool) -> Self {
+        let results = if needed {
+            trace.results_by_call()
+        } else {
+            Vec::new()
+        };
         Self {
             failed: results
                 .iter()
@@ -267,7 +282,7 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
 }
 
 fn compare_arguments(
-    trace: &Trace,
+    trace: &TraceView<'_>,
     results: &Results,
     sentence: &Sentence,
     claim: &Claim,
@@ -301,7 +316,7 @@ fn compare_arguments(
         .collect()
 }
 
-fn ids(trace: &Trace, indices: &BTreeSet<usize>) -> Vec<String> {
+fn ids(trace: &TraceView<'_>, indices: &BTreeSet<usize>) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for index in indices {
         let id = one_line(&trace.tool_calls[*index].full_id());

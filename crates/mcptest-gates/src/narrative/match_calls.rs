@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::claims::Claim;
 use super::verbs::{EXECUTING, Form, fold, related, verb_of};
 use mcptest_catalog::lexical;
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// Nouns that can stand for whatever a call did.
 #[rustfmt::skip]
@@ -112,12 +112,12 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
 }
 
 impl CallWords {
-    pub(crate) fn new(call: &ToolCall, listed: Listed) -> Self {
+    pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
         let reads = plain
             .first()
             .is_some_and(|first| READING.contains(&first.as_str()));
-        let mut words = Self {
+        Self {
             name: plain.iter().map(|word| fold(word)).collect(),
             plain,
             keys: BTreeSet::new(),
@@ -129,11 +129,14 @@ impl CallWords {
                 Listed::Nowhere => is_mutating_name(call.name()),
             },
             only_looks: reads && listed != Listed::Mutating,
-        };
-        if let Some(args) = call.args() {
-            words.collect(args);
         }
-        words
+    }
+
+    /// Adds the words of the arguments, which only claims are compared with.
+    pub(crate) fn add_arguments(&mut self, call: &ToolCallView<'_>) {
+        if let Some(args) = call.args() {
+            self.collect(args);
+        }
     }
 
     fn collect(&mut self, args: &Value) {
@@ -279,6 +282,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use mcptest_trace::trace::ToolCall;
 
     fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
         let call = ToolCall {
@@ -296,7 +300,9 @@ mod tests {
             from: 0,
             to: 0,
         };
-        CallWords::new(&call, Listed::Nowhere).fits(&claim)
+        let mut words = CallWords::new(&call, Listed::Nowhere);
+        words.add_arguments(&call);
+        words.fits(&claim)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
 mod planted;
@@ -19,7 +19,7 @@ fn trace_with(text: &str, tools: &[&str]) -> Trace {
 }
 
 fn divergence(trace: &Trace) -> Divergence {
-    score_narrative(trace, &Narrative::default(), &KnownServers::default())
+    score_narrative(&Narrative::default(), trace, &KnownServers::default())
 }
 
 fn judge(block: Value, traces: &[Trace]) -> GateOutcome {

@@ -4,6 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::{GateOutcome, LoadedGate, find};
 use mcptest_catalog::prices::Prices;
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
 fn sets() -> Value {

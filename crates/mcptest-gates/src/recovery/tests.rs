@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{GateOutcome, testing};
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
 const LIMITS: RecoveryLimits = RecoveryLimits {
@@ -21,7 +22,7 @@ fn marks(detected_ms: Option<u64>, recovered_ms: Option<u64>) -> RecoveryMarks {
 
 #[test]
 fn the_documents_clean_and_unclean_timeouts() {
-    let clean = score_recovery(&marks(Some(3000), Some(4200)), &LIMITS);
+    let clean = score_recovery(&LIMITS, &marks(Some(3000), Some(4200)));
     assert_eq!(
         clean,
         RecoveryReport {
@@ -34,11 +35,11 @@ fn the_documents_clean_and_unclean_timeouts() {
         }
     );
     // Hung for nine seconds before noticing: detected, but not cleanly, and the hang is not capped.
-    let late = score_recovery(&marks(Some(9000), None), &LIMITS);
+    let late = score_recovery(&LIMITS, &marks(Some(9000), None));
     assert!(!late.clean_timeout && !late.recovered && !late.passed);
     assert_eq!(late.user_visible_hang_ms, 9000);
     // Neither: capped at the budget.
-    let never = score_recovery(&marks(None, None), &LIMITS);
+    let never = score_recovery(&LIMITS, &marks(None, None));
     assert_eq!(never.user_visible_hang_ms, 3000);
     assert_eq!(
         (never.time_to_detection_ms, never.time_to_recovery_ms),
@@ -49,40 +50,40 @@ fn the_documents_clean_and_unclean_timeouts() {
 
 #[test]
 fn equal_to_a_budget_is_within_it() {
-    assert!(score_recovery(&marks(Some(3000), Some(5000)), &LIMITS).passed);
-    assert!(!score_recovery(&marks(Some(3001), Some(5000)), &LIMITS).passed);
-    assert!(!score_recovery(&marks(Some(3000), Some(5001)), &LIMITS).passed);
+    assert!(score_recovery(&LIMITS, &marks(Some(3000), Some(5000))).passed);
+    assert!(!score_recovery(&LIMITS, &marks(Some(3001), Some(5000))).passed);
+    assert!(!score_recovery(&LIMITS, &marks(Some(3000), Some(5001))).passed);
     let unbounded = RecoveryLimits {
         max_recovery_ms: None,
         ..LIMITS
     };
-    assert!(score_recovery(&marks(Some(3000), Some(u64::MAX)), &unbounded).passed);
+    assert!(score_recovery(&unbounded, &marks(Some(3000), Some(u64::MAX))).passed);
 }
 
 #[test]
 fn recovery_before_detection_ends_the_hang() {
-    let report = score_recovery(&marks(Some(9000), Some(2000)), &LIMITS);
+    let report = score_recovery(&LIMITS, &marks(Some(9000), Some(2000)));
     assert_eq!(report.user_visible_hang_ms, 2000);
     assert!(!report.passed);
     // A recovery without any detection is a recovery, but no clean timeout.
-    let silent = score_recovery(&marks(None, Some(100)), &LIMITS);
+    let silent = score_recovery(&LIMITS, &marks(None, Some(100)));
     assert!(silent.recovered && !silent.clean_timeout && !silent.passed);
     let relaxed = RecoveryLimits {
         require_clean_timeout: false,
         ..LIMITS
     };
-    assert!(score_recovery(&marks(None, Some(100)), &relaxed).passed);
+    assert!(score_recovery(&relaxed, &marks(None, Some(100))).passed);
 }
 
 #[test]
 fn times_count_from_the_start_of_the_call() {
     let report = score_recovery(
+        &LIMITS,
         &RecoveryMarks {
             started_ms: 10_000,
             detected_ms: Some(13_000),
             recovered_ms: Some(9_000),
         },
-        &LIMITS,
     );
     assert_eq!(report.time_to_detection_ms, Some(3000));
     assert_eq!(report.time_to_recovery_ms, Some(0));
@@ -426,7 +427,7 @@ proptest! {
         budget in 0_u64..10_000, most in prop::option::of(0_u64..20_000), clean in any::<bool>(),
     ) {
         let limits = RecoveryLimits { max_detection_ms: budget, max_recovery_ms: most, require_clean_timeout: clean };
-        let report = score_recovery(&RecoveryMarks { started_ms: start, detected_ms: detected, recovered_ms: recovered }, &limits);
+        let report = score_recovery(&limits, &RecoveryMarks { started_ms: start, detected_ms: detected, recovered_ms: recovered });
         prop_assert!(!report.passed || report.recovered);
         prop_assert!(!(report.passed && clean) || report.clean_timeout);
         for time in [report.time_to_detection_ms, report.time_to_recovery_ms].into_iter().flatten() {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, LoadedGate, find, testing};

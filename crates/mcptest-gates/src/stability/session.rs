@@ -1,13 +1,11 @@
 //! Steadiness within one run.
 
-use std::collections::BTreeSet;
-
 use num_bigint::BigUint;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use mcptest_json::canonical;
+use super::sequences::{DistinctCalls, StabilityAccumulator};
 use mcptest_numbers::ratio::Ratio;
-use mcptest_trace::trace::{ToolCall, Trace, Turn};
+use mcptest_trace::trace::TraceView;
 
 /// Tokens that one useful call may cost before the score sinks.
 pub const TARGET_TOKENS: u64 = 2000;
@@ -19,6 +17,18 @@ pub struct SessionScores {
     pub(super) response_consistency: Ratio,
     pub(super) redundancy: Ratio,
     pub(super) cost_per_progress: Option<Ratio>,
+}
+
+impl Default for SessionScores {
+    /// The scores of a run without a course.
+    fn default() -> Self {
+        Self {
+            tool_usage_stability: Ratio::one(),
+            response_consistency: Ratio::one(),
+            redundancy: Ratio::one(),
+            cost_per_progress: Some(Ratio::one()),
+        }
+    }
 }
 
 impl SessionScores {
@@ -52,6 +62,13 @@ impl SessionScores {
         self.weakest().to_f64()
     }
 
+    /// The lowest of what is known, without the rest.
+    pub(super) fn into_weakest(self) -> Ratio {
+        let rest = [self.response_consistency, self.redundancy];
+        let rest = rest.into_iter().chain(self.cost_per_progress);
+        rest.fold(self.tool_usage_stability, Ord::min)
+    }
+
     pub(super) fn weakest(&self) -> &Ratio {
         [
             &self.tool_usage_stability,
@@ -65,81 +82,93 @@ impl SessionScores {
     }
 }
 
+/// The facts of one run that the calls do not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SessionFacts {
+    /// The number of the assistant's turns.
+    pub turns: u32,
+    lengths: Lengths,
+    tokens: Option<u64>,
+}
+
+/// The lengths of the assistant's turns that have text, in characters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Lengths {
+    count: u32,
+    sum: u64,
+    sum_of_squares: u128,
+}
+
+impl SessionFacts {
+    pub fn of(trace: &TraceView<'_>) -> Self {
+        let mut lengths = Lengths::default();
+        let mut turns = 0_u32;
+        let assistant = trace.conversation.turns.iter().flatten();
+        let assistant = assistant.filter(|turn| turn.role.as_deref() == Some("assistant"));
+        for turn in assistant {
+            turns = turns.saturating_add(1);
+            let length = turn.text().chars().count() as u64;
+            if length > 0 {
+                lengths.count = lengths.count.saturating_add(1);
+                lengths.sum += length;
+                lengths.sum_of_squares += u128::from(length).pow(2);
+            }
+        }
+        Self {
+            turns,
+            lengths,
+            tokens: trace.total_tokens(),
+        }
+    }
+
+    /// The sub-scores of a run with these calls.
+    pub fn score(&self, calls: &DistinctCalls<'_>) -> SessionScores {
+        let DistinctCalls {
+            calls,
+            tools,
+            distinct,
+            ..
+        } = *calls;
+        if self.turns <= 1 && calls <= 1 {
+            return SessionScores::default();
+        }
+        SessionScores {
+            tool_usage_stability: if calls < 2 {
+                Ratio::one()
+            } else {
+                Ratio::new(calls - tools, calls - 1)
+            },
+            response_consistency: evenness(&self.lengths),
+            redundancy: if calls == 0 {
+                Ratio::one()
+            } else {
+                Ratio::new(distinct, calls)
+            },
+            cost_per_progress: self.tokens.map(|tokens| thrift(tokens, distinct as u64)),
+        }
+    }
+}
+
 /// Scores one run.
 #[must_use]
-pub fn score_session(trace: &Trace) -> SessionScores {
-    let calls = &trace.tool_calls;
-    let turns: Vec<&Turn> = assistant_turns(trace).collect();
-    if turns.len() <= 1 && calls.len() <= 1 {
-        return SessionScores {
-            tool_usage_stability: Ratio::one(),
-            response_consistency: Ratio::one(),
-            redundancy: Ratio::one(),
-            cost_per_progress: Some(Ratio::one()),
-        };
-    }
-    let total = calls.len();
-    let tools: BTreeSet<_> = calls
-        .iter()
-        .map(|call| (&call.server, name_key(call)))
-        .collect();
-    let distinct: BTreeSet<_> = calls
-        .iter()
-        .map(|call| (&call.server, name_key(call), args_key(call)))
-        .collect();
-    let lengths: Vec<u64> = turns
-        .iter()
-        .map(|turn| turn.text().chars().count() as u64)
-        .filter(|length| *length > 0)
-        .collect();
-    SessionScores {
-        tool_usage_stability: if total < 2 {
-            Ratio::one()
-        } else {
-            Ratio::new(total - tools.len(), total - 1)
-        },
-        response_consistency: evenness(&lengths),
-        redundancy: if total == 0 {
-            Ratio::one()
-        } else {
-            Ratio::new(distinct.len(), total)
-        },
-        cost_per_progress: trace
-            .total_tokens()
-            .map(|tokens| thrift(tokens, distinct.len() as u64)),
-    }
-}
-
-pub(super) fn assistant_turns(trace: &Trace) -> impl Iterator<Item = &Turn> {
-    trace
-        .conversation
-        .turns
-        .iter()
-        .flatten()
-        .filter(|turn| turn.role.as_deref() == Some("assistant"))
-}
-
-/// A malformed name stays different from another malformed name.
-pub(super) fn name_key(call: &ToolCall) -> String {
-    canonical(&call.raw_name.to_value())
-}
-
-pub(super) fn args_key(call: &ToolCall) -> String {
-    canonical(call.args().unwrap_or(&Value::Null))
+pub fn score_session(trace: &TraceView<'_>) -> SessionScores {
+    let mut accumulator = StabilityAccumulator::default();
+    accumulator.observe(1, trace);
+    let row = accumulator.runs.iter().next();
+    // The run that was just observed is there.
+    row.map_or_else(SessionScores::default, |row| {
+        row.own.score(&accumulator.distinct(*row.shared))
+    })
 }
 
 /// 1 - min(1, deviation / mean), over positive lengths.
-fn evenness(lengths: &[u64]) -> Ratio {
-    if lengths.len() < 2 {
+fn evenness(lengths: &Lengths) -> Ratio {
+    if lengths.count < 2 {
         return Ratio::one();
     }
     // With sum S and sum of squares Q over n lengths: deviation / mean = √(nQ - S²) / S.
-    let sum: u128 = lengths.iter().map(|length| u128::from(*length)).sum();
-    let squares: u128 = lengths
-        .iter()
-        .map(|length| u128::from(*length).pow(2))
-        .sum();
-    let spread = lengths.len() as u128 * squares - sum * sum;
+    let sum = u128::from(lengths.sum);
+    let spread = u128::from(lengths.count) * lengths.sum_of_squares - sum * sum;
     if spread >= sum * sum {
         return Ratio::new(0_u8, 1_u8);
     }

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::compare::longest_common_subsequence;
 use super::*;
 use crate::{GateOutcome, LoadedGate, find, testing};
-use mcptest_trace::trace::{Conversation, Tokens, Turn};
+use mcptest_trace::trace::{Conversation, Tokens, ToolCall, Trace, Turn};
 use mcptest_trace::verdict::Verdict;
 
 /// `name` or `name:argument`.
@@ -413,7 +414,7 @@ proptest! {
     }
 
     #[test]
-    fn the_longest_common_subsequence_is_symmetric_and_bounded(a in prop::collection::vec(0_usize..3, 0..9), b in prop::collection::vec(0_usize..3, 0..9)) {
+    fn the_longest_common_subsequence_is_symmetric_and_bounded(a in prop::collection::vec(0_u32..3, 0..9), b in prop::collection::vec(0_u32..3, 0..9)) {
         let lcs = longest_common_subsequence(&a, &b);
         prop_assert_eq!(lcs, longest_common_subsequence(&b, &a));
         prop_assert!(lcs <= a.len().min(b.len()));

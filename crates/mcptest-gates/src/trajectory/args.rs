@@ -13,7 +13,7 @@ use mcptest_trace::catalog::Tool;
 use mcptest_trace::matcher::{
     Difference, JsonSchema as CheckedSchema, Matcher, Problem, matcher_schema,
 };
-use mcptest_trace::trace::ToolCall;
+use mcptest_trace::trace::ToolCallView;
 
 /// The words for it in messages.
 const EXPECTED: &str = "`any`, `ignore`, or one of `exact:`, `subset:`, `schema:` and `match:`";
@@ -183,34 +183,67 @@ impl ExpectedArgs {
         }
     }
 
-    /// Looks at the arguments of a call. `tool` is what the catalog says of it.
-    pub(super) fn check(&self, call: &ToolCall, tool: Option<&Tool>) -> Result<(), ArgsMismatch> {
+    /// Returns true if the arguments of a call fit. `tool` is its entry in the catalog.
+    pub(super) fn fits(&self, call: &ToolCallView<'_>, tool: Option<&Tool>) -> bool {
         if matches!(self.shape, Shape::Anything) {
+            return true;
+        }
+        let defaults = self.defaults_of(tool);
+        let recorded = self.prepared(call, &defaults);
+        match &self.shape {
+            Shape::Anything => true,
+            Shape::Pattern(pattern, extent) => self
+                .prepared_pattern(pattern, *extent, &defaults)
+                .fits(&recorded, *extent),
+            Shape::Schema(schema) => schema
+                .validator()
+                .is_ok_and(|validator| validator.is_valid(&recorded)),
+            Shape::Match(matchers) => recorded.as_object().is_some_and(|args| {
+                self.counted(matchers)
+                    .all(|(key, matcher)| matcher.check(args.get(key)).is_ok())
+            }),
+        }
+    }
+
+    /// Compares the arguments of a call and explains what does not fit.
+    pub(super) fn check(
+        &self,
+        call: &ToolCallView<'_>,
+        tool: Option<&Tool>,
+    ) -> Result<(), ArgsMismatch> {
+        if self.fits(call, tool) {
             return Ok(());
         }
-        let defaults = if self.defaults {
-            tool.map(defaults).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
+        let defaults = self.defaults_of(tool);
         let recorded = self.prepared(call, &defaults);
         match &self.shape {
             Shape::Anything => Ok(()),
             Shape::Pattern(pattern, extent) => {
-                // As a part, an omitted key of the expectation asks for nothing, so only the
-                // recorded side is filled.
-                let pattern = match extent {
-                    Extent::Whole => self.prepared_pattern(pattern, &defaults),
-                    Extent::Part => self.prepared_pattern(pattern, &[]),
-                };
-                if pattern.fits(&recorded, *extent) {
-                    return Ok(());
-                }
+                let pattern = self.prepared_pattern(pattern, *extent, &defaults);
                 Err(ArgsMismatch::of(pattern.differences(&recorded, *extent)))
             }
             Shape::Schema(schema) => check_schema(schema, &recorded),
             Shape::Match(matchers) => self.check_match(matchers, &recorded),
         }
+    }
+
+    fn defaults_of<'a>(&self, tool: Option<&'a Tool>) -> Vec<(&'a str, &'a Value)> {
+        match tool {
+            Some(tool) if self.defaults => defaults(tool),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The matchers of arguments that are not ignored.
+    fn counted<'a>(
+        &'a self,
+        matchers: &'a [(String, Matcher)],
+    ) -> impl Iterator<Item = &'a (String, Matcher)> {
+        matchers.iter().filter(|(key, _)| {
+            self.ignore
+                .as_ref()
+                .is_none_or(|ignore| !ignore.hits(key, key))
+        })
     }
 
     /// Whether defaults are wanted.
@@ -221,7 +254,11 @@ impl ExpectedArgs {
     /// The recorded arguments with defaults filled in and ignored keys left out. A call without
     /// arguments has none of them: the protocol makes no difference between that and an empty
     /// object.
-    fn prepared<'a>(&self, call: &'a ToolCall, defaults: &[(&str, &Value)]) -> Cow<'a, Value> {
+    fn prepared<'a>(
+        &self,
+        call: &'a ToolCallView<'a>,
+        defaults: &[(&str, &Value)],
+    ) -> Cow<'a, Value> {
         let mut args = match call.args() {
             Some(args) => Cow::Borrowed(args),
             None => Cow::Owned(Value::Object(Map::new())),
@@ -243,13 +280,16 @@ impl ExpectedArgs {
         args
     }
 
+    /// The pattern with defaults filled in and ignored keys left out. As a part, an omitted key of
+    /// the expectation asks for nothing, so only the recorded side is filled.
     fn prepared_pattern<'a>(
         &self,
         pattern: &'a Pattern,
+        extent: Extent,
         defaults: &[(&str, &Value)],
     ) -> Cow<'a, Pattern> {
         let mut pattern = Cow::Borrowed(pattern);
-        if !defaults.is_empty() {
+        if extent == Extent::Whole && !defaults.is_empty() {
             pattern = Cow::Owned(pattern.filled(defaults));
         }
         if let Some(ignore) = &self.ignore {
@@ -272,14 +312,7 @@ impl ExpectedArgs {
         };
         let mut reasons = Vec::new();
         let mut diff = Vec::new();
-        for (key, matcher) in matchers {
-            if self
-                .ignore
-                .as_ref()
-                .is_some_and(|ignore| ignore.hits(key, key))
-            {
-                continue;
-            }
+        for (key, matcher) in self.counted(matchers) {
             let Err(mismatch) = matcher.check(args.get(key)) else {
                 continue;
             };

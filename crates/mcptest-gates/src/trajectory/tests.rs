@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{GateOutcome, testing};
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
 const MODES: [&str; 6] = [
@@ -556,28 +557,27 @@ fn a_broken_expectation_is_an_error_with_its_place() {
     ] {
         let block = json!({"mode": "unordered", "calls": [{"name": "f", "args": args}]});
         // Whatever the trace is, even one without calls.
-        let problems = validate_trace(
+        let error = validate_trace(
             &trajectory(block.clone()),
             &Trace::default(),
             &KnownServers::default(),
         )
         .unwrap_err();
+        let problems = testing::load("trajectory", &block).unwrap_err();
         assert_eq!(problems.len(), 1, "{args}: {problems:?}");
         assert_eq!(problems[0].pointer, place, "{args}");
-        assert_eq!(testing::load("trajectory", &block).unwrap_err(), problems);
+        assert_eq!((error.call, &error.reason), (0, &problems[0].message));
     }
     // All of them at once.
     let block = json!({"calls": [{"name": "f", "args": {"schema": 3}}, {"name": "g", "args": {"nope": 3}}]});
     assert_eq!(testing::load("trajectory", &block).unwrap_err().len(), 2);
-    let unchecked = trajectory(block).score(
-        &Context {
-            label: "t",
-            servers: &KnownServers::default(),
-            model: None,
-            prices: mcptest_catalog::prices::Prices::builtin(),
-        },
-        &Run::number(&[Trace::default()]),
-    );
+    let gate = trajectory(block);
+    let unchecked = testing::with_context(|context| {
+        let mut accumulator = TrajectoryAccumulator::default();
+        let traces = [Trace::default()];
+        gate.observe(&mut accumulator, context, &Run::number(&traces)[0]);
+        gate.finish(accumulator, context)
+    });
     assert!(unchecked.values.iter().all(|(_, value)| value.is_null()));
     assert!(unchecked.absent[0].1.contains("/calls/0/args/schema"));
 }

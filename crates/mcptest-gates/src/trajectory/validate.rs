@@ -9,7 +9,7 @@ use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::matcher::{Difference, Problem};
 use mcptest_trace::tool_id::{KnownServers, full_id};
-use mcptest_trace::trace::{ToolCall, Trace};
+use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// What came of lining up one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,11 @@ impl Plan {
         }
     }
 
-    pub(super) fn validate(&self, trace: &Trace, servers: &KnownServers) -> TraceValidation {
+    pub(super) fn validate(
+        &self,
+        trace: &TraceView<'_>,
+        servers: &KnownServers,
+    ) -> TraceValidation {
         let tools = trace
             .tool_calls
             .iter()
@@ -111,7 +115,7 @@ impl Plan {
 }
 
 /// What the catalog says of a call's tool, if that is clear.
-fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
+fn offered<'a>(call: &ToolCallView<'_>, trace: &'a TraceView<'a>) -> Option<&'a Tool> {
     let named = || {
         let tools = trace.catalog().unwrap_or_default().iter();
         tools.filter(|tool| !call.name().is_empty() && tool.name() == call.name())
@@ -125,7 +129,7 @@ fn offered<'a>(call: &ToolCall, trace: &'a Trace) -> Option<&'a Tool> {
 
 struct Comparison<'a> {
     plan: &'a Plan,
-    trace: &'a Trace,
+    trace: &'a TraceView<'a>,
     servers: &'a KnownServers,
     /// For each recorded call.
     tools: Vec<Option<&'a Tool>>,
@@ -155,28 +159,23 @@ impl Comparison<'_> {
                 assignment
             }
             Mode::Subsequence => {
-                let assignment = largest_ordered_assignment(&self.edges(), recorded);
+                let assignment = self
+                    .in_place(expected)
+                    .unwrap_or_else(|| largest_ordered_assignment(&self.edges(), recorded));
                 for index in unassigned(&assignment) {
                     mismatches.push(self.missed_in_order(index, &assignment));
                 }
                 assignment
             }
             Mode::Unordered | Mode::Superset => {
-                let assignment = largest_assignment(&self.edges(), recorded);
+                let assignment = self.any_order();
                 for index in unassigned(&assignment) {
                     mismatches.push(self.missed(index, &assignment));
                 }
                 assignment
             }
             Mode::Subset => {
-                // From the recorded side, so that the calls left over are late ones.
-                let mut edges = vec![Vec::new(); recorded];
-                for (index, fitting) in self.edges().iter().enumerate() {
-                    for &call in fitting {
-                        edges[call].push(index);
-                    }
-                }
-                let of_recorded = largest_assignment(&edges, expected);
+                let of_recorded = self.any_order_of_recorded();
                 let assignment = inverted(&of_recorded, expected);
                 for call in unassigned(&of_recorded) {
                     mismatches.push(self.extra(call, &assignment));
@@ -184,7 +183,7 @@ impl Comparison<'_> {
                 assignment
             }
             Mode::ExactSet => {
-                let assignment = largest_assignment(&self.edges(), recorded);
+                let assignment = self.any_order();
                 for index in unassigned(&assignment) {
                     mismatches.push(self.missed(index, &assignment));
                 }
@@ -197,17 +196,51 @@ impl Comparison<'_> {
         (assignment, mismatches)
     }
 
+    /// The assignment of each of the first `count` calls to the call at the same position, if all
+    /// fit. Where it exists, every search below would find it: at each step the earlier positions
+    /// are taken and this one is the first that is free.
+    fn in_place(&self, count: usize) -> Option<Assignment> {
+        let both = self.plan.calls.len().min(self.trace.tool_calls.len());
+        (count <= both && (0..count).all(|index| self.fits(index, index)))
+            .then(|| (0..count).map(Some).collect())
+    }
+
+    /// A largest assignment of expected calls to recorded ones.
+    fn any_order(&self) -> Assignment {
+        self.in_place(self.plan.calls.len())
+            .unwrap_or_else(|| largest_assignment(&self.edges(), self.trace.tool_calls.len()))
+    }
+
+    /// A largest assignment of recorded calls to expected ones. From the recorded side, so that the
+    /// calls left over are late ones.
+    fn any_order_of_recorded(&self) -> Assignment {
+        let recorded = self.trace.tool_calls.len();
+        self.in_place(recorded).unwrap_or_else(|| {
+            let mut edges = vec![Vec::new(); recorded];
+            for (index, fitting) in self.edges().iter().enumerate() {
+                for &call in fitting {
+                    edges[call].push(index);
+                }
+            }
+            largest_assignment(&edges, self.plan.calls.len())
+        })
+    }
+
     /// For each expected call, the recorded ones that fit, in order.
     fn edges(&self) -> Vec<Vec<usize>> {
         (0..self.plan.calls.len())
             .map(|index| {
                 (0..self.trace.tool_calls.len())
-                    .filter(|call| {
-                        self.is_tool(index, *call) && self.check_args(index, *call).is_ok()
-                    })
+                    .filter(|call| self.fits(index, *call))
                     .collect()
             })
             .collect()
+    }
+
+    fn fits(&self, expected: usize, recorded: usize) -> bool {
+        let call = &self.trace.tool_calls[recorded];
+        let args = &self.plan.calls[expected].args;
+        self.is_tool(expected, recorded) && args.fits(call, self.tools[recorded])
     }
 
     fn is_tool(&self, expected: usize, recorded: usize) -> bool {
@@ -288,8 +321,7 @@ impl Comparison<'_> {
         if let Some((recorded, found)) = self.nearest_recorded(expected, window.into_iter()) {
             return self.of_args(expected, recorded, found);
         }
-        let elsewhere = (0..self.trace.tool_calls.len())
-            .find(|call| self.is_tool(expected, *call) && self.check_args(expected, *call).is_ok());
+        let elsewhere = (0..self.trace.tool_calls.len()).find(|call| self.fits(expected, *call));
         match elsewhere {
             Some(recorded) => mismatch(
                 Some(expected),

@@ -26,8 +26,9 @@ pub fn trace() -> impl Strategy<Value = Trace> {
         prop::collection::vec(call, 0..6),
         prop::collection::vec(text, 0..4),
         prop::option::of(0_u64..1000),
+        0_usize..4,
     );
-    parts.prop_map(|(calls, texts, tokens)| {
+    parts.prop_map(|(calls, texts, tokens, offered)| {
         let mut results = Vec::new();
         let calls: Vec<Value> = calls
             .into_iter()
@@ -50,6 +51,14 @@ pub fn trace() -> impl Strategy<Value = Trace> {
         });
         if let Some(tokens) = tokens {
             trace["conversation"]["tokens"] = json!({"total": tokens, "input": tokens, "output": 0});
+        }
+        // Nothing, or the first of these tools.
+        let tools = [
+            json!({"name": "search", "inputSchema": {"required": ["p"]}}),
+            json!({"name": "find", "server": "a", "description": "Finds things."}),
+        ];
+        if let Some(count) = offered.checked_sub(1) {
+            trace["catalog"] = tools[..count].to_vec().into();
         }
         serde_json::from_value(trace).expect("a trace")
     })

@@ -27,10 +27,10 @@ mod apply;
 mod compile;
 mod contains;
 mod diff;
+mod holds_over;
 mod json_schema;
 mod pattern;
 mod schema;
-mod settle;
 
 pub use apply::Mismatch;
 pub use diff::{Difference, differences};

@@ -11,8 +11,8 @@ impl Matcher {
     /// Whether every number from `low` to `high` (both included; without `high` there is no upper
     /// end) matches, or none does. Nothing if that is open.
     #[must_use]
-    pub fn settle(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
-        all(self.rules.iter().map(|rule| rule.settle(low, high)))
+    pub fn holds_over(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
+        all(self.rules.iter().map(|rule| rule.holds_over(low, high)))
     }
 
     /// Whether it is one comparison with a bound, so that a larger number is only ever better, or
@@ -30,7 +30,7 @@ impl Matcher {
 }
 
 impl Rule {
-    fn settle(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
+    fn holds_over(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
         let fixed = high.is_some_and(|high| compare_numbers(low, high) == Ordering::Equal);
         match self {
             Self::Compare(Comparison::Equal, wanted) | Self::Exact(wanted) => {
@@ -40,12 +40,14 @@ impl Rule {
                 equals(wanted, low, high).map(|equal| !equal)
             }
             Self::Compare(comparison, wanted) => compares(*comparison, wanted, low, high),
-            Self::Not(matcher) => matcher.settle(low, high).map(|held| !held),
-            Self::AllOf(matchers) => all(matchers.iter().map(|matcher| matcher.settle(low, high))),
+            Self::Not(matcher) => matcher.holds_over(low, high).map(|held| !held),
+            Self::AllOf(matchers) => {
+                all(matchers.iter().map(|matcher| matcher.holds_over(low, high)))
+            }
             Self::AnyOf(matchers) => {
                 let none = all(matchers
                     .iter()
-                    .map(|matcher| matcher.settle(low, high).map(|held| !held)));
+                    .map(|matcher| matcher.holds_over(low, high).map(|held| !held)));
                 none.map(|none| !none)
             }
             Self::Exists(wanted) => Some(*wanted),
@@ -107,11 +109,11 @@ mod tests {
 
     use super::*;
 
-    fn settle(written: Value, low: u64, high: Option<u64>) -> Option<bool> {
+    fn holds_over(written: Value, low: u64, high: Option<u64>) -> Option<bool> {
         let high = high.map(Number::from);
         Matcher::compile(&written, "")
             .unwrap()
-            .settle(&low.into(), high.as_ref())
+            .holds_over(&low.into(), high.as_ref())
     }
 
     #[test]
@@ -152,7 +154,7 @@ mod tests {
             (json!({"exists": false}), 0, Some(1), Some(false)),
         ] {
             assert_eq!(
-                settle(written.clone(), low, high),
+                holds_over(written.clone(), low, high),
                 settled,
                 "{written} in {low}..{high:?}"
             );
@@ -177,12 +179,12 @@ mod tests {
             let compiled = Matcher::compile(&written, "").unwrap();
             let high = low + width;
             let outcomes: Vec<bool> = (low..=high).map(|n| compiled.check(Some(&n.into())).is_ok()).collect();
-            if let Some(settled) = settle(written.clone(), low, Some(high)) {
+            if let Some(settled) = holds_over(written.clone(), low, Some(high)) {
                 prop_assert!(outcomes.iter().all(|held| *held == settled), "{}", written);
             } else {
                 prop_assert!(width > 0, "one number is always settled: {}", written);
             }
-            if let Some(settled) = settle(written, low, None) {
+            if let Some(settled) = holds_over(written, low, None) {
                 prop_assert!((low..40).all(|n| compiled.check(Some(&n.into())).is_ok() == settled));
             }
         }

@@ -9,8 +9,8 @@ mod support;
 use std::cmp::Ordering;
 
 use mcptest_catalog::prices::Prices;
-use mcptest_gates::outlook::{Reach, Watch};
-use mcptest_gates::{Context, GATES, LoadContext, LoadedGate, Run, find};
+use mcptest_gates::forecast::Bounds;
+use mcptest_gates::{Context, GATES, GateAccumulator, LoadContext, LoadedGate, Run, find};
 use mcptest_json::compare_numbers;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::Trace;
@@ -109,17 +109,17 @@ fn load(gate: &str, variant: u8, assertions: &Assertions) -> LoadedGate {
     loaded.unwrap_or_else(|| panic!("{gate}: {problems:?}"))
 }
 
-fn within(value: &Value, reach: &Reach) -> bool {
-    match (reach, value) {
-        (Reach::Between { low, high, .. }, Value::Number(number)) => {
+fn within(value: &Value, bounds: &Bounds) -> bool {
+    match (bounds, value) {
+        (Bounds::Between { low, high, .. }, Value::Number(number)) => {
             compare_numbers(number, low) != Ordering::Less
                 && high
                     .as_ref()
                     .is_none_or(|high| compare_numbers(number, high) != Ordering::Greater)
         }
-        (Reach::Between { or_absent, .. }, Value::Null) => *or_absent,
-        (Reach::Absent, Value::Null) => true,
-        (Reach::Grows(items), Value::Array(list)) => list.starts_with(items),
+        (Bounds::Between { or_absent, .. }, Value::Null) => *or_absent,
+        (Bounds::Absent, Value::Null) => true,
+        (Bounds::Grows(items), Value::Array(list)) => list.starts_with(items),
         _ => false,
     }
 }
@@ -165,11 +165,16 @@ fn case() -> impl Strategy<Value = Case> {
         )
 }
 
-/// A gate that saw these runs.
-fn watched<'a>(gate: &'a LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> Watch<'a> {
-    let mut watch = gate.watch();
-    runs.iter().for_each(|run| watch.count(context, run));
-    watch
+/// The accumulator of these runs.
+fn observed<'a>(
+    gate: &'a LoadedGate,
+    context: &Context<'_>,
+    runs: &[Run<'_>],
+) -> GateAccumulator<'a> {
+    let mut accumulator = gate.accumulator();
+    runs.iter()
+        .for_each(|run| accumulator.observe(context, run));
+    accumulator
 }
 
 /// The number of runs after which a gate is decided: asked anew after each run, and as the program
@@ -177,15 +182,15 @@ fn watched<'a>(gate: &'a LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) ->
 fn stops(gate: &LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> (usize, usize) {
     let outstanding = |made: usize| (runs.len() - made) as u64;
     let naive = (1..runs.len()).find(|made| {
-        watched(gate, context, &runs[..*made])
+        observed(gate, context, &runs[..*made])
             .decided(outstanding(*made))
             .is_some()
     });
-    let (mut watch, mut made) = (gate.watch(), 0);
-    while made < runs.len() && (made == 0 || watch.decided(outstanding(made)).is_none()) {
-        let wave = watch.least_further_runs(outstanding(made));
+    let (mut accumulator, mut made) = (gate.accumulator(), 0);
+    while made < runs.len() && (made == 0 || accumulator.decided(outstanding(made)).is_none()) {
+        let wave = accumulator.least_further_runs(outstanding(made));
         for run in &runs[made..made + wave as usize] {
-            watch.count(context, run);
+            accumulator.observe(context, run);
         }
         made += wave as usize;
     }
@@ -216,29 +221,29 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
     let end = loaded.judge(&context, &runs);
     // A gate that was asked after every run, as the program does, and one that is asked for the
     // first time, must agree.
-    let anew = |made: usize| watched(&loaded, &context, &runs[..made]);
-    let outlook = anew(case.cut).outlook(outstanding(case.cut));
-    for (name, reach) in &outlook.reach {
+    let fresh = |made: usize| observed(&loaded, &context, &runs[..made]);
+    let forecast = fresh(case.cut).forecast(outstanding(case.cut));
+    for (name, bounds) in forecast.iter().flat_map(|forecast| &forecast.bounds) {
         prop_assert!(
-            within(&end.values[*name], reach),
-            "{name} became {} and not {reach:?}",
+            within(&end.values[*name], bounds),
+            "{name} became {}, outside {bounds:?}",
             end.values[*name]
         );
     }
-    let mut watch = loaded.watch();
+    let mut accumulator = loaded.accumulator();
     for (run, made) in runs.iter().zip(1..) {
-        watch.count(&context, run);
+        accumulator.observe(&context, run);
         if outstanding(made) > 0 {
-            let asked_always = watch.decided(outstanding(made));
+            let asked_always = accumulator.decided(outstanding(made));
             prop_assert_eq!(
                 asked_always,
-                anew(made).decided(outstanding(made)),
+                fresh(made).decided(outstanding(made)),
                 "after {} runs",
                 made
             );
         }
     }
-    let decided = anew(case.cut).decided(outstanding(case.cut));
+    let decided = fresh(case.cut).decided(outstanding(case.cut));
     if let Some(verdict) = decided {
         prop_assert_eq!(
             verdict,
@@ -250,12 +255,12 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
         prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Fail));
         return Ok(());
     }
-    let least = anew(case.cut).least_further_runs(outstanding(case.cut));
+    let least = fresh(case.cut).least_further_runs(outstanding(case.cut));
     prop_assert!(least <= outstanding(case.cut));
     for made in case.cut + 1..=runs.len() {
         let further = (made - case.cut) as u64;
         if further < least && outstanding(made) > 0 {
-            let early = anew(made).decided(outstanding(made));
+            let early = fresh(made).decided(outstanding(made));
             prop_assert_eq!(early, None, "{} more runs decide, not {}", further, least);
         }
     }
@@ -326,10 +331,10 @@ fn made(
     };
     let traces: Vec<Trace> = (1..=max).map(trace_of).collect();
     let runs = Run::number(&traces);
-    let mut watch = loaded.watch();
+    let mut accumulator = loaded.accumulator();
     for made in 1..max {
-        watch.count(&context, &runs[made - 1]);
-        let decided = watch.decided((max - made) as u64);
+        accumulator.observe(&context, &runs[made - 1]);
+        let decided = accumulator.decided((max - made) as u64);
         if decided.is_some() {
             return (made, decided);
         }
