@@ -1,13 +1,30 @@
-//! Selection F1 against capability classes (`equal_function_sets:`).
+//! Tool selection by capability (`equal_function_sets:`).
 //!
-//! # What it measures
-//! Whether the agent picked the right kind of tool when several servers offer the same ability.
-//! Tools that do the same job form a class, and any member is a right choice. The idea is from
-//! MSC-Bench (arXiv:2510.19423).
+//! **Did the agent pick the right kind of tool?** Tools that do the same job form a class, and any
+//! member of a class is a right choice. So a test does not break when a second server offers the
+//! same ability. The idea is from MSC-Bench (arXiv:2510.19423).
+//!
+//! # The block
+//! ```yaml
+//! equal_function_sets:
+//!   classes:
+//!     - { name: search, members: [catalog.search, catalog.web_search] }
+//!     - { name: buy, members: [shop.order] }
+//!   expect:
+//!     - tool_selection.f1: { ">=": 80 }
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: equal_function_sets  f1 50 · precision 50 · recall 50 · missed: buy · unexpected: shell.exec
+//!        tool_selection.f1
+//!          expected  >= 80
+//!          actual    50
+//! ```
 //!
 //! # Formula
 //! Over the calls of one run: a class is a true positive if at least one call is a member of it,
-//! else a false negative; a call that is a member of no class is a false positive, each time it is
+//! else a false negative. A call that is a member of no class is a false positive, each time it is
 //! made. A call that is a member of two classes satisfies both, and calling two members of one
 //! class changes nothing, so the order of calls never matters. Counts are summed over all runs
 //! first (micro-average), then, rounded down to whole percents:
@@ -16,10 +33,13 @@
 //! - recall = TP / (TP + FN)
 //! - F1 = 2 TP / (2 TP + FP + FN)
 //!
-//! A zero denominator gives 0; no classes and no calls gives 100 on all three, and the verdict
-//! `no_evidence`.
+//! A zero denominator gives 0. No classes and no calls give 100 on all three, and the verdict
+//! `no_evidence`. When `expect:` is omitted, `tool_selection.f1` must reach 50.
 //!
-//! # Example
+//! # When not to use it
+//! When correctness is in the answer's text, or when the order of calls or their arguments matter.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::equal_function_sets::{Class, score_selection};
 //! use mcptest_trace::tool_id::KnownServers;
@@ -31,14 +51,11 @@
 //! ];
 //! let calls = [ToolCall::new(Some("google"), "search"), ToolCall::new(Some("shell"), "exec")];
 //! let selection = score_selection(&classes, &calls, &KnownServers::default());
-//! assert_eq!((selection.counts.precision(), selection.counts.recall(), selection.counts.f1()), (50, 50, 50));
+//! let counts = selection.counts;
+//! assert_eq!((counts.precision(), counts.recall(), counts.f1()), (50, 50, 50));
 //! assert_eq!(selection.missed, ["fetch"]);
 //! assert_eq!(selection.unexpected, ["shell.exec"]);
 //! ```
-//!
-//! # When not to use it
-//! When correctness lives in the answer's text, or when the order of calls or their arguments
-//! matter.
 
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -70,7 +87,7 @@ pub struct EqualFunctionSets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// What messages call the capability.
+    /// The name of the capability in messages.
     #[schemars(length(min = 1))]
     pub name: String,
     /// Tool ids: `server.tool`, or a bare tool name that matches on any server.
@@ -79,14 +96,14 @@ pub struct Class {
 }
 
 impl Class {
-    /// Whether a call is one of its members.
+    /// Returns true if a call is one of its members.
     #[must_use]
     pub fn has(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         self.members.iter().any(|member| call.is(member, servers))
     }
 }
 
-/// What is counted, before any percent is taken.
+/// The counts, before any percent is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SelectionCounts {
     /// Classes that were reached.
@@ -114,7 +131,7 @@ impl SelectionCounts {
         self == Self::default()
     }
 
-    /// Of the tools chosen, how many were on target.
+    /// The percent of chosen tools that were on target.
     #[must_use]
     pub fn precision(self) -> u64 {
         self.percent(
@@ -123,7 +140,7 @@ impl SelectionCounts {
         )
     }
 
-    /// Of the capabilities needed, how many were reached.
+    /// The percent of needed capabilities that were reached.
     #[must_use]
     pub fn recall(self) -> u64 {
         self.percent(
@@ -254,7 +271,7 @@ pub(crate) fn pooled_recall(
     })
 }
 
-/// What the schema cannot say about a block's `classes:`.
+/// The problems of a block's `classes:` that the schema does not find.
 pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, class) in classes.iter().enumerate() {
@@ -290,12 +307,12 @@ impl Gate for EqualFunctionSets {
         TargetInfo::new(
             "tool_selection.precision",
             Unit::Percent,
-            "Of the tools chosen, how many were on target.",
+            "The percent of chosen tools that were on target.",
         ),
         TargetInfo::new(
             "tool_selection.recall",
             Unit::Percent,
-            "Of the capabilities needed, how many were reached.",
+            "The percent of needed capabilities that were reached.",
         ),
     ];
 

@@ -1,17 +1,25 @@
-//! How much of the way was waste (`golden_path:`).
+//! Waste against an ideal path (`golden_path:`).
 //!
-//! # What it measures
-//! The block writes down the shortest good sequence of tools. The recorded sequence is searched for
-//! three kinds of waste:
+//! **How many calls were wasted?** The block lists the shortest good sequence of tools. The gate
+//! searches the recorded sequence for three kinds of waste:
 //!
 //! - *extra steps*: calls beyond the length of the golden path,
-//! - *backtracks*: calls of a tool that was used before, but not just before,
-//! - *repeated tools*: calls of the very tool that was called just before.
+//! - *backtracks*: calls of a tool that was used before, but not by the previous call,
+//! - *repeated tools*: calls of the tool of the previous call.
 //!
-//! A tool is its server and its name. One call can be waste in two ways and then counts twice.
-//! Which tools the golden path names does not change the numbers (only how many they are): whether
-//! the right calls happened is [`trajectory`](super::trajectory)'s question. Calls off the golden
-//! path and golden steps that were never taken are still listed in the detail.
+//! # The block
+//! ```yaml
+//! golden_path:
+//!   calls: [search, order]
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: golden_path  penalty 0.33 · 2 extra, 1 back, 1 repeated · run 1: search → search → order → search
+//!        golden_path.passed  (the default)
+//!          expected  >= 1
+//!          actual    0
+//! ```
 //!
 //! # Formula
 //! With *w* the sum of the three counts, of which any can be left out by `penalize_extra_steps`,
@@ -20,14 +28,23 @@
 //! - `golden_path.penalty` = 1 / (1 + 0.5 *w*), which is 1.0 without waste and falls towards 0
 //! - `golden_path.passed` = 1 if *w* is 0
 //!
-//! The counts are always reported, penalized or not. Several runs: the lowest penalty, `passed`
-//! only if all did, counts summed.
+//! A tool is its server and its name. One call can be waste in two ways and then counts twice. The
+//! counts are always reported, penalized or not. Several runs: the lowest penalty, `passed` only if
+//! all did, counts summed. When `expect:` is omitted, `golden_path.passed` must be 1.
+//!
+//! The numbers depend on the length of the golden path, not on its tools: to check for the right
+//! calls, use [`trajectory`](super::trajectory). Calls off the golden path and golden steps that
+//! were never taken are listed in the detail.
 //!
 //! A golden path that itself returns to a tool or repeats one can never reach 1.0; the suite loader
-//! warns about it. Runs without any call waste nothing: if all are so, the verdict is
+//! warns about it. Runs without any call waste nothing: if no run made a call, the verdict is
 //! `no_evidence`, except for a golden path of no steps, which they meet.
 //!
-//! # Example
+//! # When not to use it
+//! When retries or paging are part of good work: switch those dimensions off, or use
+//! [`trajectory_axes`](super::trajectory_axes).
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::golden_path::{GoldenPath, score_golden_path};
 //! use mcptest_trace::trace::ToolCall;
@@ -38,10 +55,6 @@
 //! assert_eq!((waste.extra_steps, waste.backtracks, waste.repeated_tools), (2, 1, 1));
 //! assert_eq!(waste.penalty(), 1.0 / 3.0);
 //! ```
-//!
-//! # When not to use it
-//! When retries or paging are part of good work: switch those dimensions off, or use
-//! [`trajectory_axes`](super::trajectory_axes).
 
 use std::collections::BTreeSet;
 
@@ -63,13 +76,13 @@ use mcptest_trace::trace::ToolCallView;
 pub struct GoldenPath {
     /// The ideal sequence of tools.
     pub calls: Vec<String>,
-    /// Whether calls beyond the golden path's length count as waste.
+    /// If true, calls beyond the golden path's length count as waste.
     #[serde(default = "yes")]
     pub penalize_extra_steps: bool,
-    /// Whether a return to a tool used earlier counts as waste.
+    /// If true, a return to a tool used earlier counts as waste.
     #[serde(default = "yes")]
     pub penalize_backtracks: bool,
-    /// Whether calling the same tool twice in a row counts as waste.
+    /// If true, calling the same tool twice in a row counts as waste.
     #[serde(default = "yes")]
     pub penalize_repeated_tools: bool,
     /// Assertions on `golden_path.penalty`, `.passed`, `.extra_steps`, `.backtracks` and
@@ -95,13 +108,13 @@ impl GoldenPath {
         }
     }
 
-    /// Whether an empty trace is what the block asks for.
-    fn asks_for_no_calls(&self) -> bool {
+    /// Returns true if the block requires that no call is made.
+    fn requires_no_calls(&self) -> bool {
         self.calls.is_empty() && self.penalize_extra_steps
     }
 }
 
-/// What was wasted in one run.
+/// The waste of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GoldenPathReport {
     /// Calls beyond the golden path's length.
@@ -125,7 +138,7 @@ impl GoldenPathReport {
         penalty(self.waste)
     }
 
-    /// Whether nothing that is penalized was wasted.
+    /// Returns true if nothing that is penalized was wasted.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.waste == 0
@@ -136,7 +149,7 @@ fn penalty(waste: u64) -> f64 {
     1.0 / (1.0 + 0.5 * waste as f64)
 }
 
-/// Where a sequence returns to an earlier item, and where it repeats the one before.
+/// The positions where a sequence returns to an earlier item, and where it repeats the previous one.
 fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<usize>) {
     let mut seen = BTreeSet::new();
     let mut before = None;
@@ -154,7 +167,7 @@ fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<us
     (backtracks, repeats)
 }
 
-/// Searches the calls of one run for waste.
+/// Finds the waste in the calls of one run.
 #[must_use]
 pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCallView<'_>]) -> GoldenPathReport {
     let (backtracks_at, repeats_at) = detours(
@@ -398,7 +411,7 @@ impl Gate for GoldenPath {
                 per_run,
             }),
             summary,
-            no_evidence: (!called && !self.asks_for_no_calls())
+            no_evidence: (!called && !self.requires_no_calls())
                 .then(|| "no tool was called, so no call could be waste".to_owned()),
             ..Score::default()
         }
@@ -428,7 +441,7 @@ impl Gate for GoldenPath {
                     count(accumulator.repeated_tools),
                 ),
             ],
-            may_lack_evidence: !accumulator.called && !self.asks_for_no_calls(),
+            may_lack_evidence: !accumulator.called && !self.requires_no_calls(),
         })
     }
 }
@@ -497,7 +510,7 @@ mod tests {
         for (golden, calls, extra, back, repeated) in [
             (&["a"] as &[&str], &["a"] as &[&str], 0, 0, 0),
             (&["a", "b"], &["a", "b"], 0, 0, 0),
-            // Fewer calls, or other ones, are no waste.
+            // Fewer calls, or other ones, are not waste.
             (&["a", "b"], &["a"], 0, 0, 0),
             (&["a", "b"], &["x", "y"], 0, 0, 0),
             (&["a"], &["a", "b"], 1, 0, 0),
@@ -681,11 +694,11 @@ mod tests {
             prop_assert_eq!(before.values["golden_path.passed"] == json!(1), penalty == 1.0);
             runs.reverse();
             // Another story with the same calls.
-            let told: Vec<Trace> = runs
+            let narrated: Vec<Trace> = runs
                 .iter()
                 .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
                 .collect();
-            prop_assert_eq!(before.values, testing::judge("golden_path", &block, &told).values);
+            prop_assert_eq!(before.values, testing::judge("golden_path", &block, &narrated).values);
         }
     }
 }

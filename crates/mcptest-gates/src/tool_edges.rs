@@ -1,9 +1,28 @@
-//! Which tools may be called, which may not, and which must follow which (`tool_edges:`).
+//! A policy on tools and their order (`tool_edges:`).
 //!
-//! # What it measures
-//! Whether the agent kept to a policy: a list of tools it may use, a list it may not even try, and
-//! pairs of which the second must be called after the first (a planner that hands over to a worker,
-//! a lookup before a write).
+//! **Did the agent keep to the policy?** A policy has a list of tools that may be used, a list of
+//! tools that may not even be tried, and pairs of which the second tool must be called after the
+//! first (a planner that hands over to a worker, a lookup before a write).
+//!
+//! # The block
+//! ```yaml
+//! tool_edges:
+//!   allowed: [catalog.search, shop.order]
+//!   restricted: [shop.refund]
+//!   delegation:
+//!     - { from: catalog.search, to: shop.order }
+//!   expect:
+//!     - edges.restricted_attempts: 0
+//!     - edges.delegation_pct: 100
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: tool_edges  1 restricted attempt · allowed 66 · delegation 100 · run 1: called restricted `shop.refund`
+//!        edges.restricted_attempts
+//!          expected  exact 0
+//!          actual    1
+//! ```
 //!
 //! # Formula
 //! Over all runs:
@@ -11,17 +30,21 @@
 //! - `edges.allowed_pct`: calls whose tool is in `allowed` / all calls, in percent, rounded down.
 //!   100 without an `allowed` list, and without any call.
 //! - `edges.restricted_attempts`: the number of calls whose tool is in `restricted`. The attempt
-//!   counts, whatever came back, and also for a tool that is in both lists.
+//!   counts, whatever the result was, and also for a tool that is in both lists.
 //! - `edges.delegation_pct`: declared pairs of which some call of `to` came after some call of
 //!   `from`, counted in each run, / (declared pairs × runs), in percent, rounded down. 100 without
 //!   pairs.
 //! - `edges.gate_passed`: 1 if there was no restricted attempt, else 0.
 //!
-//! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs
-//! without any call keep every policy: if all are so, the verdict is `no_evidence`, except under
-//! `allowed: []`, which asks for just that. A block without any rule is `no_evidence` too.
+//! When `expect:` is omitted, only restricted attempts fail the gate; assert the others under
+//! `expect:`. Runs without any call keep every policy: if no run made a call, the verdict is
+//! `no_evidence`, except under `allowed: []`, which requires exactly that. A block without any rule
+//! is `no_evidence` too.
 //!
-//! # Example
+//! # When not to use it
+//! For rules about arguments, or for exact plans: that is [`trajectory`](super::trajectory).
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::tool_edges::{ToolEdges, score_tool_edges};
 //! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
@@ -37,9 +60,6 @@
 //! assert_eq!(report.restricted, [2]);
 //! assert_eq!(report.delegated, [true]);
 //! ```
-//!
-//! # When not to use it
-//! For what the arguments may be, or for exact plans: that is [`trajectory`](super::trajectory).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,11 +117,11 @@ pub struct ToolEdgesReport {
     pub not_allowed: Vec<usize>,
     /// Indices of the calls of restricted tools, from 0.
     pub restricted: Vec<usize>,
-    /// For each declared pair, whether it was followed.
+    /// For each declared pair, true if it was followed.
     pub delegated: Vec<bool>,
 }
 
-/// Holds the calls of one run against the policy.
+/// Compares the calls of one run with the policy.
 #[must_use]
 pub fn score_tool_edges(
     policy: &ToolEdges,
@@ -152,7 +172,7 @@ impl ToolEdges {
     }
 }
 
-/// The observed runs, held against the policy.
+/// The observed runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EdgesAccumulator {
     calls: u64,
@@ -288,7 +308,7 @@ impl Gate for ToolEdges {
             problems.push(
                 Problem::new(
                     "",
-                    "none of `allowed`, `restricted` and `delegation` says anything to judge",
+                    "none of `allowed`, `restricted` and `delegation` has a rule to judge",
                 )
                 .as_warning(),
             );
@@ -582,11 +602,11 @@ mod tests {
             prop_assert_eq!(passed == 1, attempts == 0);
             runs.reverse();
             // Another story with the same calls.
-            let told: Vec<Trace> = runs
+            let narrated: Vec<Trace> = runs
                 .iter()
                 .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
                 .collect();
-            prop_assert_eq!(before.values, testing::judge("tool_edges", &policy(), &told).values);
+            prop_assert_eq!(before.values, testing::judge("tool_edges", &policy(), &narrated).values);
         }
     }
 }

@@ -1,9 +1,23 @@
-//! How often a model reaches for the expected tool, and at what price (`tool_selection:`).
+//! A floor under the selection of one tool (`tool_selection:`).
 //!
-//! # What it measures
-//! One run is a coin flip. Over N runs of the same prompt the floor asks for two things at once: a
-//! least rate of runs that call the expected tool, and, where a cap is set, that *every* run stays
-//! within it.
+//! **How often does the model call the expected tool, and at what cost?** One run is a coin flip.
+//! Over N runs of the same prompt the floor requires two things at once: a minimum rate of runs
+//! that call the expected tool, and, where a cap is set, that *every* run stays within it.
+//!
+//! # The block
+//! ```yaml
+//! runs: 10
+//! tool_selection:
+//!   expected_tool: get_weather
+//!   min_selection_rate: 0.8
+//!   max_total_tokens: 2000
+//! ```
+//!
+//! # Output
+//! ```text
+//! PASS   weather: tool_selection  selection 9/10 (90%), pass^k 90%, tokens 1590 median / 1680 max
+//! ```
+//! The same line is printed on standard error, with each run that missed the floor when it fails.
 //!
 //! # Formula
 //! A run *selects* the tool if any of its calls is that tool. A run is *within budget* if its
@@ -11,22 +25,22 @@
 //!
 //! - selection rate = runs that select / runs
 //! - pass^k = runs that select **and** are within budget / runs. This is the plain fraction of good
-//!   runs, as the line prints it; it is not the estimator of the `reliability:` block.
+//!   runs, as the line prints it. It is not the estimator of the `reliability:` block.
 //! - tokens: median (of an even count, the mean of the middle two, rounded down) and largest
 //! - the floor passes if selection rate ≥ `min_selection_rate` and every run is within budget
 //!
-//! Percents are rounded down; the rate is compared as written, so 7 of 10 meets 0.7. A run of
+//! Percents are rounded down. The rate is compared as written, so 7 of 10 meets 0.7. A run of
 //! unknown token usage is not a run of zero tokens: under a cap, it leaves the floor without
-//! evidence.
+//! evidence. The floor always applies, also next to a written `expect:`.
 //!
-//! # Example
+//! # When not to use it
+//! With one run: a rate over one run shows nothing.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::tool_selection::median;
 //! assert_eq!(median(&[1500, 1840, 1541, 1200]), Some(1520));
 //! ```
-//!
-//! # When not to use it
-//! With one run: a rate over one run says nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,10 +62,10 @@ pub struct ToolSelection {
     /// The tool that the model is supposed to call.
     #[schemars(length(min = 1))]
     pub expected_tool: String,
-    /// The least fraction of runs that must call it, 0.0 to 1.0.
+    /// The smallest fraction of runs that must call it, 0.0 to 1.0.
     #[schemars(schema_with = "fraction")]
     pub min_selection_rate: Number,
-    /// The most tokens that any one run may use. Without it there is no cap.
+    /// The largest number of tokens that a run may use. Without it there is no cap.
     #[serde(default)]
     pub max_total_tokens: Option<u64>,
     /// More assertions, on `floor.*`. The floor itself always applies.
@@ -73,7 +87,7 @@ pub fn median(values: &[u64]) -> Option<u64> {
         return Some(upper);
     }
     let lower = sorted[sorted.len() / 2 - 1];
-    // The mean lies between the two, so it fits.
+    // The mean is between the two, so it fits.
     Some(lower + (upper - lower) / 2)
 }
 

@@ -1,9 +1,25 @@
-//! What must come before what (`trajectory_axes:`).
+//! Order and data flow between calls (`trajectory_axes:`).
 //!
-//! # What it measures
-//! Only the data flow and the order, not the exact calls: that a consumer ran after the producer
-//! whose output it reads, and that one call preceded another. Extra calls, retries and other orders
-//! of unrelated calls are free.
+//! **Did each call come after the calls it depends on?** Only the data flow and the order count,
+//! not the exact calls: a consumer ran after the producer whose output it reads, and one call
+//! preceded another. Extra calls, retries and other orders of unrelated calls are free.
+//!
+//! # The block
+//! ```yaml
+//! trajectory_axes:
+//!   dependencies:
+//!     - { producer: search, consumer: order }   # order uses the id that search found
+//!   order:
+//!     - { first: sign_in, second: order }
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: trajectory_axes  dependencies 100 · order 50 · run 2: `order` came before `sign_in`
+//!        trajectory.order_satisfaction  (the default)
+//!          expected  >= 100
+//!          actual    50
+//! ```
 //!
 //! # Formula
 //! An edge (`producer` → `consumer` under `dependencies`, `first` → `second` under `order`) holds
@@ -13,9 +29,14 @@
 //! held edges over all runs / (declared edges × runs)
 //!
 //! An axis without edges is 100. A block without any edge judges nothing: the verdict is
-//! `no_evidence`.
+//! `no_evidence`. When `expect:` is omitted, both percents must be 100.
 //!
-//! # Example
+//! # When not to use it
+//! When the exact plan is the contract, or arguments matter: that is
+//! [`trajectory`](super::trajectory). An edge requires both calls; for "if A is called at all, then
+//! after B" it is too strong.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::trajectory_axes::{EdgeState, TrajectoryAxes, score_trajectory_axes};
 //! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
@@ -29,11 +50,6 @@
 //! assert_eq!(report.dependencies, [EdgeState::Held]);
 //! assert_eq!(report.order, [EdgeState::Reversed]);
 //! ```
-//!
-//! # When not to use it
-//! When the exact plan is the contract, or arguments matter: that is
-//! [`trajectory`](super::trajectory). An edge asks for both calls; for "if A is called at all, then
-//! after B" it is too strong.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,7 +104,7 @@ pub struct Precedence {
     pub second: String,
 }
 
-/// What became of an edge in one run.
+/// The state of an edge in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeState {
@@ -125,7 +141,7 @@ pub struct AxesReport {
     pub order: Vec<EdgeState>,
 }
 
-/// Looks for every declared edge in the calls of one run.
+/// Finds the state of every declared edge in the calls of one run.
 #[must_use]
 pub fn score_trajectory_axes(
     axes: &TrajectoryAxes,
@@ -577,11 +593,11 @@ mod tests {
             }
             runs.reverse();
             // Another story with the same calls.
-            let told: Vec<Trace> = runs
+            let narrated: Vec<Trace> = runs
                 .iter()
                 .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
                 .collect();
-            prop_assert_eq!(before.values, testing::judge("trajectory_axes", &block(), &told).values);
+            prop_assert_eq!(before.values, testing::judge("trajectory_axes", &block(), &narrated).values);
         }
     }
 }
