@@ -114,6 +114,7 @@ impl Discovery {
 
 /// The kind of thing that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NameKind {
     /// A server of the suite.
     Server,
@@ -132,6 +133,7 @@ impl NameKind {
 
 /// A name that a prompt gives away.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FoundName {
     /// As offered.
     pub name: String,

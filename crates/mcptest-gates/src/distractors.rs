@@ -235,6 +235,7 @@ impl ChoiceCounts {
 
 /// One run's choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Choices {
     /// The counts.
     pub counts: ChoiceCounts,

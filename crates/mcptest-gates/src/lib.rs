@@ -251,6 +251,7 @@ pub trait Accumulator: Default + Serialize + DeserializeOwned + Send + Sync + 's
 
 /// The figures of a gate, before they are judged.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Score {
     /// Every target of the gate; `null` for an undefined figure.
     pub values: Vec<(&'static str, Value)>,

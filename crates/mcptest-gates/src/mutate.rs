@@ -27,6 +27,7 @@ const MOST_CALLS: usize = 40;
 
 /// One change. Calls count from 0; the tool's name is for the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mutation {
     /// A call is left out.
     DropCall(Place),

@@ -114,6 +114,7 @@ pub struct Orchestration {
 
 /// The counts, before any percent is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OrchestrationCounts {
     /// The selection counts against the classes.
     pub selection: SelectionCounts,
@@ -193,6 +194,7 @@ impl OrchestrationCounts {
 
 /// The counts of one run, with the calls that have problems. Calls are numbered from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// The counts.
     pub counts: OrchestrationCounts,

@@ -144,6 +144,7 @@ pub struct RecoveryLimits {
 
 /// The report of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RecoveryReport {
     /// The agent continued.
     pub recovered: bool,

@@ -112,6 +112,7 @@ pub struct Reliability {
 
 /// The figures of a row of outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReliabilitySummary {
     /// The number of runs.
     pub runs: u64,

@@ -122,6 +122,7 @@ impl Grade {
 
 /// All figures of a test's runs. What is undefined is nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct TokenEfficiencyReport {
     /// Whole percent.
     pub f1: u64,
@@ -201,6 +202,17 @@ enum RunCost {
     NoTokens,
 }
 
+/// The reason why the dollars of all runs are unknown.
+#[derive(Debug, thiserror::Error)]
+enum UnknownCost {
+    #[error("the model is not known")]
+    Model,
+    #[error("no price is known for model {0}")]
+    Price(String),
+    #[error("input or output tokens are unknown in run {0}")]
+    Tokens(String),
+}
+
 impl Accumulator for EfficiencyAccumulator {
     fn merge(&mut self, other: Self) {
         self.counts = self.counts.plus(other.counts);
@@ -229,24 +241,21 @@ impl EfficiencyAccumulator {
     }
 
     /// The dollars of all runs, or the reason why they are unknown.
-    fn cost(&self) -> Result<Usd, String> {
+    fn cost(&self) -> Result<Usd, UnknownCost> {
         let mut without_tokens = Vec::new();
         for row in self.runs.iter() {
             match row.own.cost {
-                RunCost::NoModel => return Err("the model is not known".to_owned()),
+                RunCost::NoModel => return Err(UnknownCost::Model),
                 RunCost::NoTokens => without_tokens.push(row.index.to_string()),
                 RunCost::Known(_) | RunCost::NoPrice => {}
             }
         }
         if !self.unpriced.is_empty() {
             let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
-            return Err(format!("no price is known for model {}", models.join(", ")));
+            return Err(UnknownCost::Price(models.join(", ")));
         }
         if !without_tokens.is_empty() {
-            return Err(format!(
-                "input or output tokens are unknown in run {}",
-                without_tokens.join(", ")
-            ));
+            return Err(UnknownCost::Tokens(without_tokens.join(", ")));
         }
         Ok(self.cost)
     }
@@ -510,7 +519,10 @@ impl Gate for TokenEfficiency {
     }
 }
 
-fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'static str, String)> {
+fn absent(
+    report: &TokenEfficiencyReport,
+    no_cost: Option<&UnknownCost>,
+) -> Vec<(&'static str, String)> {
     let mut absent = Vec::new();
     let none_correct = || "nothing was selected correctly".to_owned();
     let no_surface = || "the trace does not tell which tools were offered".to_owned();
@@ -518,7 +530,7 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
         absent.push(("token_efficiency.tool_surface_tokens", no_surface()));
     }
     if let Some(why) = no_cost {
-        absent.push(("token_efficiency.cost", why.clone()));
+        absent.push(("token_efficiency.cost", why.to_string()));
     }
     if report.tokens_per_correct.is_none() {
         let why = report
@@ -528,7 +540,7 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
     }
     if report.cost_per_correct.is_none() {
         let why = match no_cost {
-            Some(why) => why.clone(),
+            Some(why) => why.to_string(),
             None if report.correct_selections == 0 => none_correct(),
             None => "the runs were free".to_owned(),
         };

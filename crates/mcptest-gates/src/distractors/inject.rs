@@ -24,6 +24,7 @@ pub struct PlannedRun {
 /// The reason why no distractors could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`distractors.source.of` names {}, but no server offers such a tool (offered: {})", list(.missing), list(.offered))]
+#[non_exhaustive]
 pub struct InjectionError {
     /// The names that mean no offered tool.
     pub missing: Vec<String>,

@@ -18,6 +18,7 @@ use mcptest_trace::trace::TraceView;
 
 /// An action that the message claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Claimed {
     /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an
     /// identifier.
@@ -32,6 +33,7 @@ pub struct Claimed {
 
 /// A call that the message does not mention.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Unclaimed {
     /// The call's index, from 0.
     pub call: usize,
@@ -43,6 +45,7 @@ pub struct Unclaimed {
 
 /// A value in a claim that none of its calls has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ArgMismatch {
     /// The claimed action.
     pub action: String,
@@ -60,6 +63,7 @@ pub struct ArgMismatch {
 
 /// The differences between one run's message and its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Divergence {
     /// The number of recorded calls.
     pub recorded_calls: u64,

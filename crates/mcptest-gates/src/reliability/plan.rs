@@ -15,6 +15,7 @@ const MAX_EXACT_RUNS: u64 = 1_000_000;
 
 /// An error from planning runs.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The half-width is out of range.
     #[error(
@@ -81,6 +82,7 @@ pub fn confidence_band(runs: u64, confidence: Confidence) -> f64 {
 
 /// The number of runs that a half-width needs, by three intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RunPlan {
     /// The half-width asked for.
     pub half_width: f64,
@@ -149,6 +151,7 @@ fn exact_runs(half_width: f64, confidence: Confidence, about: u64) -> u64 {
 
 /// The precision of a number of runs, by three intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RunBand {
     /// The number of runs.
     pub runs: u64,

@@ -13,6 +13,7 @@ use mcptest_trace::trace::{ToolCallView, TraceView};
 
 /// The result of comparing one trace with the expected calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceValidation {
     /// True if the trace is as expected under the mode.
     pub passed: bool,
@@ -25,6 +26,7 @@ pub struct TraceValidation {
 /// One expected call without its recorded one, or one recorded call too many. Indices count from 0,
 /// as in `tool_calls[0]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceMismatch {
     /// The expected call; `None` for a call that was not expected.
     pub expected_index: Option<usize>,
