@@ -3,7 +3,7 @@
 //! **Did the agent use its tools well on the way?** An agent can reach the right ability and still
 //! waste calls, send malformed arguments, or fail once and never try again. The block reads the
 //! trace and the classes of the test's `equal_function_sets:` block, which must be in the same
-//! test. It works well with `discovery:` ([`super::discovery`]), where the prompt names no tool.
+//! test. It works well with [`discovery:`](super::discovery), where the prompt names no tool.
 //!
 //! # The block
 //! ```yaml

@@ -3,8 +3,8 @@
 //! **Does the agent notice a tool that hangs, and continue without it?** The hardest fault is the
 //! silent one: the connection is open, the call never returns, and there is no error. A good agent
 //! notices within its timeout, stops waiting and continues another way. The suite injects such a
-//! fault ([`mcptest_trace::fault`]), and this gate reads from the trace when the agent noticed and
-//! when it continued. The idea is from ToolMisuseBench (arXiv:2604.01508).
+//! fault, and this gate reads from the trace when the agent noticed and when it continued. The idea
+//! is from ToolMisuseBench (arXiv:2604.01508).
 //!
 //! # The block
 //! ```yaml
@@ -36,7 +36,7 @@
 //! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
 //!   with the first delayed call, there is no detection, and the late answer itself is the recovery
 //!
-//! [`score_recovery`] turns these marks into the report:
+//! The figures of a run follow from these marks:
 //!
 //! - `time_to_detection_ms`, `time_to_recovery_ms`: from the start to the mark, or nothing
 //! - `user_visible_hang_ms`: from the start to the earlier of the two marks; without any mark,

@@ -22,15 +22,14 @@
 //! ```
 //!
 //! # Formula
-//! - `f1`: as in `equal_function_sets` ([`super::equal_function_sets`]), against this block's own
+//! - `f1`: as in [`equal_function_sets`](super::equal_function_sets), against this block's own
 //!   classes, summed over all runs
 //! - `tool_surface_tokens`: over the offered tools in the trace (`catalog`, injected distractors
 //!   included), tokens of the name + of the description + of the input schema as compact JSON, in
-//!   `cl100k_base` ([`mcptest_catalog::tokens`]). Counted once for all runs; if runs were offered
-//!   different tools, the largest surface counts and the detail notes it
+//!   `cl100k_base`. Counted once for all runs; if runs were offered different tools, the largest
+//!   surface counts and the detail notes it
 //! - `correct_selections`: true positives, summed over all runs
 //! - `cost`: dollars of all runs, from their input and output tokens and the model's price
-//!   ([`mcptest_catalog::prices`])
 //! - `tokens_per_correct` = `tool_surface_tokens` / `correct_selections`
 //! - `cost_per_correct` = `cost` / `correct_selections`
 //!
