@@ -116,8 +116,8 @@ impl Offer {
         self.tools.iter().find(|tool| tool.wire_name == wire_name)
     }
 
-    /// Splits the wire name of a tool that is not offered into server and tool. The server is `None`
-    /// if it does not follow from the name.
+    /// Splits the wire name of a tool that is not offered into server and tool. The server is
+    /// `None` if it does not follow from the name.
     #[must_use]
     pub fn split_unknown<'a>(&'a self, wire_name: &'a str) -> (Option<&'a str>, &'a str) {
         if let [only] = self.servers.as_slice() {

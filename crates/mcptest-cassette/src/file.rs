@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mcptest_numbers::random::seed_of;
 use serde::Deserialize;
 
-use crate::format::{Cassette, FormatMarker, Version};
+use crate::format::{Cassette, FormatMarker, FormatVersion};
 
 /// The largest cassette that is read. The JSON reader limits the depth to 128 levels.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -68,7 +68,7 @@ pub fn recorded_durations(path: &Path) -> Option<Vec<u64>> {
         #[expect(dead_code, reason = "read to reject other files")]
         format: FormatMarker,
         #[expect(dead_code, reason = "read to reject other versions")]
-        version: Version,
+        version: FormatVersion,
         planned: u32,
         volatile: Vec<Time>,
     }
@@ -168,8 +168,8 @@ pub(crate) fn remove_leftovers(path: &Path) {
     mcptest_files::remove_leftovers(&partial_path(path));
 }
 
-/// Returns the path of a test's cassette: in the suite's folder, named after the test, and after the
-/// model if there are several.
+/// Returns the path of a test's cassette: in the suite's folder, named after the test, and after
+/// the model if there are several.
 #[must_use]
 pub fn cassette_path(folder: &Path, test: &str, model: Option<&str>) -> PathBuf {
     let model = model
@@ -330,7 +330,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_rejected_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_rejected_without_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
             prop_assert!(parse("x", &bytes).is_err());
         }
 
@@ -338,7 +340,10 @@ mod tests {
         fn safe_names_have_no_special_characters(name in ".{0,200}") {
             let safe = safe_name(&name);
             prop_assert!(!safe.is_empty() && safe.len() <= 100);
-            prop_assert!(safe.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_'));
+            let is_plain = |byte: u8| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)
+            };
+            prop_assert!(safe.bytes().all(is_plain));
         }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) trait AnyFold: Send + Sync {
     /// Adds an accumulator; false if it belongs to another gate.
     fn merge(&mut self, other: Box<dyn Any>) -> bool;
     fn into_accumulator(self: Box<Self>) -> Box<dyn Any>;
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64);
     fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
     fn finish(self: Box<Self>, context: &Context<'_>) -> Score;
     fn forecast(&self, remaining: u64) -> Option<Forecast>;
@@ -78,6 +79,10 @@ impl<G: Gate> AnyFold for Fold<'_, G> {
 
     fn into_accumulator(self: Box<Self>) -> Box<dyn Any> {
         Box::new(self.accumulator)
+    }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.accumulator.renumber(number);
     }
 
     fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
@@ -191,6 +196,14 @@ impl GateAccumulator<'_> {
         self.runs += other.runs;
         let same = self.fold.merge(other.fold.into_accumulator());
         assert!(same, "accumulators of two gates cannot be merged");
+    }
+
+    /// Gives every run another index. The order of the runs must stay the same.
+    ///
+    /// Runs whose numbers are known only when all of them have been observed are observed with any
+    /// indexes in their order, and numbered before [`finish`](Self::finish).
+    pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.fold.renumber(number);
     }
 
     /// Returns the accumulator as JSON, for another process to merge.

@@ -223,6 +223,10 @@ impl Accumulator for SelectionAccumulator {
         self.counts = self.counts.plus(other.counts);
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 /// The bounds of the three figures.

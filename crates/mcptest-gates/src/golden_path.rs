@@ -234,6 +234,10 @@ impl Accumulator for GoldenPathAccumulator {
         self.called |= other.called;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl Gate for GoldenPath {

@@ -247,6 +247,9 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 pub trait Accumulator: Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Adds the facts of another accumulator.
     fn merge(&mut self, other: Self);
+
+    /// Gives every run another index. The order of the runs must stay the same.
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64);
 }
 
 /// The figures of a gate, before they are judged.

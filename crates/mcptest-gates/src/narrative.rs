@@ -201,6 +201,10 @@ impl Accumulator for NarrativeAccumulator {
         self.has_evidence |= other.has_evidence;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 /// The detail of the report.

@@ -375,6 +375,10 @@ impl Accumulator for OrchestrationAccumulator {
         self.counts = self.counts.plus(other.counts);
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl DiagnosisFacts {

@@ -77,6 +77,13 @@ impl<Shared: Hash + Eq, Own> PerRun<Shared, Own> {
         }
     }
 
+    /// Gives every run another index. The order of the runs must stay the same.
+    pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        for (index, ..) in &mut self.rows {
+            *index = number(*index);
+        }
+    }
+
     fn group(&mut self, shared: Shared) -> u32 {
         let (group, _) = self.shared.insert_full(shared);
         // A table of four billion distinct values does not fit into memory.

@@ -407,6 +407,10 @@ impl Accumulator for RecoveryAccumulator {
         };
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 /// The detail of the report.

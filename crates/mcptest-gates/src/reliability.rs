@@ -262,6 +262,10 @@ impl Accumulator for ReliabilityAccumulator {
         self.runs.merge(other.runs);
         self.progress = Progress::of(self.runs.iter().map(|row| row.shared.passed()));
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl ReliabilityAccumulator {

@@ -223,6 +223,13 @@ impl Accumulator for EfficiencyAccumulator {
         self.unpriced.extend(other.unpriced);
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        for catalog in &mut self.catalogs {
+            catalog.first_run = number(catalog.first_run);
+        }
+        self.runs.renumber(number);
+    }
 }
 
 impl EfficiencyAccumulator {

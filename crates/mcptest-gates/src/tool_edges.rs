@@ -202,6 +202,10 @@ impl Accumulator for EdgesAccumulator {
         self.followed += other.followed;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl EdgesFacts {

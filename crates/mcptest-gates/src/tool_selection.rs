@@ -125,6 +125,10 @@ impl Accumulator for FloorAccumulator {
         self.without_tokens += other.without_tokens;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl ToolSelection {

@@ -354,6 +354,10 @@ impl Accumulator for TrajectoryAccumulator {
         self.called |= other.called;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl From<TraceMismatch> for MismatchFacts {

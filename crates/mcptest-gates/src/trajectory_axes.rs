@@ -187,6 +187,10 @@ impl Accumulator for AxesAccumulator {
         self.order += other.order;
         self.runs.merge(other.runs);
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 fn held(states: &[EdgeState]) -> u64 {

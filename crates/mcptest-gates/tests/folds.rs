@@ -154,7 +154,14 @@ proptest! {
             runs.iter().for_each(|run| in_order.observe(&context, run));
             prop_assert_eq!(merged.forecast(remaining), in_order.forecast(remaining));
             let again = through_json(gate, &merged);
-            for outcome in [merged.finish(&context), again.finish(&context)] {
+            let mut numbered_later = gate.accumulator();
+            for at in &shuffled {
+                let index = runs[*at].index * 1000 + 5;
+                numbered_later.observe(&context, &Run { index, ..runs[*at] });
+            }
+            numbered_later.renumber(&|index| index / 1000);
+            for accumulator in [merged, again, numbered_later] {
+                let outcome = accumulator.finish(&context);
                 prop_assert_eq!(&outcome, &whole, "{}", gate.info().block);
                 prop_assert_eq!(
                     serde_json::to_string(&outcome).expect("an outcome"),

@@ -264,7 +264,7 @@ mod tests {
         let now = Instant::now();
         let mut window = Window::new(34);
         for expected in [33, 34, 34] {
-            // A full round: each answer makes permit for the next request.
+            // A full round: each answer admits the next request.
             filled(&mut window, now);
             let round = window.size;
             for _ in 0..round {
@@ -300,7 +300,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_width_stays_within_its_bounds(max in 1_u32..200, events in prop::collection::vec(0_u8..4, 0..400)) {
+        fn the_width_stays_within_its_bounds(
+            max in 1_u32..200,
+            events in prop::collection::vec(0_u8..4, 0..400),
+        ) {
             let now = Instant::now();
             let mut window = Window::new(max);
             let mut in_flight: Vec<u64> = Vec::new();
@@ -312,7 +315,11 @@ mod tests {
                         }
                     }
                     2 => if in_flight.pop().is_some() { window.answered() },
-                    _ => if let Some(entered) = in_flight.pop() { window.refused(entered, now, None); },
+                    _ => if let Some(entered) = in_flight.pop() { window.refused(
+                        entered,
+                        now,
+                        None,
+                    ); },
                 }
                 prop_assert!((1..=max).contains(&window.size));
                 prop_assert_eq!(window.in_flight as usize, in_flight.len());

@@ -2,8 +2,8 @@
 //!
 //! The wait before attempt n + 1 is drawn uniformly from 0 to 250 ms × 2ⁿ⁻¹, at most 10 s ("full
 //! jitter": runs that were refused together do not return together). A wait that the provider
-//! requests is kept, plus up to a tenth (at most a second). The sum of all waits of one request, and
-//! of the time lost in timeouts, is limited. The waits follow from a seed, so that the same run
+//! requests is kept, plus up to a tenth (at most a second). The sum of all waits of one request,
+//! and of the time lost in timeouts, is limited. The waits follow from a seed, so that the same run
 //! waits the same.
 
 use std::time::Duration;
@@ -62,8 +62,8 @@ impl RetrySchedule {
         }
     }
 
-    /// Decides after a failed attempt. `requested` is the wait that the provider requests, `lost` the
-    /// time lost in a timeout.
+    /// Decides after a failed attempt. `requested` is the wait that the provider requests, `lost`
+    /// the time lost in a timeout.
     pub fn after(&mut self, requested: Option<Duration>, lost: Duration) -> RetryDecision {
         self.failed = self.failed.saturating_add(1);
         self.waited = self.waited.saturating_add(lost);
@@ -199,13 +199,19 @@ mod tests {
             retries in 0_u32..40,
             most in 0_u64..100_000,
             seed: u64,
-            failures in prop::collection::vec((prop::option::of(0_u64..90_000), 0_u64..20_000), 0..60),
+            failures in prop::collection::vec(
+                (prop::option::of(0_u64..90_000), 0_u64..20_000),
+                0..60,
+            ),
         ) {
             let most = Duration::from_millis(most);
             let mut schedule = RetrySchedule::new(retries, most, seed);
             let (mut waited, mut lost_in_all, mut granted) = (Duration::ZERO, Duration::ZERO, 0);
             for (requested, lost) in failures {
-                let (requested, lost) = (requested.map(Duration::from_millis), Duration::from_millis(lost));
+                let (requested, lost) = (
+                    requested.map(Duration::from_millis),
+                    Duration::from_millis(lost),
+                );
                 lost_in_all += lost;
                 match schedule.after(requested, lost) {
                     RetryDecision::Wait(wait) => {

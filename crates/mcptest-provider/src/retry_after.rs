@@ -7,7 +7,7 @@
 //! | `x-ratelimit-reset-requests`, `-tokens` | `1s`, `6m0s`, `120ms` |
 //! | `anthropic-ratelimit-*-reset` | `2026-01-31T09:30:00Z` |
 //!
-//! The first two are explicit and take precedence. The others tell when a quota is reset: the wait
+//! The first two are explicit and take precedence. The others give the reset of a quota: the wait
 //! is that of the latest exhausted quota (`remaining` is 0), or else of the earliest quota.
 
 use std::time::{Duration, SystemTime};
@@ -302,9 +302,18 @@ mod tests {
     proptest! {
         #[test]
         fn every_header_is_tolerated(value in "[ -~]{0,30}|[0-9TZ:.+smh-]{0,30}") {
-            for name in ["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset", "date"] {
+            for name in [
+                "retry-after",
+                "retry-after-ms",
+                "x-ratelimit-reset-tokens",
+                "anthropic-ratelimit-tokens-reset",
+                "date",
+            ] {
                 let Ok(header) = value.parse() else { return Ok(()) };
-                let map = HeaderMap::from_iter([(hyper::header::HeaderName::from_static(name), header)]);
+                let map = HeaderMap::from_iter([(
+                    hyper::header::HeaderName::from_static(name),
+                    header,
+                )]);
                 prop_assert!(retry_after(&map, now()).is_none_or(|wait| wait <= MAX_RETRY_AFTER));
             }
         }
@@ -314,9 +323,27 @@ mod tests {
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             // `Sun, 06 Nov 1994 08:49:37 GMT`, rewritten as RFC 3339.
             let http = httpdate::fmt_http_date(at);
-            let month = 1 + ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+            let month = 1 + [
+                "Jan",
+                "Feb",
+                "Mar",
+                "Apr",
+                "May",
+                "Jun",
+                "Jul",
+                "Aug",
+                "Sep",
+                "Oct",
+                "Nov",
+                "Dec",
+            ]
                 .iter().position(|name| *name == &http[8..11]).unwrap();
-            let written = format!("{}-{month:02}-{}T{}Z", &http[12..16], &http[5..7], &http[17..25]);
+            let written = format!(
+                "{}-{month:02}-{}T{}Z",
+                &http[12..16],
+                &http[5..7],
+                &http[17..25],
+            );
             prop_assert_eq!(timestamp(&written), Some(at));
         }
     }

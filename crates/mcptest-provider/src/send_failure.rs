@@ -250,8 +250,8 @@ fn advice(request: FailedRequest<'_>, failure: &SendFailure) -> Option<String> {
     let provider = request.provider;
     let advice = match failure.cause {
         FailureCause::Answered(ApiErrorKind::RateLimit | ApiErrorKind::Overloaded, _) => format!(
-            "Run fewer requests at once (`providers.{provider}.max_concurrency`), allow more retries \
-             (`providers.{provider}.retries`), or try again later."
+            "Run fewer requests at once (`providers.{provider}.max_concurrency`), allow more \
+             retries (`providers.{provider}.retries`), or try again later."
         ),
         FailureCause::Answered(ApiErrorKind::Auth, _) => match request.key_variables {
             [] => format!("Name the key's variable in `providers.{provider}.api_key_env`."),
@@ -272,8 +272,8 @@ fn advice(request: FailedRequest<'_>, failure: &SendFailure) -> Option<String> {
         ),
         FailureCause::Timeout(_) => format!("Allow more time with `providers.{provider}.timeout`."),
         FailureCause::Untrusted => format!(
-            "Check `providers.{provider}.base_url`. For a certificate authority that this system does not \
-             know, set SSL_CERT_FILE to its certificate file."
+            "Check `providers.{provider}.base_url`. For a certificate authority that this \
+             system does not know, set SSL_CERT_FILE to its certificate file."
         ),
         FailureCause::Connection => {
             format!("Check `providers.{provider}.base_url`, and that a server listens there.")
@@ -315,10 +315,10 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::RateLimit);
         assert_eq!(
             error.message,
-            "acme answered for m-1 with HTTP 429 Too Many Requests, 9 times: slow\\ndown, [redacted]. \
-             Run fewer requests at once \
-             (`providers.acme.max_concurrency`), allow more retries (`providers.acme.retries`), or try \
-             again later."
+            "acme answered for m-1 with HTTP 429 Too Many Requests, 9 times: slow\\ndown, \
+             [redacted]. Run fewer requests at once \
+             (`providers.acme.max_concurrency`), allow more retries \
+             (`providers.acme.retries`), or try again later."
         );
         let error = error_of(
             &SendFailure::answered(ApiErrorKind::Auth, Some(StatusCode::UNAUTHORIZED), ""),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::limiter::MAX_WINDOW;
 use crate::retry::DEFAULT_RETRIES;
 
-/// The default timeout for a whole answer.
+/// The default timeout for a complete answer.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The settings of a provider.
@@ -26,7 +26,7 @@ pub struct ProviderSettings {
     pub needs_key: bool,
     /// Additional headers; they override the adapter's.
     pub headers: Vec<(String, String)>,
-    /// The timeout for a whole answer.
+    /// The timeout for a complete answer.
     pub timeout: Duration,
     /// True if answers are requested as streams.
     pub stream: bool,

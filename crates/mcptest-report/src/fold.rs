@@ -104,6 +104,17 @@ impl ReportFold {
         }
     }
 
+    /// The number of finished runs, each counted once.
+    pub(crate) fn finished_runs(&self) -> u64 {
+        let of_case = |case: &Case| {
+            let mut numbers: Vec<u32> = case.runs.iter().map(|run| run.number).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len() as u64
+        };
+        self.cases.iter().map(of_case).sum()
+    }
+
     /// The report. `store` has the lines at the offsets that were folded.
     #[must_use]
     pub fn finish(self, store: RunStore) -> Report {
@@ -179,15 +190,13 @@ impl Case {
     }
 
     /// The report of a case with finished runs.
-    fn report(mut self, store: &Arc<RunStore>) -> TestReport {
-        // Stable, so the last event of a repeated run stays the last.
-        self.runs.sort_by_key(|run| run.number);
-        let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
-        for run in self.runs {
-            match runs.last_mut().filter(|last| last.number == run.number) {
-                Some(last) => *last = run,
-                None => runs.push(run),
-            }
+    fn report(self, store: &Arc<RunStore>) -> TestReport {
+        let mut runs = self.runs;
+        if !runs.is_sorted_by(|one, next| one.number < next.number) {
+            // In reverse, so that the last event of a repeated run comes first and is kept.
+            runs.reverse();
+            runs.sort_by_key(|run| run.number);
+            runs.dedup_by_key(|run| run.number);
         }
         let plan = self.plan;
         let finished = runs.len();
@@ -220,7 +229,7 @@ impl Case {
 }
 
 /// The row of a run. The facts are in the event, so the record is parsed only if the text has
-/// something that the facts do not tell.
+/// something that the facts do not cover.
 fn row(
     plan: &PlannedCase,
     finished: &RunFinished<RawRecord<'_>>,
@@ -272,7 +281,7 @@ fn may_end_early(text: &str) -> bool {
     })
 }
 
-/// The report of a log file.
+/// Folds a log file.
 ///
 /// # Errors
 /// A log that cannot be read.
@@ -284,3 +293,6 @@ pub fn read_log(file: File) -> Result<Report, LogError> {
     }
     Ok(fold.finish(RunStore::File(file)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@ mod reporter;
 #[cfg(test)]
 mod samples;
 mod store;
+mod summary;
 
 pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};
@@ -28,6 +29,7 @@ pub use report::{Report, RunRow, TestReport, Timing};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, RenderError, Style, find, render};
 pub use store::{RunStore, Spool, StoreError};
+pub use summary::{RunSummary, VerdictCounts, summarise, write_list, write_list_json};
 
 /// The JSON Schema of the JSON report.
 #[must_use]

@@ -139,3 +139,125 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
         status_lines: Vec::new(),
     }
 }
+
+/// Logs of invocations.
+pub mod log {
+    use mcptest_events::log::encode;
+    use mcptest_events::{
+        Begun, CaseId, CaseJudged, Ended, Event, PlannedCase, RunFacts, RunFinished, VERSION,
+    };
+    use mcptest_redact::redact::Redactor;
+
+    use super::{Kind, RunReport, Verdict, floor, run};
+
+    /// The encoded lines of events, one after the other.
+    pub fn encoded(events: &[Event]) -> String {
+        let redactor = Redactor::default();
+        events
+            .iter()
+            .map(|event| encode(event, &redactor))
+            .collect()
+    }
+
+    /// The plan of a case.
+    pub fn planned(at: usize, runs: u32) -> PlannedCase {
+        PlannedCase {
+            id: CaseId {
+                suite: "sample".to_owned(),
+                name: format!("test {at}"),
+                model: Some("m".to_owned()),
+            },
+            kind: Kind::Agent,
+            label: format!("test {at}"),
+            runs,
+            position: at as u64,
+        }
+    }
+
+    /// The record of a run as its row is called.
+    pub fn record(plan: &PlannedCase, number: u32, verdict: Verdict) -> RunReport {
+        let name = if plan.runs > 1 {
+            format!("{} #{number}", plan.label)
+        } else {
+            plan.label.clone()
+        };
+        run(number.into(), &name, verdict, Some(100 + u64::from(number)))
+    }
+
+    /// The end of a run.
+    pub fn finished(case: usize, record: RunReport) -> Event {
+        Event::RunFinished(RunFinished {
+            case,
+            run: u32::try_from(record.index).unwrap(),
+            calls: record.trace.tool_calls.len() as u64,
+            errors: 0,
+            tokens: record.trace.total_tokens(),
+            duration_ms: 10 * record.index,
+            facts: RunFacts {
+                verdict: record.verdict,
+                counted: record.verdict,
+                fails_case: false,
+                expectations_held: None,
+                error: record.error.as_ref().map(|error| error.kind),
+            },
+            spend: None,
+            record: Some(record),
+        })
+    }
+
+    /// The judgement on a case, with a floor.
+    pub fn judged(case: usize, verdict: Verdict) -> Event {
+        Event::CaseJudged(CaseJudged {
+            case,
+            verdict,
+            complete: true,
+            gates: vec![floor(verdict, 50)],
+            no_evidence: None,
+            saved_runs: None,
+            spend: None,
+            status_lines: vec![format!("line of case {case}")],
+        })
+    }
+
+    /// The first event of a log.
+    pub fn begun() -> Event {
+        Event::Begun(Begun {
+            version: VERSION,
+            id: "20261117T183012Z-3fa9".to_owned(),
+            mcptest: "0.1.0".to_owned(),
+            started_ms: 1,
+            command_line: vec!["run".to_owned()],
+            inputs: Vec::new(),
+        })
+    }
+
+    /// A whole invocation. The second run of each case fails, and so does the case.
+    pub fn invocation(cases: usize, runs: u32) -> Vec<Event> {
+        let plans: Vec<PlannedCase> = (0..cases).map(|at| planned(at, runs)).collect();
+        let mut events = vec![
+            begun(),
+            Event::Planned {
+                cases: plans.clone(),
+                shard: None,
+            },
+        ];
+        for (case, plan) in plans.iter().enumerate() {
+            for run in 1..=runs {
+                events.push(Event::RunStarted { case, run });
+                let verdict = if run == 2 {
+                    Verdict::Fail
+                } else {
+                    Verdict::Pass
+                };
+                events.push(finished(case, record(plan, run, verdict)));
+            }
+            events.push(judged(case, Verdict::Fail));
+        }
+        events.push(Event::Ended(Ended {
+            interrupted: false,
+            panicked: false,
+            duration_ms: 1234,
+        }));
+        events
+    }
+}

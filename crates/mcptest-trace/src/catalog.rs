@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// One offered tool: the JSON object as the server sent it, keys in its order, with the server's
-/// name put in.
+/// name inserted.
 ///
 /// It stays raw on purpose. A tool without a schema or with a hint of the wrong type is evidence
-/// about its server; a typed struct would have to drop or refuse it.
+/// about its server; a typed struct would have to drop or reject it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Tool(Map<String, Value>);
 
 impl Tool {
-    /// Wraps what `tools/list` gave. Anything but an object has no name and offers nothing.
+    /// Wraps an entry of `tools/list`. Anything but an object is not a tool.
     #[must_use]
     pub fn from_listing(server: Option<&str>, listed: &Value) -> Option<Self> {
         let listed = listed.as_object()?;
@@ -42,7 +42,7 @@ impl Tool {
         self.0.get("name").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// The description, if it is a text.
+    /// The description, if it is a string.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.get("description").and_then(Value::as_str)

@@ -1,4 +1,4 @@
-//! Expectations: a target and a matcher, and what came of applying them.
+//! Expectations: a target and a matcher, and the assertion that applying them gives.
 
 use std::borrow::Cow;
 
@@ -64,11 +64,11 @@ impl JsonSchema for WrittenExpectation {
 /// An expectation that is ready to be applied.
 #[derive(Debug, Clone)]
 pub struct Expectation {
-    /// What to look at.
+    /// The path of the value.
     pub target: Target,
-    /// What it must look like.
+    /// The matcher that the value must match.
     pub matcher: Matcher,
-    /// Whether it is a gate's own default rather than written in the suite.
+    /// True for a gate's own default, false for one that the suite has.
     pub default: bool,
 }
 
@@ -93,8 +93,7 @@ impl Expectation {
         };
         let mut problems = Vec::new();
         let long_form = map.contains_key("target");
-        // Places are put together only where they are needed: most expectations have nothing wrong
-        // with them.
+        // Pointers are built only where they are needed: most expectations have no problem.
         let (path, path_key, matcher) = if let Some(path) = map.get("target") {
             let matcher = match map.get("matcher") {
                 Some(matcher) => Matcher::compile_for_test(matcher, &pointer_join(at, "matcher")),
@@ -143,7 +142,7 @@ impl Expectation {
         self.matcher.judge()
     }
 
-    /// A complaint if it asks a model, where only evidence may decide. `owner` is what must not.
+    /// A problem if it asks a model where only evidence may decide. `owner` names the place.
     #[must_use]
     pub fn refuse_judge(
         &self,
@@ -200,36 +199,36 @@ impl Expectation {
     }
 }
 
-/// What came of an expectation.
+/// The outcome of an expectation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Assertion {
-    /// The path that was looked at.
+    /// The path of the value.
     pub target: String,
     /// The matcher as written.
     pub matcher: Value,
-    /// The value that was found; `null` also when none was.
+    /// The value that was found; `null` if there was none.
     pub actual: Value,
-    /// Whether it held.
+    /// True if it held.
     pub passed: bool,
-    /// Whether it is the gate's own default.
+    /// True for a gate's own default.
     #[serde(default)]
     pub default: bool,
-    /// Whether it is a model's opinion and not evidence.
+    /// True for a model's opinion, false for evidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
-    /// Why it has no outcome. It is then neither a pass nor a failure.
+    /// The reason why it has no outcome. It is then neither a pass nor a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Why it did not hold.
+    /// The reason why it did not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Where structures differ.
+    /// The places where structures differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<Difference>,
 }
 
 impl Assertion {
-    /// Of evidence: it holds, unless there is a reason why not.
+    /// The outcome of an assertion on evidence. It holds unless there is a reason why not.
     #[must_use]
     pub fn new(
         target: impl Into<String>,
@@ -250,7 +249,7 @@ impl Assertion {
         }
     }
 
-    /// Whether it was applied and did not hold.
+    /// Returns true if it was applied and did not hold.
     #[must_use]
     pub fn failed(&self) -> bool {
         !self.passed && self.skipped.is_none()

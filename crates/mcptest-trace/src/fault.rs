@@ -13,11 +13,11 @@
 //!     recovery: { max_detection_ms: 3000 }
 //! ```
 //!
-//! Before it dispatches a call, the executor asks the run's [`FaultState`]. What strikes is
+//! Before it dispatches a call, the executor asks the run's [`FaultState`]. A fault is
 //! synthesized at once and in virtual time: no clock runs, nothing sleeps, and the same calls
 //! always meet the same faults.
 //!
-//! | kind | what the agent meets |
+//! | kind | effect on the agent |
 //! |---|---|
 //! | `hang`, `wedged` | every matching call times out; the two names only tell a stalled network from a deadlocked backend |
 //! | `slow` | the call is answered after `delay_ms` of virtual time, or times out if that is longer than the detection budget |
@@ -37,23 +37,23 @@ use crate::matcher::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenFault {
-    /// What `inject:` lists and reports call it.
+    /// The name for `inject:` and in reports.
     #[schemars(length(min = 1))]
     pub name: String,
     /// The calls that it strikes.
     pub target: FaultTarget,
-    /// What happens to them.
+    /// The effect on them.
     pub kind: WrittenKind,
-    /// For `slow`: how late the answer comes, in milliseconds.
+    /// For `slow`: the delay of the answer, in milliseconds.
     #[serde(default)]
     pub delay_ms: Option<u64>,
-    /// For `recover_after`: how many calls fail before the tool is healthy.
+    /// For `recover_after`: the number of calls that fail before the tool is healthy.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub failures: Option<u64>,
 }
 
-/// Which calls a fault strikes: those of a tool, of a server, or of one tool on one server.
+/// The calls that a fault strikes: those of a tool, of a server, or of one tool on one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultTarget {
@@ -73,7 +73,7 @@ pub struct FaultTarget {
 pub enum WrittenKind {
     /// The call never comes back.
     Hang,
-    /// As `hang`; tells that the backend is deadlocked.
+    /// As `hang`, for a backend that is deadlocked.
     Wedged,
     /// The call is answered late.
     Slow,
@@ -99,11 +99,11 @@ pub struct Fault {
     pub name: String,
     /// The calls that it strikes.
     pub target: FaultTarget,
-    /// What happens to them.
+    /// The effect on them.
     pub kind: FaultKind,
 }
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// It never comes back.
@@ -112,21 +112,21 @@ pub enum FaultKind {
     Wedged,
     /// It comes back late.
     Slow {
-        /// How late.
+        /// The delay, in milliseconds.
         delay_ms: u64,
     },
     /// The first matching calls of a run never come back.
     RecoverAfter {
-        /// How many.
+        /// The number of calls that fail.
         failures: u64,
     },
 }
 
 impl WrittenFault {
-    /// Makes a fault of it. Pointers of problems start at the entry.
+    /// Compiles the fault. Pointers of problems start at the entry.
     ///
     /// # Errors
-    /// Everything that its kind lacks or does not know.
+    /// Every key that its kind needs and lacks, or does not take.
     pub fn compile(&self) -> Result<Fault, Vec<Problem>> {
         let mut problems = Vec::new();
         if self.target.tool.is_none() && self.target.server.is_none() {
@@ -179,7 +179,7 @@ impl WrittenFault {
 }
 
 impl FaultTarget {
-    /// Whether it means this call.
+    /// Returns true if the fault strikes this call.
     #[must_use]
     pub fn matches(&self, server: &str, tool: &str) -> bool {
         self.tool.as_deref().is_none_or(|wanted| wanted == tool)
@@ -187,7 +187,7 @@ impl FaultTarget {
     }
 }
 
-/// What the executor does instead of an ordinary dispatch.
+/// The action of the executor instead of an ordinary dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strike {
     /// Does not dispatch: the call timed out.
@@ -205,7 +205,7 @@ pub enum Strike {
 }
 
 impl Strike {
-    /// What the recorded result carries beside its content. A timeout also has `is_error: true`.
+    /// The other keys of the recorded result. A timeout also has `is_error: true`.
     #[must_use]
     pub fn marks(&self) -> Map<String, Value> {
         match self {
@@ -221,8 +221,8 @@ impl Strike {
     }
 }
 
-/// What the model reads in the place of a result that never came. The fault's name is not in it: it
-/// would give the test away.
+/// The text that the model reads instead of a result that never came. It does not have the fault's
+/// name, which would give the test away.
 #[must_use]
 pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
     match budget_ms {
@@ -231,7 +231,7 @@ pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
     }
 }
 
-/// The injected faults of one run, with what has happened so far.
+/// The injected faults of one run, and how often each has struck.
 ///
 /// ```
 /// use mcptest_trace::fault::{Fault, FaultKind, FaultState, FaultTarget, Strike};
@@ -246,14 +246,14 @@ pub fn timeout_text(tool: &str, budget_ms: Option<u64>) -> String {
 #[derive(Debug, Clone)]
 pub struct FaultState<'a> {
     faults: &'a [Fault],
-    /// How often each has struck.
+    /// The number of strikes of each.
     struck: Vec<u64>,
     budget_ms: Option<u64>,
 }
 
 impl<'a> FaultState<'a> {
-    /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one nobody
-    /// waits too long, and a slow call is only late.
+    /// The start of a run. The budget is the test's `recovery.max_detection_ms`; without one, a
+    /// slow call is late but never times out.
     #[must_use]
     pub fn new(faults: &'a [Fault], max_detection_ms: Option<u64>) -> Self {
         Self {
@@ -263,7 +263,7 @@ impl<'a> FaultState<'a> {
         }
     }
 
-    /// What happens to the next call; nothing if it is healthy.
+    /// The strike on the next call; nothing if it is healthy.
     pub fn strike(&mut self, server: &str, tool: &str) -> Option<Strike> {
         for (fault, struck) in self.faults.iter().zip(&mut self.struck) {
             if !fault.target.matches(server, tool) {
@@ -391,7 +391,7 @@ mod tests {
             .map(|tool| run.strike("s", tool).is_some())
             .collect();
         assert_eq!(met, [true, false, true, false, false]);
-        // The next run starts anew.
+        // The next run starts again.
         assert!(
             FaultState::new(&faults, Some(3000))
                 .strike("s", "search")

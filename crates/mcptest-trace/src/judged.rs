@@ -1,15 +1,15 @@
-//! Judged matchers: what a text must be like, as one model or several see it (`llm-judge`,
+//! Judged matchers: one model or several grade a string against a rubric (`llm-judge`,
 //! `llm-jury`).
 //!
-//! A model's opinion is kept in its place. It is asked for once, after the run, and written into
-//! the trace ([`Judgement`]); here it is only read, so the same trace gives the same verdict with
-//! no model at hand. Judged matchers stand alone in a test's own `expect:`; every gate refuses
-//! them, and they are no part of the outcome of a run that gates look at. What a judge could not
-//! say is never a failure of the agent.
+//! A model is asked for its opinion once, after the run. The opinion is written into the trace
+//! ([`Judgement`]); here it is only read, so the same trace gives the same verdict without a model.
+//! A judged matcher must be the only one of an entry in a test's own `expect:`. Every gate rejects
+//! judged matchers, and the outcome of a run that gates see leaves them out. A missing opinion is
+//! never a failure of the agent.
 //!
-//! The judged text is untrusted: it may hold instructions to the judge. It stands between two
-//! marker lines whose word follows from the text itself and does not occur in it, and the judge is
-//! told beforehand that nothing between them is meant for it.
+//! The judged string is untrusted: it may contain instructions to the judge. It is between two
+//! marker lines whose word is derived from the string and does not occur in it, and the system
+//! prompt states that nothing between them is addressed to the judge.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,29 +27,29 @@ use mcptest_numbers::random;
 /// The keys of judged matchers.
 pub const KEYS: [&str; 2] = ["llm-judge", "llm-jury"];
 
-/// The most characters of a text that a judge is shown.
-pub const MOST_CHARACTERS: usize = 100_000;
+/// A judge is shown at most this number of characters.
+pub const MAX_CHARACTERS: usize = 100_000;
 
-/// The most characters of a judge's reason that are kept.
-const LONGEST_REASON: usize = 1000;
+/// At most this number of characters of a judge's reason are kept.
+const MAX_REASON: usize = 1000;
 
-/// One model's opinion on one text, as a trace keeps it.
+/// One model's opinion on one string, as recorded in a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// The path of the judged value.
     pub target: String,
-    /// Follows from the rubric and the judged text: an opinion on another text, or by another
-    /// rubric, is not this one.
+    /// A hash of the rubric and the judged string. An opinion on another string, or by another
+    /// rubric, has another one.
     pub digest: String,
     /// The model that judged.
     pub model: String,
     /// From 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Number>,
-    /// In the model's words.
+    /// The model's explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why there is no score.
+    /// The reason why there is no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
 }
@@ -59,22 +59,22 @@ pub struct Judgement {
 pub struct Juror {
     /// Its id.
     pub model: String,
-    /// What `builtin/scripted` answers, as written.
+    /// The answers of `builtin/scripted`, as written.
     pub script: Option<Value>,
-    /// Where it is written, from the matcher.
+    /// Its JSON pointer, from the matcher.
     pub at: String,
 }
 
 /// A judged matcher.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judge {
-    /// What the text is held against.
+    /// The rubric that the string is graded against.
     pub rubric: String,
-    /// The least score that is good enough.
+    /// The lowest score that is good enough.
     pub threshold: Number,
-    /// Who judges.
+    /// The models that judge.
     pub jurors: Vec<Juror>,
-    /// How many of them must find it good enough.
+    /// The number of them that must find it good enough.
     pub quorum: usize,
 }
 
@@ -187,7 +187,7 @@ impl Judge {
         }
     }
 
-    /// What ties a judgement to its question.
+    /// The hash that ties a judgement to its question.
     #[must_use]
     pub fn digest(&self, target: &str, text: &str) -> String {
         // The threshold is no part of it: a trace can be scored again with another.
@@ -195,7 +195,7 @@ impl Judge {
         format!("{:016x}", random::seed_of(&question, 0))
     }
 
-    /// The word of the marker lines around a text. It is not in the text, however it was written.
+    /// The word of the marker lines around a string. It is never a part of the string.
     fn marker(&self, text: &str) -> String {
         let mut attempt = 1;
         loop {
@@ -213,7 +213,7 @@ impl Judge {
     /// The question to a judge: the system prompt and the message.
     #[must_use]
     pub fn question(&self, text: &str) -> (String, String) {
-        let shown: String = text.chars().take(MOST_CHARACTERS).collect();
+        let shown: String = text.chars().take(MAX_CHARACTERS).collect();
         let cut = if shown.len() < text.len() {
             " The text was longer and is cut off."
         } else {
@@ -233,7 +233,7 @@ impl Judge {
         (system, message.trim_end().to_owned())
     }
 
-    /// What the opinions on a text amount to.
+    /// Counts the opinions.
     fn tally(&self, opinions: &[Option<&Judgement>]) -> Tally {
         let mut tally = Tally::default();
         for opinion in opinions {
@@ -261,10 +261,10 @@ struct Tally {
 }
 
 /// Reads a judge's answer: a JSON object with a score from 0 to 1 and a reason, and nothing else. A
-/// fence around it is taken off.
+/// code fence around it is removed.
 ///
 /// # Errors
-/// What is wrong with it, in words for the judge.
+/// The problem, as a message for the judge.
 pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
     let mut text = answer.trim();
     if let Some(inner) = text
@@ -288,10 +288,10 @@ pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
     };
     let reason = match map.remove("reason") {
         Some(Value::String(reason)) => reason,
-        _ => return Err("`reason` is not a text".to_owned()),
+        _ => return Err("`reason` is not a string".to_owned()),
     };
     match map.keys().next() {
-        None => Ok((score, shorten(&reason, LONGEST_REASON))),
+        None => Ok((score, shorten(&reason, MAX_REASON))),
         Some(key) => Err(format!(
             "`{}` is not asked for",
             shorten(&one_line(key), 40)
@@ -299,7 +299,7 @@ pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
     }
 }
 
-/// The text that a judge is shown for a value.
+/// The string that a judge is shown for a value.
 #[must_use]
 pub fn judged_text(value: &Value) -> String {
     match value {
@@ -308,19 +308,19 @@ pub fn judged_text(value: &Value) -> String {
     }
 }
 
-/// Why a judged assertion has no outcome.
+/// The reason why a judged assertion has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unjudged {
     /// Judges are switched off.
     Off,
     /// The trace does not have the judgement.
     Missing,
-    /// A judge could not be asked, or answered nonsense.
+    /// A judge could not be asked, or gave an invalid answer.
     Broken(RunError),
 }
 
-/// Applies a judged expectation to what a trace keeps. With `off`, judges are switched off and
-/// their opinions are not looked at.
+/// Applies a judged expectation to the recorded judgements. With `off`, judges are switched off
+/// and their opinions are ignored.
 #[must_use]
 pub fn apply<'n>(
     expectation: &Expectation,
@@ -342,7 +342,7 @@ pub fn apply<'n>(
         return (assertion, Some(Unjudged::Off));
     }
     let Some(value) = selected else {
-        // Like any other matcher: there is no text to have an opinion on.
+        // Like any other matcher: there is no string to have an opinion on.
         assertion.reason = Some("the value is absent".to_owned());
         return (assertion, None);
     };
@@ -371,7 +371,7 @@ pub fn apply<'n>(
     (assertion, Some(unjudged))
 }
 
-/// Each juror's opinion. A model that sits twice has two.
+/// Each juror's opinion. A model that is listed twice has two.
 fn opinions<'a>(
     judge: &Judge,
     target: &str,
@@ -429,13 +429,13 @@ fn words(judge: &Judge, tally: &Tally, opinions: &[Option<&Judgement>]) -> Strin
 pub(crate) fn schemas() -> [(&'static str, Value); 2] {
     let text =
         |description: &str| json!({"type": "string", "minLength": 1, "description": description});
-    let threshold = json!({"type": "number", "minimum": 0, "maximum": 1, "description": "The least score that is good enough."});
+    let threshold = json!({"type": "number", "minimum": 0, "maximum": 1, "description": "The lowest score that is good enough."});
     let script = json!({
         "type": "array",
         "items": {"type": "array", "items": {"type": "object"}},
-        "description": "With `builtin/scripted`: what it answers, a list of runs, each a list of turns such as `{say: '{\"score\": 1, \"reason\": \"clear\"}'}`."
+        "description": "With `builtin/scripted`: its answers, a list of runs, each a list of turns such as `{say: '{\"score\": 1, \"reason\": \"clear\"}'}`."
     });
-    let rubric = text("What the text is held against, in words.");
+    let rubric = text("The rubric that the string is graded against.");
     let model = text("The model that judges.");
     let object = |properties: Map<String, Value>, required: &[&str], expected: &str| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false, "x-mcptest-expected": expected});
     let judge = Map::from_iter([
@@ -452,7 +452,7 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         "type": "array", "minItems": 1, "description": "The models that judge.",
         "items": {"x-mcptest-expected": "a model id", "anyOf": [{"type": "string", "minLength": 1}, object(juror, &["model"], "`model:` with `script:`")]}
     });
-    let quorum = json!({"type": "integer", "minimum": 1, "description": "How many of them must find it good enough. Default: more than half."});
+    let quorum = json!({"type": "integer", "minimum": 1, "description": "The number of them that must find it good enough. Default: more than half."});
     let jury = Map::from_iter([
         ("rubric".to_owned(), rubric),
         ("threshold".to_owned(), threshold),
@@ -465,7 +465,8 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         "`rubric:`, `threshold:` and `model:`",
     );
     judge["description"] =
-        "A model finds that the text meets a rubric. Stands alone in a test's own `expect:`."
+        "A model finds that the string meets a rubric. Only in a test's own `expect:`, and as its \
+         entry's only matcher."
             .into();
     let mut jury = object(
         jury,
@@ -473,7 +474,9 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         "`rubric:`, `threshold:` and `models:`",
     );
     jury["description"] =
-        "Enough of several models find that the text meets a rubric. Stands alone in a test's own `expect:`.".into();
+        "Enough of several models find that the string meets a rubric. Only in a test's own \
+         `expect:`, and as its entry's only matcher."
+            .into();
     [(KEYS[0], judge), (KEYS[1], jury)]
 }
 

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 pub struct TargetInfo {
     /// The full name, such as `tool_selection.f1`.
     pub name: &'static str,
-    /// What it counts.
+    /// The unit that it counts.
     pub unit: Unit,
     /// One line for docs.
     pub doc: &'static str,
@@ -27,7 +27,7 @@ impl TargetInfo {
     }
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Whole percent, 0 to 100.
@@ -48,25 +48,25 @@ pub enum Unit {
     List,
 }
 
-/// What a gate made of a test's runs.
+/// The outcome of a gate over the runs of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateOutcome {
     /// The block's name.
     pub block: String,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// Every assertable target under its full name; `null` for an undefined figure.
     pub values: Map<String, Value>,
-    /// What is behind the numbers.
+    /// The facts behind the numbers.
     pub detail: Detail,
-    /// The expectations and what came of them.
+    /// The expectations and their outcomes.
     pub assertions: Vec<Assertion>,
     /// One line for people.
     pub summary: String,
-    /// What exactly is wrong, a line each.
+    /// Each problem, one line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// Why there was nothing to judge.
+    /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
     /// Lines for standard error.

@@ -1,25 +1,25 @@
-//! Work that is shared out over the cores. Results keep the order of the items, so nobody can tell
-//! how many cores there were.
+//! Work that is distributed over the cores. Results keep the order of the items, so they do not
+//! depend on the number of cores.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many threads are worth having on this machine.
+/// The number of threads that this machine runs at once.
 #[must_use]
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// How many of them, where starting threads is worth it for so many items only.
+/// The number of threads for this many items: one if there are fewer than `least`.
 #[must_use]
 pub fn threads_for(items: usize, least: usize) -> usize {
     if items < least { 1 } else { threads() }
 }
 
-/// What `work` makes of each item, in the order of the items. With one thread, or fewer than two
-/// items, nothing is started.
+/// Applies `work` to each item and returns the results in the order of the items. With one thread,
+/// or fewer than two items, no thread is started.
 ///
 /// ```
 /// assert_eq!(mcptest_trace::parallel::map(4, vec![1, 2, 3], |number| number * 2), [2, 4, 6]);
@@ -37,7 +37,7 @@ pub fn map<T: Send, R: Send>(
         return items.into_iter().map(work).collect();
     }
     let mut done: Vec<(usize, R)> = Vec::with_capacity(items.len());
-    // Whoever is free takes the next: items may differ much in size.
+    // A free thread takes the next item: items may differ much in size.
     let items = Mutex::new(items.into_iter().enumerate());
     let take = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
     let some = || -> Vec<(usize, R)> {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_and_one_need_no_thread() {
+    fn fewer_than_two_items_start_no_thread() {
         let here = thread::current().id();
         let where_it_ran = |_| thread::current().id();
         assert!(map(8, Vec::<u8>::new(), where_it_ran).is_empty());
@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_number_of_threads_shows_nowhere(items in prop::collection::vec(any::<u16>(), 0..60), threads in 0..6_usize) {
+        fn results_do_not_depend_on_the_number_of_threads(items in prop::collection::vec(any::<u16>(), 0..60), threads in 0..6_usize) {
             let alone: Vec<String> = items.iter().map(ToString::to_string).collect();
             prop_assert_eq!(map(threads, items, |item| item.to_string()), alone);
         }

@@ -1,6 +1,6 @@
-//! Snapshots: an answer that was looked at once and kept, and later answers held against it.
+//! Snapshots: an answer that was checked once and stored, and later answers compared with it.
 //!
-//! What is kept is a normal form: keys sorted, whole numbers without a fraction, what changes from
+//! A snapshot has a normal form: keys sorted, whole numbers without a fraction, what changes from
 //! call to call replaced by a mark. Two answers that mean the same have the same bytes, so a
 //! snapshot in version control changes only when the answer does.
 
@@ -11,25 +11,25 @@ use crate::matcher::differences;
 use crate::target::Target;
 use mcptest_json::{canonical, equal};
 
-/// What stands for a value that changes from call to call.
+/// The placeholder of a value that changes from call to call.
 pub const IGNORED: &str = "[ignored]";
 
 /// Keys of a result that are not the server's answer: those that are added for assertions, and the
 /// protocol's own.
 const NOT_THE_ANSWER: [&str; 4] = ["is_error", "text", "_meta", "resultType"];
 
-/// What of an answer is kept.
+/// The part of an answer that a snapshot stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The part that is kept; without one, the whole answer.
     pub target: Option<Target>,
-    /// Values that change from call to call: that they are there is kept, not what they are.
+    /// Values that change from call to call: only their presence is stored.
     pub ignore: Vec<Target>,
 }
 
 impl Snapshot {
-    /// What is kept of an answer: `seen` holds `result` and `error`, as assertions see them.
-    /// Nothing if the target is not there.
+    /// The stored form of an answer: `seen` holds `result` and `error`, as assertions see them.
+    /// Nothing if the target is absent.
     ///
     /// The whole answer is the result as sent, without its `_meta` and `resultType`; for a call
     /// that the server refused, `error`.
@@ -46,7 +46,7 @@ impl Snapshot {
         Some(sorted(kept))
     }
 
-    /// Holds an answer against what was kept. `file` is how the snapshot is called.
+    /// Compares an answer with the stored one. `file` is the name of the snapshot.
     #[must_use]
     pub fn check(&self, kept: Option<&Value>, stored: &Stored, file: &str) -> Assertion {
         let (reason, diff) = match (stored, kept) {
@@ -55,12 +55,12 @@ impl Snapshot {
                 Vec::new(),
             ),
             (Stored::Missing, _) => (
-                Some("there is no snapshot yet; look at the answer, then write it with --update-snapshots".to_owned()),
+                Some("there is no snapshot yet; check the answer, then write it with --update-snapshots".to_owned()),
                 Vec::new(),
             ),
             (Stored::Broken(why), _) => (
                 Some(format!(
-                    "the snapshot cannot be read: {why}; write it anew with --update-snapshots"
+                    "the snapshot cannot be read: {why}; rewrite it with --update-snapshots"
                 )),
                 Vec::new(),
             ),
@@ -86,12 +86,12 @@ impl Snapshot {
     }
 }
 
-/// What a snapshot's file holds.
+/// The content of a snapshot's file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stored {
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// There is one, and it is no JSON.
+    /// The file is not valid JSON.
     Broken(String),
     /// A kept answer.
     Value(Value),
@@ -108,10 +108,10 @@ impl Stored {
     }
 }
 
-/// A kept answer as the text of its file.
+/// The text of a snapshot's file.
 #[must_use]
 pub fn render(kept: &Value) -> String {
-    // Indented, one key per line: it is read in reviews. A value always has a text.
+    // Indented, one key per line: it is read in reviews. A value always serialises.
     let mut text = serde_json::to_string_pretty(kept).unwrap_or_default();
     text.push('\n');
     text

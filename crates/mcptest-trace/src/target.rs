@@ -9,7 +9,7 @@
 //! | `[*]` | every item of a list, or every value of an object, as a list |
 //!
 //! After a `[*]` the rest of the path applies to each item, and an item that does not have it gives
-//! `null`: a list that is asked about is never silently shorter than the evidence. Several `[*]`
+//! `null`: the selected list is never silently shorter than the evidence. Several `[*]`
 //! give one flat list.
 
 use std::fmt;
@@ -32,13 +32,13 @@ enum Step {
     Each,
 }
 
-/// Why a text is not a path.
+/// An error in a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at character {at}")]
 pub struct TargetError {
     /// From 1.
     pub at: usize,
-    /// What was expected.
+    /// The part that was expected.
     pub message: String,
 }
 
@@ -78,7 +78,7 @@ impl Target {
         }
     }
 
-    /// The first key: what the path is about.
+    /// The first key.
     #[must_use]
     pub fn root(&self) -> &str {
         match self.steps.first() {
@@ -105,7 +105,7 @@ impl Target {
         &self.text
     }
 
-    /// Puts a value in place of everything that it selects. What is not there stays away.
+    /// Replaces every selected value. Nothing is added where the path selects nothing.
     pub fn replace(&self, root: &mut Value, with: &Value) {
         replace(&self.steps, root, with);
     }

@@ -1,4 +1,4 @@
-//! When a tool name written in a suite means a recorded call.
+//! Matching of tool names in a suite with recorded calls.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ impl<S: Into<String>> FromIterator<S> for KnownServers {
 }
 
 impl KnownServers {
-    /// Whether `written` starts with one of the servers' names and a dot.
+    /// Returns true if `written` starts with one of the servers' names and a dot.
     #[must_use]
     pub fn qualifies(&self, written: &str) -> bool {
         written
@@ -41,7 +41,7 @@ pub fn full_id(server: Option<&str>, name: &str) -> String {
     }
 }
 
-/// Whether `written` means a call of tool `name` on `server`.
+/// Returns true if `written` means a call of tool `name` on `server`.
 ///
 /// The full id always matches. Otherwise a name without a known server's prefix is a bare tool name
 /// and matches that tool on any server; so a tool whose own name has a dot works, and two servers'
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dot_belongs_to_the_tool_unless_a_server_is_called_so() {
+    fn a_dot_belongs_to_the_tool_unless_a_server_has_that_name() {
         let servers: KnownServers = ["s"].into_iter().collect();
         assert!(matches("http.get", Some("s"), "http.get", &servers));
         assert!(matches("s.http.get", Some("s"), "http.get", &servers));

@@ -1,9 +1,9 @@
-//! Verdicts, and why a run could not be judged.
+//! Verdicts, and the errors of runs that could not be judged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came out. The order is that of gravity: where several apply, the gravest is the whole's.
+/// A verdict. The order is that of severity: if several apply, the worst one holds for the whole.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,44 +11,44 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// Judged, and good.
     Pass,
-    /// Nothing was there to judge. Never a pass by itself.
+    /// There was nothing to judge. Never a pass by itself.
     NoEvidence,
-    /// Judged, and not good: the agent or the server fell short.
+    /// Judged, and not good: the agent or the server failed.
     Fail,
-    /// Could not be judged because something broke that is not under test.
+    /// Could not be judged because something failed that is not under test.
     Error,
 }
 
 impl Verdict {
-    /// The gravest of several; a pass for none.
+    /// The worst of several; a pass for none.
     #[must_use]
     pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().max().unwrap_or(Self::Pass)
     }
 }
 
-/// What kind of thing broke when a run could not be carried through.
+/// The kind of failure of a run that could not be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// A provider refused for now, and went on refusing.
+    /// A provider's rate limit, after all retries.
     RateLimit,
     /// A key is missing, wrong or not allowed.
     Auth,
-    /// No answer in the time allowed.
+    /// No answer within the timeout.
     Timeout,
-    /// A connection could not be made or broke.
+    /// A connection could not be made, or was lost.
     Transport,
     /// A server process ended before its work was done.
     ServerCrash,
-    /// The other side spoke, but not the protocol.
+    /// The other side violated the protocol.
     Protocol,
-    /// A model provider failed or answered nonsense, or the model is not known.
+    /// A model provider failed or gave an invalid answer, or the model is not known.
     Provider,
     /// A spend or time cap was reached.
     Budget,
-    /// What a test needs could not be made ready, or not be cleaned up: a `setup` or `teardown`
-    /// call failed, a snapshot could not be written.
+    /// The test could not be prepared or cleaned up: a `setup` or `teardown` call failed, or a
+    /// snapshot could not be written.
     Fixture,
 }
 
@@ -70,12 +70,12 @@ impl ErrorKind {
     }
 }
 
-/// Why a run could not be carried through: never the agent's fault.
+/// The reason why a run could not be completed. It is never the agent's fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunError {
     /// The typed cause.
     pub kind: ErrorKind,
-    /// What was being done, to what, and what to do about it.
+    /// The failed operation, its object, and what to do about it.
     pub message: String,
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gravest_wins_and_no_evidence_never_hides_behind_a_pass() {
+    fn the_worst_verdict_wins_and_no_evidence_is_never_a_pass() {
         assert_eq!(Verdict::worst([]), Verdict::Pass);
         assert_eq!(
             Verdict::worst([Verdict::Pass, Verdict::NoEvidence]),

@@ -118,6 +118,37 @@ impl SpendLedger {
             .map_or_else(SpendTotals::default, |account| account.totals)
     }
 
+    /// Returns the amount that counts against the caps of an account, in dollars and tokens.
+    #[must_use]
+    pub fn charged(&self, account: AccountId) -> (Usd, u64) {
+        let accounts = self.accounts();
+        let charged = accounts.get(account.0).map(|account| account.charged);
+        charged.map_or((Usd::ZERO, 0), |charged| (charged.usd, charged.tokens))
+    }
+
+    /// Charges accounts for an earlier part of the invocation, which is being resumed.
+    pub fn charge_earlier(&self, ids: &[AccountId], usd: Usd, tokens: u64) {
+        let mut accounts = self.accounts();
+        for id in ids {
+            if let Some(account) = accounts.get_mut(id.0) {
+                account.charged = account.charged.plus(Amount { usd, tokens });
+            }
+        }
+    }
+
+    /// Stops those of the accounts that have reached a cap.
+    pub fn stop_if_spent(&self, ids: &[AccountId]) {
+        let mut accounts = self.accounts();
+        for id in ids {
+            if let Some(account) = accounts.get_mut(id.0)
+                && !account.charged.is_below(account.caps)
+            {
+                let reason = account.spent_message();
+                account.stopped.get_or_insert(reason);
+            }
+        }
+    }
+
     /// Stops an account: no further request is sent on it. The first reason is kept.
     pub fn stop(&self, account: AccountId, reason: impl Into<String>) {
         if let Some(account) = self.accounts().get_mut(account.0) {
@@ -165,15 +196,15 @@ impl SpendLedger {
             // Enabled before the check, so that no change between check and wait is missed.
             changed.as_mut().enable();
             match self.try_reserve(accounts, amount, &label) {
-                Attempt::Reserved(reservation) => return Ok(reservation),
-                Attempt::Refused(message) => {
+                ReserveOutcome::Reserved(reservation) => return Ok(reservation),
+                ReserveOutcome::Refused(message) => {
                     self.changed.notify_waiters();
                     return Err(RunError {
                         kind: ErrorKind::Budget,
                         message,
                     });
                 }
-                Attempt::Wait => changed.await,
+                ReserveOutcome::Wait => changed.await,
             }
         }
     }
@@ -183,7 +214,7 @@ impl SpendLedger {
         ids: &[AccountId],
         amount: Amount,
         label: &dyn Fn() -> String,
-    ) -> Attempt {
+    ) -> ReserveOutcome {
         let mut accounts = self.accounts();
         let mut must_wait = false;
         for id in ids {
@@ -191,7 +222,7 @@ impl SpendLedger {
                 continue;
             };
             if let Some(reason) = &account.stopped {
-                return Attempt::Refused(format!("{reason}; {} was not sent", label()));
+                return ReserveOutcome::Refused(format!("{reason}; {} was not sent", label()));
             }
             if account
                 .charged
@@ -204,12 +235,12 @@ impl SpendLedger {
                 let reason = account.spent_message();
                 let refusal = format!("{reason}; {} was not sent", label());
                 account.stopped = Some(reason);
-                return Attempt::Refused(refusal);
+                return ReserveOutcome::Refused(refusal);
             }
             must_wait = true;
         }
         if must_wait {
-            return Attempt::Wait;
+            return ReserveOutcome::Wait;
         }
         for id in ids {
             if let Some(account) = accounts.get_mut(id.0) {
@@ -217,7 +248,7 @@ impl SpendLedger {
                 account.in_flight += 1;
             }
         }
-        Attempt::Reserved(Reservation {
+        ReserveOutcome::Reserved(Reservation {
             ledger: Arc::clone(self),
             accounts: ids.to_vec(),
             amount,
@@ -238,7 +269,7 @@ impl Account {
     }
 }
 
-enum Attempt {
+enum ReserveOutcome {
     Reserved(Reservation),
     Wait,
     Refused(String),

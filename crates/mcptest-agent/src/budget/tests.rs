@@ -286,10 +286,16 @@ proptest! {
     /// Concurrent runs, each with several requests that cost at most what is reserved for them.
     #[test]
     fn a_cap_is_exceeded_by_one_request_at_most_in_any_order(
-        runs in prop::collection::vec(prop::collection::vec((0_u64..20, 0_u32..5, any::<bool>()), 1..5), 1..8),
+        runs in prop::collection::vec(
+            prop::collection::vec((0_u64..20, 0_u32..5, any::<bool>()), 1..5),
+            1..8,
+        ),
         cap in 0_u64..150,
     ) {
-        let caps = SpendCaps { usd: Usd::from_number(&(cap as f64 / 1e6).to_string().parse().unwrap()), tokens: Some(cap) };
+        let caps = SpendCaps {
+            usd: Usd::from_number(&(cap as f64 / 1e6).to_string().parse().unwrap()),
+            tokens: Some(cap),
+        };
         let ledger = Arc::new(SpendLedger::default());
         let suite = ledger.open("the suite's budget", caps);
         let free = ledger.open("another account", SpendCaps::default());
@@ -300,7 +306,11 @@ proptest! {
                 tasks.spawn(async move {
                     let mut sum = 0;
                     for (output, yields, fails) in run {
-                        let model = metered(&ledger, &[suite, free], Slow { usage: usage(0, output), yields, fails });
+                        let model = metered(
+                            &ledger,
+                            &[suite, free],
+                            Slow { usage: usage(0, output), yields, fails },
+                        );
                         match model.next(ask(20)).await {
                             Ok(_) => sum += output,
                             Err(error) if error.kind == ErrorKind::Budget => break,
@@ -318,7 +328,10 @@ proptest! {
         prop_assert_eq!(totals.usd, dollar().most(0, answered));
         prop_assert!(answered < cap.max(1) + 20, "{answered} spent under a cap of {cap}");
         // No reservation is left, and no request is refused that the cap allows.
-        let wanted: u64 = runs.iter().flatten().filter(|(.., fails)| !fails).map(|(output, ..)| output).sum();
+        let wanted: u64 = runs.iter().flatten().filter(|(.., fails)| !fails).map(|(
+            output,
+            ..
+        )| output).sum();
         prop_assert!(answered >= cap.min(wanted), "{answered} of {wanted} under a cap of {cap}");
         let accounts = ledger.accounts();
         prop_assert_eq!((accounts[0].reserved, accounts[0].in_flight), (Amount::default(), 0));

@@ -2,10 +2,10 @@
 //!
 //! Only required properties are filled. For each, the first of these that exists: a `const`, the
 //! first `enum` value that the prompt contains (else the first), a `default`, the first of
-//! `examples`; otherwise a value by type. Numbers are taken from the prompt in their order. A string
-//! is the first of these: an e-mail address, URL or date if the schema's `format` requires one; a
-//! quoted part of the prompt; a capitalised name (after the first word); the whole prompt. Each part
-//! of the prompt is used once, as long as there are others.
+//! `examples`; otherwise a value by type. Numbers are taken from the prompt in order. A string is
+//! the first of these: an e-mail address, URL or date if the schema's `format` requires one; a
+//! quoted part of the prompt; a capitalised name (after the first word); the whole prompt. Each
+//! part of the prompt is used once, as long as there are others.
 
 use serde_json::{Map, Value, json};
 
@@ -217,6 +217,8 @@ fn is_date(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -275,7 +277,13 @@ mod tests {
                 json!({"tags": ["a"]}),
             ),
             (
-                json!({"o": {"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}}}}),
+                json!({
+                    "o": {
+                        "type": "object",
+                        "required": ["x"],
+                        "properties": {"x": {"type": "integer"}},
+                    },
+                }),
                 "set 4",
                 json!({"o": {"x": 4}}),
             ),
@@ -285,7 +293,10 @@ mod tests {
                 json!({"text": "just words here"}),
             ),
             (
-                json!({"flag": {"type": "boolean"}, "n": {"type": ["null", "integer"], "minimum": 5}}),
+                json!({
+                    "flag": {"type": "boolean"},
+                    "n": {"type": ["null", "integer"], "minimum": 5},
+                }),
                 "go",
                 json!({"flag": false, "n": 5}),
             ),
@@ -316,10 +327,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_required_property_is_filled_and_nothing_else(prompt in "\\PC{0,40}", names in prop::collection::btree_set("[a-z]{1,5}", 0..5)) {
-            let properties: Map<String, Value> = names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+        fn every_required_property_is_filled_and_nothing_else(
+            prompt in "\\PC{0,40}",
+            names in prop::collection::btree_set("[a-z]{1,5}", 0..5),
+        ) {
+            let string = json!({"type": "string"});
+            let properties: Map<String, Value> =
+                names.iter().map(|name| (name.clone(), string.clone())).collect();
             let filled = fill(Some(&schema(Value::Object(properties))), &prompt);
-            let keys: std::collections::BTreeSet<String> = filled.as_object().unwrap().keys().cloned().collect();
+            let keys: BTreeSet<String> = filled.as_object().unwrap().keys().cloned().collect();
             prop_assert_eq!(keys, names);
         }
     }

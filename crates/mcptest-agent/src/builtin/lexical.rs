@@ -1,8 +1,8 @@
 //! `builtin/lexical`: a deterministic model that picks a tool by shared words.
 //!
 //! It calls the tool whose name and description share most content words with the prompt, fills the
-//! required arguments from the prompt, and answers with the text of the result. It is a reproducible
-//! baseline for comparing catalogs and models, not a language model.
+//! required arguments from the prompt, and answers with the text of the result. It is a
+//! reproducible baseline for comparing catalogs and models, not a language model.
 
 use mcptest_catalog::lexical;
 use mcptest_trace::verdict::RunError;

@@ -84,6 +84,10 @@ impl crate::Accumulator for StabilityAccumulator {
             arguments: mapped(&arguments, calls.arguments),
         }));
     }
+
+    fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        self.runs.renumber(number);
+    }
 }
 
 impl StabilityAccumulator {

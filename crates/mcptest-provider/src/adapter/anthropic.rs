@@ -7,10 +7,11 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, ToolReply, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError};
 use super::conversation::{self, TextBlocks};
 use super::names::{NameRule, ToolNames};
 use super::results::{self, ContentPart};
-use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error};
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 const VERSION: &str = "2023-06-01";
 
@@ -122,10 +123,6 @@ impl Adapter for Anthropic {
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Blocks::default())
     }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
-    }
 }
 
 fn end(answer: &Value) -> TurnEnd {
@@ -158,7 +155,7 @@ fn called(block: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(block, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(block.get("input").cloned().unwrap_or_else(|| json!({}))),
         caller: conversation::caller(block),
     })
@@ -194,8 +191,8 @@ fn written(message: &Message, index: usize, names: &ToolNames<'_>) -> Option<Val
             };
             (!blocks.is_empty()).then(|| json!({"role": "assistant", "content": blocks}))
         }
-        // All results of a turn are one message. Separate messages would teach the model not to make
-        // several calls at once.
+        // All results of a turn are one message. Separate messages would teach the model not to
+        // make several calls at once.
         Message::Results(results) => {
             let blocks = results.iter().enumerate();
             let blocks: Vec<Value> = blocks
@@ -238,7 +235,7 @@ fn sent_back(
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                block["name"] = names.to_provider(&call.wire_name).into();
+                block["name"] = names.sent_name(&call.wire_name).into();
             }
             block["id"] = conversation::call_id(call, index, position).into();
         }
@@ -260,7 +257,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value
         json!({
             "type": "tool_use",
             "id": conversation::call_id(call, index, position),
-            "name": names.to_provider(&call.wire_name),
+            "name": names.sent_name(&call.wire_name),
             "input": conversation::object(call.args.as_ref()),
         })
     });

@@ -5,7 +5,35 @@ use std::time::Duration;
 use mcptest_json::text;
 use serde_json::Value;
 
-use super::{ApiError, ApiErrorKind};
+/// An error of a provider: the reason why there is no turn.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The kind of error.
+    pub kind: ApiErrorKind,
+    /// The provider's message, truncated.
+    pub message: String,
+    /// The wait that the provider requests, if any.
+    pub retry_after: Option<std::time::Duration>,
+}
+
+/// The kinds of errors. The first three are retried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApiErrorKind {
+    /// Too many requests, or an exhausted quota that is reset.
+    RateLimit,
+    /// The provider is overloaded (529, 503, `overloaded_error`, `UNAVAILABLE`).
+    Overloaded,
+    /// The provider or the network failed: a 5xx, a lost connection, a truncated stream.
+    Transient,
+    /// The key is missing, wrong or not permitted, or the account has no credit.
+    Auth,
+    /// The request was rejected: unknown model, invalid schema, too long.
+    Refused,
+    /// The answer does not follow the provider's API.
+    Malformed,
+}
 
 /// The most characters of a provider's message that are kept.
 const MAX_MESSAGE: usize = 400;
@@ -223,10 +251,19 @@ mod tests {
         assert_eq!(kind(429, anthropic("rate_limit_error")), RateLimit);
         assert_eq!(kind(500, anthropic("api_error")), Transient);
         assert_eq!(kind(529, anthropic("overloaded_error")), Overloaded);
-        let no_credit = json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to …"}});
+        let no_credit = json!({
+            "error": {
+                "type": "invalid_request_error",
+                "message": "Your credit balance is too low to …",
+            },
+        });
         assert_eq!(kind(400, no_credit), Auth);
 
-        let openai = |kind: &str, code: Value| json!({"error": {"message": "no", "type": kind, "param": null, "code": code}});
+        let openai = |kind: &str, code: Value| {
+            json!({
+                "error": {"message": "no", "type": kind, "param": null, "code": code},
+            })
+        };
         assert_eq!(
             kind(
                 401,
@@ -262,7 +299,11 @@ mod tests {
         assert_eq!(kind(503, openai("server_error", Value::Null)), Overloaded);
         assert_eq!(kind(502, json!("bad gateway")), Transient);
 
-        let google = |code: u16, status: &str, details: Value| json!({"error": {"code": code, "message": "no", "status": status, "details": details}});
+        let google = |code: u16, status: &str, details: Value| {
+            json!({
+                "error": {"code": code, "message": "no", "status": status, "details": details},
+            })
+        };
         assert_eq!(
             kind(400, google(400, "INVALID_ARGUMENT", json!([]))),
             Refused
@@ -289,9 +330,17 @@ mod tests {
     #[test]
     fn googles_delay_is_read_unless_it_is_invalid() {
         let body = |delay: &str| {
-            json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow down", "details": [
-            {"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
-            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]}})
+            let info = "type.googleapis.com/google.rpc.RetryInfo";
+            let details = json!([
+                {"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
+                {"@type": info, "retryDelay": delay},
+            ]);
+            json!({"error": {
+                "code": 429,
+                "status": "RESOURCE_EXHAUSTED",
+                "message": "slow down",
+                "details": details,
+            }})
         };
         let delay = |text: &str| from_body(Some(429), &body(text)).retry_after;
         assert_eq!(delay("34.5s"), Some(Duration::from_millis(34_500)));
@@ -355,7 +404,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_an_error_of_limited_length(status in 300u16..600, body in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_give_an_error_of_limited_length(
+            status in 300u16..600,
+            body in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
             let failure = from_status(status, &body);
             // Escaping turns one character into at most ten.
             prop_assert!(failure.message.chars().count() <= 10 * MAX_MESSAGE);

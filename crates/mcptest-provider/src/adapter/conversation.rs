@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mcptest_agent::{ModelCall, OfferedTool, Usage};
 use serde_json::{Map, Value, json};
 
-use super::ProviderRequest;
+use super::traits::ProviderRequest;
 
 /// The key for arguments that are not a JSON object, for providers that accept only objects.
 const NOT_AN_OBJECT: &str = "INVALID_JSON";
@@ -86,8 +86,8 @@ pub(super) fn arguments_text(written: Option<&str>, args: Option<&Value>) -> Str
         .map_or_else(|| object(args).to_string(), str::to_owned)
 }
 
-/// Returns the id that connects a call and its result. Without one, it is made from the index of the
-/// turn and of the call in it.
+/// Returns the id that connects a call and its result. Without one, it is made from the index of
+/// the turn and of the call in it.
 pub(super) fn call_id(call: &ModelCall, turn: usize, index: usize) -> Cow<'_, str> {
     match call.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Cow::Borrowed(id),
@@ -178,10 +178,22 @@ mod tests {
     #[test]
     fn fields_of_the_suite_override_the_adapters() {
         let ours = json!({"model": "m", "stream": false, "config": {"a": 1, "b": 2}, "tools": [1]});
-        let theirs = json!({"model": "other", "stream": true, "config": {"b": 3, "c": [4]}, "temperature": 0, "tools": [0]});
+        let theirs = json!({
+            "model": "other",
+            "stream": true,
+            "config": {"b": 3, "c": [4]},
+            "temperature": 0,
+            "tools": [0],
+        });
         assert_eq!(
             merged(theirs, ours.clone()),
-            json!({"model": "m", "stream": false, "config": {"a": 1, "b": 3, "c": [4]}, "tools": [0, 1], "temperature": 0})
+            json!({
+                "model": "m",
+                "stream": false,
+                "config": {"a": 1, "b": 3, "c": [4]},
+                "tools": [0, 1],
+                "temperature": 0,
+            })
         );
         assert_eq!(merged(json!({}), ours.clone()), ours);
         assert_eq!(

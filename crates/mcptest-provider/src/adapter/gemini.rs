@@ -8,9 +8,11 @@ use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, ToolReply, T
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError, ApiErrorKind};
 use super::conversation::{self, TextBlocks, count};
 use super::names::{NameRule, ToolNames};
-use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 /// The documentation allows 128 characters; older models accept 64.
 const NAMES: NameRule = NameRule {
@@ -124,10 +126,6 @@ impl Adapter for Gemini {
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Parts::default())
     }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
-    }
 }
 
 /// Maps `finishReason`. Unexplained reasons are errors: they may not be the model's fault.
@@ -192,7 +190,7 @@ fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(call, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(
             call.get("args")
                 .filter(|args| !args.is_null())
@@ -261,7 +259,7 @@ fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &ToolNames<'_>) -> Ve
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                block.insert("name".to_owned(), names.to_provider(&call.wire_name).into());
+                block.insert("name".to_owned(), names.sent_name(&call.wire_name).into());
             }
         }
         kept.push(part);
@@ -284,7 +282,10 @@ fn is_empty_part(part: &Value) -> bool {
 fn built(turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"text": turn.text}));
     let calls = turn.calls.iter().map(|call| {
-        let mut block = json!({"name": names.to_provider(&call.wire_name), "args": conversation::object(call.args.as_ref())});
+        let mut block = json!({
+            "name": names.sent_name(&call.wire_name),
+            "args": conversation::object(call.args.as_ref()),
+        });
         if let Some(id) = &call.id {
             block["id"] = id.as_str().into();
         }
@@ -301,7 +302,7 @@ fn result(call: &ModelCall, reply: &ToolReply, names: &ToolNames<'_>) -> Value {
     } else {
         json!({"output": text})
     };
-    let mut result = json!({"name": names.to_provider(&call.wire_name), "response": response});
+    let mut result = json!({"name": names.sent_name(&call.wire_name), "response": response});
     if let Some(id) = &call.id {
         result["id"] = id.as_str().into();
     }

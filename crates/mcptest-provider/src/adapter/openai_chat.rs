@@ -7,9 +7,11 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Map, Value, json};
 
+use super::api_error::{self, ApiError, ApiErrorKind};
 use super::conversation::{self, count};
 use super::names::{NameRule, ToolNames};
-use super::{Adapter, ApiError, ApiErrorKind, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 pub(super) const NAMES: NameRule = NameRule {
     max_length: 64,
@@ -119,10 +121,6 @@ impl Adapter for OpenAiChat {
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Chunks::default())
     }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
-    }
 }
 
 /// Maps `finish_reason`. Compatible servers have others, which count as finished.
@@ -187,7 +185,7 @@ fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(call, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(args),
         caller: conversation::caller(call),
     })
@@ -261,7 +259,7 @@ fn sent_back(
         let name = written("name")
             .filter(|name| names.is_valid(name))
             .map(str::to_owned);
-        let name = name.unwrap_or_else(|| names.to_provider(&call.wire_name).into_owned());
+        let name = name.unwrap_or_else(|| names.sent_name(&call.wire_name).into_owned());
         let mut whole = block.as_object().cloned().unwrap_or_default();
         function.insert("name".to_owned(), name.into());
         function.insert("arguments".to_owned(), arguments.into());
@@ -290,7 +288,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Value {
                 "id": conversation::call_id(call, index, position),
                 "type": "function",
                 "function": {
-                    "name": names.to_provider(&call.wire_name),
+                    "name": names.sent_name(&call.wire_name),
                     "arguments": conversation::arguments_text(None, call.args.as_ref()),
                 },
             })

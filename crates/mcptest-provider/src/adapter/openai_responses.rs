@@ -7,15 +7,17 @@ mod tests;
 use mcptest_agent::{AssistantTurn, Message, ModelCall, OfferedTool, TurnEnd, Usage};
 use serde_json::{Value, json};
 
+use super::api_error::{self, ApiError};
 use super::conversation::{self, TextBlocks, count};
 use super::names::ToolNames;
 use super::openai_chat::{self, NAMES};
-use super::{Adapter, ApiError, Assembler, ProviderRequest, api_error, results};
+use super::results;
+use super::traits::{Adapter, Assembler, ProviderRequest};
 
 /// The adapter of the Responses API.
 ///
-/// Nothing is stored at the provider: each request has the whole conversation, so that a run depends
-/// only on what it sends.
+/// Nothing is stored at the provider: each request has the whole conversation, so that a run
+/// depends only on what it sends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenAiResponses;
 
@@ -107,14 +109,10 @@ impl Adapter for OpenAiResponses {
     fn assembler(&self) -> Box<dyn Assembler> {
         Box::new(stream::Items::default())
     }
-
-    fn error(&self, status: u16, body: &[u8]) -> ApiError {
-        api_error::from_status(status, body)
-    }
 }
 
-/// Returns true if a model of OpenAI reasons, by its name: the o-series, and from gpt-5 on all but the
-/// chat models.
+/// Returns true if a model of OpenAI reasons, by its name: the o-series, and from gpt-5 on all but
+/// the chat models.
 fn is_reasoning_model(model: &str) -> bool {
     // A gateway may add its own prefix.
     let name = model.rsplit('/').next().unwrap_or(model);
@@ -146,10 +144,8 @@ fn called(item: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     // A namespace is part of the name, unless the plain name was offered.
     let wire_name = match conversation::non_empty(item, "namespace") {
-        Some(namespace) if !names.offers(name) => {
-            names.from_provider(&format!("{namespace}__{name}"))
-        }
-        _ => names.from_provider(name),
+        Some(namespace) if !names.offers(name) => names.own_name(&format!("{namespace}__{name}")),
+        _ => names.own_name(name),
     };
     let arguments = item
         .get("arguments")
@@ -178,8 +174,8 @@ fn end(answer: &Value) -> Result<TurnEnd, ApiError> {
     let status = answer.get("status").and_then(Value::as_str);
     match (status, stop_reason(answer).as_deref()) {
         (Some(status @ ("queued" | "in_progress")), _) => Err(ApiError::malformed(format!(
-            "the answer is not complete (status `{status}`): `background` in the body of requests is \
-             not supported"
+            "the answer is not complete (status `{status}`): `background` in the body of \
+             requests is not supported"
         ))),
         (Some(status @ ("failed" | "cancelled")), _) => Err(ApiError::aborted("status", status)),
         (_, Some("max_output_tokens")) => Ok(TurnEnd::OutOfTokens),
@@ -244,7 +240,7 @@ fn sent_back(
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                item["name"] = names.to_provider(&call.wire_name).into();
+                item["name"] = names.sent_name(&call.wire_name).into();
             }
             item["call_id"] = conversation::call_id(call, index, position).into();
         }
@@ -274,7 +270,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value
         json!({
             "type": "function_call",
             "call_id": conversation::call_id(call, index, position),
-            "name": names.to_provider(&call.wire_name),
+            "name": names.sent_name(&call.wire_name),
             "arguments": conversation::arguments_text(None, call.args.as_ref()),
         })
     });

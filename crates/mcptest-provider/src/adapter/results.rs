@@ -125,16 +125,24 @@ mod tests {
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
             {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "a://b", "text": "inside"}},
-            {"type": "resource", "resource": {"uri": "a://c", "blob": "aGk=", "mimeType": "image/gif"}},
-            {"type": "resource", "resource": {"uri": "a://d", "blob": "aGk=", "mimeType": "application/zip"}},
+            {
+                "type": "resource",
+                "resource": {"uri": "a://c", "blob": "aGk=", "mimeType": "image/gif"},
+            },
+            {
+                "type": "resource",
+                "resource": {"uri": "a://d", "blob": "aGk=", "mimeType": "application/zip"},
+            },
             {"type": "resource_link", "uri": "a://e", "name": "e"},
             {"type": "hologram", "data": 1},
             7
         ]));
         assert_eq!(
             text(&reply),
-            "hello\n[image image/png: left out]\n[audio audio/wav: left out]\ninside\n[image image/gif: left out]\n\
-             [resource a://d application/zip: left out]\n[link to e: a://e]\n[content hologram: left out]\n[content of unknown type: left out]"
+            "hello\n[image image/png: left out]\n[audio audio/wav: left out]\ninside\n\
+             [image image/gif: left out]\n[resource a://d application/zip: left out]\n\
+             [link to e: a://e]\n[content hologram: left out]\n\
+             [content of unknown type: left out]"
         );
         assert_eq!(
             content_parts(&reply)[1],

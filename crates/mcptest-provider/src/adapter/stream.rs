@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ApiError, ApiErrorKind, api_error};
+use super::api_error::{self, ApiError, ApiErrorKind};
 
 /// The largest streamed answer. The longest answers of today's models are a hundredth of it.
 const MAX_BYTES: usize = 64 * 1024 * 1024;

@@ -69,11 +69,16 @@ pub(super) fn weather() -> Case {
             offered(json!({
                 "name": "get_weather",
                 "description": "The weather of a city.",
-                "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string"}},
+                    "required": ["city"],
+                },
             })),
-            offered(
-                json!({"name": "größe/now", "inputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema"}}),
-            ),
+            offered(json!({
+                "name": "größe/now",
+                "inputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema"},
+            })),
         ],
         ..Case::default()
     }

@@ -172,14 +172,15 @@ async fn permanent_refusals_end_in_a_typed_error() {
     });
     let error = once(&stand_in, 2).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::RateLimit);
-    let words = "acme answered for m-1 with HTTP 429 Too Many Requests, 3 times: \"slow down, [redacted]\". ";
-    assert!(error.message.starts_with(words), "{}", error.message);
+    let message = "acme answered for m-1 with HTTP 429 Too Many Requests, 3 times: \
+                   \"slow down, [redacted]\". ";
+    assert!(error.message.starts_with(message), "{}", error.message);
     assert_eq!(stand_in.seen().len(), 3);
 }
 
 #[tokio::test]
 async fn errors_that_cannot_be_retried_are_sent_once() {
-    for (status, kind, words) in [
+    for (status, kind, part) in [
         (401, ErrorKind::Auth, "Check the key in ACME_KEY"),
         (404, ErrorKind::Provider, "Check the model's id"),
         (400, ErrorKind::Provider, "HTTP 400 Bad Request: \"no\"."),
@@ -187,7 +188,7 @@ async fn errors_that_cannot_be_retried_are_sent_once() {
         let stand_in = StandIn::start(move |_, _| Answer::Json(status, Vec::new(), json!("no")));
         let error = once(&stand_in, 8).await.unwrap_err();
         assert_eq!(error.kind, kind);
-        assert!(error.message.contains(words), "{}", error.message);
+        assert!(error.message.contains(part), "{}", error.message);
         assert_eq!(stand_in.seen().len(), 1);
     }
 }
@@ -205,7 +206,8 @@ async fn without_a_key_nothing_is_sent() {
 
 #[tokio::test]
 async fn a_lost_connection_is_retried() {
-    let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"text\": \"he";
+    let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+               content-length: 900\r\n\r\n{\"text\": \"he";
     let ended = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"text\": \"he";
     let stand_in = StandIn::start(move |seen, number| match number {
         0 => Answer::Raw(Vec::new()),
@@ -240,7 +242,9 @@ async fn an_unreachable_provider_is_reported_with_its_address() {
 #[tokio::test]
 async fn invalid_answers_are_not_retried() {
     let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<hi>";
-    let elsewhere = "HTTP/1.1 307 X\r\nlocation: http://elsewhere.example/v1?key=sk-secret-1\r\ncontent-length: 0\r\n\r\n";
+    let elsewhere = "HTTP/1.1 307 X\r\n\
+                     location: http://elsewhere.example/v1?key=sk-secret-1\r\n\
+                     content-length: 0\r\n\r\n";
     let deep = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{}{}",
         "[".repeat(500),
@@ -249,7 +253,7 @@ async fn invalid_answers_are_not_retried() {
     let packed =
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: br\r\n\r\nxx"
             .to_owned();
-    for (raw, words) in [
+    for (raw, part) in [
         (
             html.to_owned(),
             "text/html, where JSON must be; it begins: <hi>",
@@ -264,7 +268,7 @@ async fn invalid_answers_are_not_retried() {
         let stand_in = StandIn::start(move |_, _| Answer::Raw(raw.clone().into()));
         let error = once(&stand_in, 8).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Provider);
-        assert!(error.message.contains(words), "{}", error.message);
+        assert!(error.message.contains(part), "{}", error.message);
         assert!(!error.message.contains("secret"), "{}", error.message);
         assert_eq!(stand_in.seen().len(), 1);
     }
@@ -345,7 +349,10 @@ async fn long_pauses_are_reported() {
     tokio::select! {
         outcome = ask(&provider) => panic!("half a minute is over already: {outcome:?}"),
         message = messages.recv() => {
-            assert_eq!(message.unwrap(), "acme asks to wait 30s; requests to it are held until then");
+            assert_eq!(
+                message.unwrap(),
+                "acme asks to wait 30s; requests to it are held until then",
+            );
         }
     }
 }

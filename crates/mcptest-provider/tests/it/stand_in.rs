@@ -195,7 +195,8 @@ fn write_answer(mut stream: &TcpStream, answer: Answer) -> Option<()> {
                 .ok()
         }
         Answer::Stream { parts, cut } => {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                        transfer-encoding: chunked\r\n\r\n";
             stream.write_all(head.as_bytes()).ok()?;
             for part in parts {
                 let chunk = format!("{:x}\r\n{part}\r\n", part.len());

@@ -59,14 +59,19 @@ pub(crate) fn render(
     Ok(())
 }
 
+/// The money spent on models.
+pub(crate) fn spent_usd(spend: &Spend) -> String {
+    match spend.usd.and_then(Usd::from_f64) {
+        Some(usd) => format!("spent {usd}"),
+        None => "spent an unknown amount".to_owned(),
+    }
+}
+
 /// The cost of the models, in a line.
 pub(super) fn spent(spend: &Spend) -> String {
     let known =
         |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-    let money = match spend.usd.and_then(Usd::from_f64) {
-        Some(usd) => format!("spent {usd}"),
-        None => "spent an unknown amount".to_owned(),
-    };
+    let money = spent_usd(spend);
     let plural = if spend.requests == 1 { "" } else { "s" };
     format!(
         "{money}: {} request{plural}, {} tokens read, {} written",
@@ -192,8 +197,7 @@ fn was_never_started(error: &RunError) -> bool {
 struct Skipped(Vec<(String, usize)>);
 
 impl Skipped {
-    /// Counts the skipped assertions of a run. If a judge failed, the error of the run already shows
-    /// it.
+    /// Counts the skipped assertions of a run. If a judge failed, the error of the run shows it.
     fn add(&mut self, run: &RunRecord) {
         if run.error.is_some() {
             return;
@@ -385,21 +389,13 @@ fn totals(report: &Report, style: Style) -> String {
 
 /// `3 tests: 2 passed, 1 failed`.
 pub(super) fn count_words(report: &Report) -> String {
-    let mut parts = Vec::new();
-    for (verdict, word) in [
-        (Verdict::Pass, "passed"),
-        (Verdict::Fail, "failed"),
-        (Verdict::NoEvidence, "without evidence"),
-        (Verdict::Error, "with errors"),
-    ] {
-        let count = report.count(verdict);
-        if count > 0 || verdict == Verdict::Pass {
-            parts.push(format!("{count} {word}"));
-        }
-    }
-    if !report.not_run.is_empty() {
-        parts.push(format!("{} not run", report.not_run.len()));
-    }
+    let parts = count_parts(&[
+        (report.count(Verdict::Pass), "passed"),
+        (report.count(Verdict::Fail), "failed"),
+        (report.count(Verdict::NoEvidence), "without evidence"),
+        (report.count(Verdict::Error), "with errors"),
+        (report.not_run.len(), "not run"),
+    ]);
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
     let interrupted = if report.interrupted {
@@ -407,7 +403,19 @@ pub(super) fn count_words(report: &Report) -> String {
     } else {
         ""
     };
-    format!("{total} {plural}: {}{interrupted}", parts.join(", "))
+    format!("{total} {plural}: {parts}{interrupted}")
+}
+
+/// The first count and all others that are not zero: `2 passed, 1 failed`.
+pub(crate) fn count_parts(counts: &[(usize, &str)]) -> String {
+    let shown = counts
+        .iter()
+        .enumerate()
+        .filter(|(at, (count, _))| *at == 0 || *count > 0);
+    let parts: Vec<String> = shown
+        .map(|(_, (count, word))| format!("{count} {word}"))
+        .collect();
+    parts.join(", ")
 }
 
 fn badge(verdict: Verdict, style: Style) -> String {
@@ -423,7 +431,7 @@ pub(super) fn badge_word(verdict: Verdict) -> &'static str {
     }
 }
 
-pub(super) fn colour(verdict: Verdict) -> Paint {
+pub(crate) fn colour(verdict: Verdict) -> Paint {
     let colour = match verdict {
         Verdict::Pass => AnsiColor::Green,
         Verdict::Fail => AnsiColor::Red,

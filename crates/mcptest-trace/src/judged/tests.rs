@@ -110,7 +110,7 @@ fn a_judge_that_broke_is_no_failure_and_one_that_is_off_no_pass() {
     );
     assert_eq!(unjudged, Some(Unjudged::Off));
     assert!(!assertion.passed && assertion.skipped.is_some());
-    // Where there is no text, there is nothing to ask about: like every matcher, it fails.
+    // Without a value there is nothing to ask about: like every matcher, it fails.
     let (assertion, unjudged) = apply(
         &expectation,
         expectation.judge().unwrap(),

@@ -1,4 +1,4 @@
-//! Applying a matcher, with words for what does not fit.
+//! Applying a matcher, with an explanation of every mismatch.
 
 use serde_json::Value;
 
@@ -97,7 +97,7 @@ impl Rule {
             Self::Regex(regex) => match actual.as_str() {
                 Some(text) => require(regex.is_match(text), &|| format!("`{regex}` is not found")),
                 None => Err(Mismatch::because(format!(
-                    "a regular expression needs a text, and this is {}",
+                    "a regular expression needs a string, and this is {}",
                     with_article(actual)
                 ))),
             },

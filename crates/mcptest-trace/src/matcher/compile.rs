@@ -47,8 +47,8 @@ impl Matcher {
 }
 
 impl Matcher {
-    /// Compiles the matcher of an expectation, which may ask a judge. A judged matcher stands
-    /// alone: parts of it could not be skipped.
+    /// Compiles the matcher of an expectation, which may ask a judge. A judged matcher must be the
+    /// only one, because a part of a matcher could not be skipped.
     ///
     /// # Errors
     /// As [`Matcher::compile`].
@@ -116,7 +116,7 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
         judged if judged::KEYS.contains(&judged) => {
             return Err(one(Problem::new(
                 at,
-                format!("`{judged}` stands alone: it cannot be a part of another matcher"),
+                format!("`{judged}` must be the only matcher: it cannot be part of another one"),
             )
             .on_key()
             .help("write it as an entry of its own in the test's `expect:` list")));

@@ -1,4 +1,4 @@
-//! What "contains" means for each type.
+//! The meaning of "contains" for each type.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(super) fn contains(actual: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Object subset at any depth: inside it, leaves are equal or not (a substring is no part of an
+/// Object subset at any depth: inside it, leaves are equal or not (a substring is not a part of an
 /// object).
 pub(crate) fn is_subset(wanted: &Value, actual: &Value) -> bool {
     match (wanted, actual) {
@@ -41,7 +41,7 @@ fn has_all(actual: &[Value], wanted: &[Value]) -> bool {
     })
 }
 
-/// All texts in lower case, keys included.
+/// All strings in lowercase, keys included.
 pub(super) fn lower(value: &Value) -> Value {
     match value {
         Value::String(text) => text.to_lowercase().into(),

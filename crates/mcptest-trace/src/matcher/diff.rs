@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use mcptest_json::{self as json, pointer_join};
 
-/// One place where the values differ. A side that is missing has nothing there.
+/// One place where the values differ. A side without a value there is not set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// JSON pointer to the place.
     pub pointer: String,
-    /// What was wanted there.
+    /// The expected value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Value>,
-    /// What was found there.
+    /// The value that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<Value>,
 }
 
-/// More than this says nothing to a reader.
+/// More differences than this do not help a reader.
 const MOST: usize = 50;
 
 /// The differences between two values; with `subset`, keys that only the actual object has are no

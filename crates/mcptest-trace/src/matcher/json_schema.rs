@@ -22,7 +22,7 @@ impl JsonSchema {
     /// Checks a schema.
     ///
     /// # Errors
-    /// What is wrong with it, with a pointer from `at`.
+    /// The problem with the schema, with a pointer from `at`.
     pub fn new(written: &Value, at: &str) -> Result<Self, Vec<Problem>> {
         if !matches!(written, Value::Object(_) | Value::Bool(_)) {
             return Err(vec![Problem::new(at, "a JSON Schema is a mapping")]);
@@ -30,7 +30,7 @@ impl JsonSchema {
         let compiled = OnceLock::new();
         if !is_plainly_valid(written, 0) {
             let validator = jsonschema::validator_for(written).map_err(|error| {
-                // The error stands at the place in the schema that is wrong.
+                // The error is at the place in the schema that is wrong.
                 let place = format!("{at}{}", error.instance_path());
                 vec![Problem::new(
                     place,
@@ -54,8 +54,8 @@ impl JsonSchema {
     /// The compiled schema.
     ///
     /// # Errors
-    /// Only if the quick check took something for valid that is not: then nothing matches, and this
-    /// says so.
+    /// Only if the quick check accepted an invalid schema: then nothing matches, and this is the
+    /// reason.
     pub fn validator(&self) -> Result<&jsonschema::Validator, &str> {
         self.compiled
             .get_or_init(|| {
@@ -71,7 +71,7 @@ impl JsonSchema {
 /// Deep enough for anything written by hand.
 const DEEPEST: usize = 16;
 
-/// Whether a schema holds nothing but keywords whose values can be judged here, all of them right.
+/// Returns true if a schema has only keywords whose values can be checked here, all of them valid.
 fn is_plainly_valid(schema: &Value, depth: usize) -> bool {
     let map = match schema {
         Value::Bool(_) => return true,

@@ -17,13 +17,13 @@ const LIGHT: usize = 5_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     written: String,
-    /// `None` never happens: what cannot be built is refused by [`Pattern::new`].
+    /// `None` never happens: [`Pattern::new`] rejects every expression that cannot be built.
     built: Arc<OnceLock<Option<Regex>>>,
 }
 
 impl Pattern {
     /// # Errors
-    /// What is wrong with the expression, in the words of the `regex` crate.
+    /// The problem with the expression, as the `regex` crate reports it.
     pub(crate) fn new(written: &str) -> Result<Self, String> {
         let parsed = regex_syntax::parse(written).map_err(|error| error.to_string())?;
         let built = OnceLock::new();
@@ -38,7 +38,7 @@ impl Pattern {
         })
     }
 
-    /// Whether the expression is found in the text.
+    /// Returns true if the expression is found in the string.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let regex = self.built.get_or_init(|| Regex::new(&self.written).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -51,7 +51,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// How much there is to build: bytes of literals and ranges of classes, as often as they are
+/// The amount to build: bytes of literals and ranges of classes, as often as they are
 /// repeated.
 fn weight(hir: &Hir) -> usize {
     match hir.kind() {

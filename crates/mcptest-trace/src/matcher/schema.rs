@@ -22,7 +22,7 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
             "additionalProperties": false,
             "properties": {
                 "exact": {"description": "Equals this deeply; numbers by value."},
-                "contains": {"description": "Substring of a text, element (or multiset) of a list, subset of an object."},
+                "contains": {"description": "Substring of a string, element (or multiset) of a list, subset of an object."},
                 "icontains": {"description": "As contains, without regard to case."},
                 "contains-all": values("Contains every one of these."),
                 "contains_all": {"x-mcptest-alias-of": "contains-all", "type": "array", "minItems": 1},
@@ -36,7 +36,7 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
                 "any": nested("A list of which at least one element matches."),
                 "every": nested("A list of which every element matches."),
                 "none": nested("A list of which no element matches."),
-                "regex": {"type": "string", "description": "A text in which this regular expression is found."},
+                "regex": {"type": "string", "description": "A string in which this regular expression is found."},
                 "schema": {"type": ["object", "boolean"], "description": "Valid under this JSON Schema."},
                 "length": {
                     "description": "This many characters, elements or keys.",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::raw::Raw;
 
-/// So many keys are compared one by one; more are sorted out with a table.
+/// Up to this number of keys are compared one by one; more need a table.
 const FEW: usize = 16;
 
 /// The other keys of a recorded object, in order. A key that is there twice has its last value at

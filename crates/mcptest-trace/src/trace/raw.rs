@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A raw value nests at most this deep; a deeper one is refused by the quick reader.
+/// A raw value nests at most this deep; the quick reader rejects a deeper one.
 const MAX_DEPTH: usize = 100;
 
 /// A run of digits that is this long may be a number out of range (309 digits are).
@@ -47,7 +47,7 @@ impl<'a> Raw<'a> {
     /// The value. It is parsed once.
     #[must_use]
     pub fn value(&self) -> &Value {
-        // `from_json` has refused every text that does not parse.
+        // `from_json` rejects text that does not parse.
         self.value
             .get_or_init(|| Box::new(serde_json::from_str(&self.text).unwrap_or_default()))
     }
@@ -67,7 +67,7 @@ impl<'a> Raw<'a> {
     pub fn to_value(&self) -> Value {
         match self.value.get() {
             Some(value) => value.as_ref().clone(),
-            // `from_json` has refused every text that does not parse.
+            // `from_json` rejects text that does not parse.
             None => serde_json::from_str(&self.text).unwrap_or_default(),
         }
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_no_value_can_be_read_from_is_refused() {
+    fn text_without_a_readable_value_is_rejected() {
         for text in [
             r#"["\ud800"]"#,
             "[1e999]",

@@ -132,7 +132,7 @@ fn wire_names_leave_the_catalog_alone_where_no_name_needs_it() {
 }
 
 #[test]
-fn a_view_borrows_and_parses_nothing_before_it_is_asked() {
+fn a_view_borrows_and_parses_on_demand() {
     let text = r#"{"test": "t", "tool_calls": [{"name": "f", "args": {"a": 1}}], "x": [1]}"#;
     let trace = TraceView::parse(text).unwrap();
     assert!(matches!(trace.test, Some(Cow::Borrowed("t"))));
@@ -146,7 +146,7 @@ fn a_view_borrows_and_parses_nothing_before_it_is_asked() {
 }
 
 #[test]
-fn the_quick_reader_leaves_what_it_does_not_like_to_the_thorough_one() {
+fn the_thorough_reader_decides_where_the_quick_one_rejects() {
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         format!("{{\"tool_calls\": [], \"x\": {open}{close}}}")
@@ -298,7 +298,7 @@ fn place<T>(result: Result<T, TraceSyntaxError>) -> Read<T> {
     })
 }
 
-/// The traces of a text as the types of `schema.rs` read and write them.
+/// The traces as the types of `schema.rs` read and write them.
 fn reference(text: &str) -> Read<Vec<[String; 2]>> {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<WrittenTrace>();
     let traces: serde_json::Result<Vec<WrittenTrace>> = stream.collect();
@@ -366,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_text_is_refused_alike(text in trace_text(), cut in 0..300_usize, byte in "\\PC") {
+    fn damaged_text_gives_the_same_errors(text in trace_text(), cut in 0..300_usize, byte in "\\PC") {
         let mut damaged: String = text.chars().take(cut).collect();
         damaged.push_str(&byte);
         damaged.extend(text.chars().skip(cut + 1));

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::super::api_error::{self, ApiError};
+use super::super::conversation;
 use super::super::stream::{self, EventReader};
-use super::super::{ApiError, Assembler, api_error, conversation};
+use super::super::traits::Assembler;
 
 /// The message so far.
 #[derive(Debug, Default)]

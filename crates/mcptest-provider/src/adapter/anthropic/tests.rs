@@ -11,9 +11,18 @@ fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
 
 fn message(content: Value) -> Value {
     json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": content,
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": content,
         "stop_reason": "tool_use", "stop_sequence": null,
-        "usage": {"input_tokens": 10, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 7},
+        "usage": {
+            "input_tokens": 10,
+            "cache_creation_input_tokens": 20,
+            "cache_read_input_tokens": 300,
+            "output_tokens": 7,
+        },
     })
 }
 
@@ -30,8 +39,19 @@ fn a_first_request_has_system_tools_and_max_tokens() {
             "messages": [{"role": "user", "content": "Weather in Paris?"}],
             "tools": [
                 {"name": "get_weather", "description": "The weather of a city.",
-                 "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
-                {"name": "gr__e_now", "input_schema": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}},
+                 "input_schema": {
+                     "type": "object",
+                     "properties": {"city": {"type": "string"}},
+                     "required": ["city"],
+                 }},
+                {
+                    "name": "gr__e_now",
+                    "input_schema": {
+                        "$schema": "https://json-schema.org/draft/2020-12/schema",
+                        "type": "object",
+                        "properties": {},
+                    },
+                },
             ],
         })
     );
@@ -41,7 +61,12 @@ fn a_first_request_has_system_tools_and_max_tokens() {
     case.tools.clear();
     assert_eq!(
         case.body_of(&Anthropic),
-        json!({"model": "m-1", "max_tokens": 50, "stream": true, "messages": [{"role": "user", "content": "Weather in Paris?"}]})
+        json!({
+            "model": "m-1",
+            "max_tokens": 50,
+            "stream": true,
+            "messages": [{"role": "user", "content": "Weather in Paris?"}],
+        })
     );
     assert_eq!(Anthropic.path("m-1", true), "/v1/messages");
     let headers = Anthropic.headers(Some("k"));
@@ -62,9 +87,26 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
         {"type": "text", "text": "Let me "},
         {"type": "text", "text": "look."},
         {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"}},
-        {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {"code": "…"}},
-        {"type": "tool_use", "id": "toolu_2", "name": "gr__e_now", "input": {}, "caller": {"type": "code_execution_20250825", "tool_id": "srv_1"}},
-        {"type": "tool_use", "id": "toolu_3", "name": "invented", "input": {}, "caller": {"type": "direct"}},
+        {
+            "type": "server_tool_use",
+            "id": "srv_1",
+            "name": "code_execution",
+            "input": {"code": "…"},
+        },
+        {
+            "type": "tool_use",
+            "id": "toolu_2",
+            "name": "gr__e_now",
+            "input": {},
+            "caller": {"type": "code_execution_20250825", "tool_id": "srv_1"},
+        },
+        {
+            "type": "tool_use",
+            "id": "toolu_3",
+            "name": "invented",
+            "input": {},
+            "caller": {"type": "direct"},
+        },
         {"type": "new_kind", "x": 1},
     ]);
     let turn = read(message(content.clone())).unwrap();
@@ -103,7 +145,11 @@ fn an_answer_gives_text_calls_usage_and_keeps_every_block() {
     assert_eq!(
         messages[2],
         json!({"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "22C"}]},
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_1",
+                "content": [{"type": "text", "text": "22C"}],
+            },
             {"type": "tool_result", "tool_use_id": "toolu_2", "content": "no", "is_error": true},
             {"type": "tool_result", "tool_use_id": "toolu_3"},
         ]})
@@ -135,11 +181,21 @@ fn blocks_that_the_api_rejects_are_not_sent_back() {
     assert_eq!(messages.as_array().unwrap().len(), 3);
     assert_eq!(
         messages[1]["content"],
-        json!([{"type": "tool_use", "id": "call_1_0", "name": "two_words", "input": {"INVALID_JSON": "{\"city\": \"Par"}}])
+        json!([{
+            "type": "tool_use",
+            "id": "call_1_0",
+            "name": "two_words",
+            "input": {"INVALID_JSON": "{\"city\": \"Par"},
+        }])
     );
     assert_eq!(
         messages[2]["content"],
-        json!([{"type": "tool_result", "tool_use_id": "call_1_0", "content": "Error", "is_error": true}])
+        json!([{
+            "type": "tool_result",
+            "tool_use_id": "call_1_0",
+            "content": "Error",
+            "is_error": true,
+        }])
     );
 }
 
@@ -175,7 +231,10 @@ fn images_are_sent_if_the_api_accepts_them() {
         results[0]["content"],
         json!([
             {"type": "text", "text": "here"},
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+            },
             {"type": "text", "text": "[image image/tiff: left out]"},
         ])
     );
@@ -203,7 +262,11 @@ fn usage_that_is_absent_or_zero_is_unknown() {
     assert_eq!(read(answer.clone()).unwrap().usage, None);
     answer.as_object_mut().unwrap().remove("usage");
     assert_eq!(read(answer).unwrap().usage, None);
-    let thinking = json!({"input_tokens": 1, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}});
+    let thinking = json!({
+        "input_tokens": 1,
+        "output_tokens": 9,
+        "output_tokens_details": {"thinking_tokens": 4},
+    });
     let mut answer = message(json!([]));
     answer["usage"] = thinking;
     assert_eq!(read(answer).unwrap().usage.unwrap().reasoning, Some(4));
@@ -212,22 +275,75 @@ fn usage_that_is_absent_or_zero_is_unknown() {
 /// The documentation's example of a stream with thinking and a call.
 fn events() -> Vec<Value> {
     vec![
-        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [],
-            "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 25, "cache_read_input_tokens": 100, "output_tokens": 1}}}),
-        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+        json!({"type": "message_start", "message": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude",
+            "content": [],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": {"input_tokens": 25, "cache_read_input_tokens": 100, "output_tokens": 1},
+        }}),
+        json!({
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+        }),
         json!({"type": "ping"}),
-        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Let me"}}),
-        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": " think"}}),
-        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "EqQB"}}),
+        json!({
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "thinking_delta", "thinking": "Let me"},
+        }),
+        json!({
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "thinking_delta", "thinking": " think"},
+        }),
+        json!({
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "signature_delta", "signature": "EqQB"},
+        }),
         json!({"type": "content_block_stop", "index": 0}),
-        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "eA=="}}),
+        json!({
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": {"type": "redacted_thinking", "data": "eA=="},
+        }),
         json!({"type": "content_block_stop", "index": 1}),
-        json!({"type": "content_block_start", "index": 2, "content_block": {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}}),
-        json!({"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": ""}}),
-        json!({"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{\"ci"}}),
-        json!({"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "ty\": \"Paris\"}"}}),
+        json!({
+            "type": "content_block_start",
+            "index": 2,
+            "content_block": {
+                "type": "tool_use",
+                "id": "toolu_1",
+                "name": "get_weather",
+                "input": {},
+            },
+        }),
+        json!({
+            "type": "content_block_delta",
+            "index": 2,
+            "delta": {"type": "input_json_delta", "partial_json": ""},
+        }),
+        json!({
+            "type": "content_block_delta",
+            "index": 2,
+            "delta": {"type": "input_json_delta", "partial_json": "{\"ci"},
+        }),
+        json!({
+            "type": "content_block_delta",
+            "index": 2,
+            "delta": {"type": "input_json_delta", "partial_json": "ty\": \"Paris\"}"},
+        }),
         json!({"type": "content_block_stop", "index": 2}),
-        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": {"output_tokens": 89}}),
+        json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": null},
+            "usage": {"output_tokens": 89},
+        }),
         json!({"type": "message_stop"}),
     ]
 }
@@ -240,7 +356,12 @@ fn a_stream_equals_the_complete_answer() {
         json!([
             {"type": "thinking", "thinking": "Let me think", "signature": "EqQB"},
             {"type": "redacted_thinking", "data": "eA=="},
-            {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"}},
+            {
+                "type": "tool_use",
+                "id": "toolu_1",
+                "name": "get_weather",
+                "input": {"city": "Paris"},
+            },
         ])
     );
     let turn = read(answer).unwrap();
@@ -343,15 +464,34 @@ fn an_incomplete_or_unordered_stream_is_an_error() {
 fn unknown_blocks_are_kept_and_unknown_events_ignored() {
     let mut events = events();
     events[2] = json!({"type": "heartbeat_v2", "index": "x"});
-    events[7] = json!({"type": "content_block_start", "index": 1, "content_block": {"type": "compaction", "content": null}});
+    events[7] = json!({
+        "type": "content_block_start",
+        "index": 1,
+        "content_block": {"type": "compaction", "content": null},
+    });
     events.insert(
         8,
-        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "compaction_delta", "content": "sum"}}),
+        json!({
+            "type": "content_block_delta",
+            "index": 1,
+            "delta": {"type": "compaction_delta", "content": "sum"},
+        }),
     );
-    events.insert(9, json!({"type": "content_block_delta", "index": 1, "delta": {"type": "compaction_delta", "content": "mary", "n": 2}}));
+    events.insert(
+        9,
+        json!({
+            "type": "content_block_delta",
+            "index": 1,
+            "delta": {"type": "compaction_delta", "content": "mary", "n": 2},
+        }),
+    );
     events.insert(
         10,
-        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": {"a": 1}}}),
+        json!({
+            "type": "content_block_delta",
+            "index": 1,
+            "delta": {"type": "citations_delta", "citation": {"a": 1}},
+        }),
     );
     let answer = assembled(&Anthropic, &events).unwrap();
     assert_eq!(

@@ -11,9 +11,19 @@ fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
 
 fn answer(parts: Value) -> Value {
     json!({
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 40, "cachedContentTokenCount": 10, "candidatesTokenCount": 6, "thoughtsTokenCount": 4,
-            "toolUsePromptTokenCount": 3, "totalTokenCount": 53},
+        "candidates": [{
+            "content": {"role": "model", "parts": parts},
+            "finishReason": "STOP",
+            "index": 0,
+        }],
+        "usageMetadata": {
+            "promptTokenCount": 40,
+            "cachedContentTokenCount": 10,
+            "candidatesTokenCount": 6,
+            "thoughtsTokenCount": 4,
+            "toolUsePromptTokenCount": 3,
+            "totalTokenCount": 53,
+        },
         "modelVersion": "gemini", "responseId": "r",
     })
 }
@@ -31,7 +41,11 @@ fn a_first_request_declares_functions_by_json_schema() {
             "generationConfig": {"maxOutputTokens": 50},
             "tools": [{"functionDeclarations": [
                 {"name": "get_weather", "description": "The weather of a city.",
-                    "parametersJsonSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+                    "parametersJsonSchema": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string"}},
+                        "required": ["city"],
+                    }},
                 {"name": "gr__e_now", "parametersJsonSchema": {"type": "object", "properties": {}}},
             ]}],
         })
@@ -77,7 +91,10 @@ fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
         {"text": "Let me "},
         {"text": "look."},
         {"text": ""},
-        {"functionCall": {"name": "get_weather", "args": {"city": "Paris"}, "id": "f1"}, "thoughtSignature": "c2ln"},
+        {
+            "functionCall": {"name": "get_weather", "args": {"city": "Paris"}, "id": "f1"},
+            "thoughtSignature": "c2ln",
+        },
         {"functionCall": {"name": "gr__e_now"}},
         {"executableCode": {"language": "PYTHON", "code": "1"}},
         {"text": "", "thoughtSignature": "ZW5k"},
@@ -114,7 +131,13 @@ fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
     assert_eq!(
         contents[2],
         json!({"role": "user", "parts": [
-            {"functionResponse": {"name": "get_weather", "response": {"output": "22C"}, "id": "f1"}},
+            {
+                "functionResponse": {
+                    "name": "get_weather",
+                    "response": {"output": "22C"},
+                    "id": "f1",
+                },
+            },
             {"functionResponse": {"name": "gr__e_now", "response": {"error": "no"}}},
         ]})
     );
@@ -141,7 +164,10 @@ fn a_turn_without_native_parts_is_built_unless_empty() {
     assert_eq!(contents.as_array().unwrap().len(), 3);
     assert_eq!(
         contents[1]["parts"],
-        json!([{"text": "Looking."}, {"functionCall": {"name": "two_words", "args": {"INVALID_JSON": "{broken"}}}])
+        json!([
+            {"text": "Looking."},
+            {"functionCall": {"name": "two_words", "args": {"INVALID_JSON": "{broken"}}},
+        ])
     );
     assert_eq!(
         contents[2]["parts"][0]["functionResponse"]["response"],
@@ -151,14 +177,20 @@ fn a_turn_without_native_parts_is_built_unless_empty() {
 
 #[test]
 fn a_blocked_prompt_is_refused_and_a_candidate_without_content_is_a_turn() {
-    let blocked = read(json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}))
-        .unwrap_err();
+    let blocked = read(json!({
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 4},
+    }))
+    .unwrap_err();
     assert_eq!(
         (blocked.kind, blocked.message.as_str()),
         (ApiErrorKind::Refused, "the prompt was blocked: SAFETY")
     );
     assert_eq!(read(json!({})).unwrap_err().kind, ApiErrorKind::Malformed);
-    let silent = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}], "usageMetadata": {"promptTokenCount": 4}});
+    let silent = json!({
+        "candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}],
+        "usageMetadata": {"promptTokenCount": 4},
+    });
     let turn = read(silent).unwrap();
     assert_eq!(turn.stop_reason.as_deref(), Some("MALFORMED_FUNCTION_CALL"));
     assert_eq!(
@@ -174,7 +206,10 @@ fn a_blocked_prompt_is_refused_and_a_candidate_without_content_is_a_turn() {
 }
 
 fn chunk(parts: Value) -> Value {
-    json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}], "usageMetadata": {"promptTokenCount": 9}})
+    json!({
+        "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
+        "usageMetadata": {"promptTokenCount": 9},
+    })
 }
 
 #[test]
@@ -187,9 +222,10 @@ fn a_stream_equals_the_complete_answer() {
         chunk(json!([{"text": "m", "thought": true}])),
         chunk(json!([{"text": "Loo"}])),
         chunk(json!([{"text": "king"}])),
-        chunk(
-            json!([{"functionCall": {"name": "get_weather", "args": {}}, "thoughtSignature": "c2ln"}]),
-        ),
+        chunk(json!([{
+            "functionCall": {"name": "get_weather", "args": {}},
+            "thoughtSignature": "c2ln",
+        }])),
         last,
     ];
     let whole = assembled(&Gemini, &events).unwrap();

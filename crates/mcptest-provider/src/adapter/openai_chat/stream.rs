@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::api_error::ApiError;
 use super::super::stream::{self, EventReader, MAX_ITEMS};
-use super::super::{ApiError, Assembler};
+use super::super::traits::Assembler;
 
 /// The completion so far.
 #[derive(Debug, Default)]

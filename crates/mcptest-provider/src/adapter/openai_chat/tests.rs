@@ -14,7 +14,8 @@ fn completion(message: Value, reason: &str) -> Value {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "gpt",
         "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": reason}],
         "usage": {"prompt_tokens": 82, "completion_tokens": 17, "total_tokens": 99,
-            "prompt_tokens_details": {"cached_tokens": 64, "audio_tokens": 0}, "completion_tokens_details": {"reasoning_tokens": 5}},
+            "prompt_tokens_details": {"cached_tokens": 64, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 5}},
     })
 }
 
@@ -31,14 +32,30 @@ fn a_request_for_openai_and_for_compatible_servers() {
         body,
         json!({
             "model": "m-1",
-            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Weather in Paris?"}],
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Weather in Paris?"},
+            ],
             "stream": false,
             "max_completion_tokens": 50,
             "tools": [
-                {"type": "function", "function": {"name": "get_weather", "description": "The weather of a city.",
-                    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}},
-                {"type": "function", "function": {"name": "gr__e_now",
-                    "parameters": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}}},
+                {"type": "function", "function": {
+                    "name": "get_weather",
+                    "description": "The weather of a city.",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string"}},
+                        "required": ["city"],
+                    },
+                }},
+                {"type": "function", "function": {
+                    "name": "gr__e_now",
+                    "parameters": {
+                        "$schema": "https://json-schema.org/draft/2020-12/schema",
+                        "type": "object",
+                        "properties": {},
+                    },
+                }},
             ],
         })
     );
@@ -47,8 +64,13 @@ fn a_request_for_openai_and_for_compatible_servers() {
     case.system = None;
     assert_eq!(
         case.body_of(&OpenAiChat::compatible()),
-        json!({"model": "m-1", "messages": [{"role": "user", "content": "Weather in Paris?"}], "stream": true,
-            "stream_options": {"include_usage": true}, "max_tokens": 50})
+        json!({
+            "model": "m-1",
+            "messages": [{"role": "user", "content": "Weather in Paris?"}],
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "max_tokens": 50,
+        })
     );
     assert_eq!(OpenAiChat::openai().path("m", false), "/chat/completions");
     assert_eq!(
@@ -61,7 +83,11 @@ fn a_request_for_openai_and_for_compatible_servers() {
 #[test]
 fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
     let message = json!({
-        "role": "assistant", "content": null, "refusal": null, "annotations": [], "reasoning_content": "hm",
+        "role": "assistant",
+        "content": null,
+        "refusal": null,
+        "annotations": [],
+        "reasoning_content": "hm",
         "tool_calls": [
             tool_call("call_1", "get_weather", "{ \"city\":\"Paris\" }"),
             tool_call("call_2", "gr__e_now", ""),
@@ -130,7 +156,11 @@ fn a_turn_without_native_message_is_built() {
     let messages = case.body_of(&OpenAiChat::compatible())["messages"].clone();
     assert_eq!(
         messages[2],
-        json!({"role": "assistant", "content": "Looking.", "tool_calls": [tool_call("call_1_0", "get_weather", "{\"city\":\"Paris\"}")]})
+        json!({
+            "role": "assistant",
+            "content": "Looking.",
+            "tool_calls": [tool_call("call_1_0", "get_weather", "{\"city\":\"Paris\"}")],
+        })
     );
     assert_eq!(messages[3]["tool_call_id"], "call_1_0");
 }
@@ -148,7 +178,10 @@ fn variants_of_answers_are_read() {
         "I cannot."
     );
     assert_eq!(text(json!({})), "");
-    let object = json!({"content": "", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"a": 1}}}]});
+    let object = json!({
+        "content": "",
+        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"a": 1}}}],
+    });
     let turn = read(completion(object, "tool_calls")).unwrap();
     assert_eq!(turn.calls[0].args, Some(json!({"a": 1})));
     let mut case = weather();
@@ -164,7 +197,12 @@ fn usage_matches_the_total() {
         answer["usage"] = usage;
         read(answer).unwrap().usage
     };
-    let apart = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 22, "completion_tokens_details": {"reasoning_tokens": 7}});
+    let apart = json!({
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 22,
+        "completion_tokens_details": {"reasoning_tokens": 7},
+    });
     assert_eq!(usage(apart).unwrap().output, 12);
     let hit = json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 4});
     assert_eq!(usage(hit).unwrap().cached_input, Some(4));
@@ -177,7 +215,13 @@ fn usage_matches_the_total() {
 }
 
 fn chunk(delta: Value, reason: Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "model": "gpt", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": null})
+    json!({
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "model": "gpt",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+        "usage": null,
+    })
 }
 
 fn content_parts(pieces: &[Value]) -> Result<Value, ApiError> {
@@ -200,16 +244,28 @@ fn content_parts(pieces: &[Value]) -> Result<Value, ApiError> {
 #[test]
 fn a_stream_equals_the_complete_answer() {
     let answer = content_parts(&[
-        json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": ""}}),
+        json!({
+            "index": 0,
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": ""},
+        }),
         json!({"index": 0, "function": {"arguments": "{\"city\":"}}),
-        json!({"index": 1, "id": "call_2", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}),
+        json!({
+            "index": 1,
+            "id": "call_2",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": "{}"},
+        }),
         json!({"index": 0, "function": {"arguments": "\"Paris\"}"}}),
     ])
     .unwrap();
     assert_eq!(
         answer["choices"][0]["message"],
         json!({"role": "assistant", "content": null, "tool_calls": [
-            tool_call("call_1", "get_weather", "{\"city\":\"Paris\"}"), tool_call("call_2", "get_weather", "{}")]})
+            tool_call("call_1", "get_weather", "{\"city\":\"Paris\"}"),
+            tool_call("call_2", "get_weather", "{}"),
+        ]})
     );
     let turn = read(answer).unwrap();
     assert_eq!(turn.usage.unwrap().input, 3);
@@ -304,6 +360,8 @@ fn an_invalid_answer_is_malformed_and_errors_are_kept() {
         read(completion(nameless, "stop")).unwrap_err().kind,
         ApiErrorKind::Malformed
     );
-    let inside = json!({"choices": [{"error": {"code": 502, "message": "upstream"}, "message": {"content": ""}}]});
+    let inside = json!({
+        "choices": [{"error": {"code": 502, "message": "upstream"}, "message": {"content": ""}}],
+    });
     assert_eq!(read(inside).unwrap_err().kind, ApiErrorKind::Transient);
 }

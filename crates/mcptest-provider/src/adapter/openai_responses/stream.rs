@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::super::api_error::{self, ApiError};
 use super::super::stream::{self, EventReader};
-use super::super::{ApiError, Assembler, api_error};
+use super::super::traits::Assembler;
 
 /// The response so far.
 ///

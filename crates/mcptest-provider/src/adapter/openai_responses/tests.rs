@@ -11,14 +11,32 @@ fn read(answer: Value) -> Result<AssistantTurn, ApiError> {
 
 fn response(output: Value) -> Value {
     json!({
-        "id": "resp_1", "object": "response", "status": "completed", "error": null, "incomplete_details": null, "model": "gpt", "output": output,
-        "usage": {"input_tokens": 50, "input_tokens_details": {"cached_tokens": 30}, "output_tokens": 20,
-            "output_tokens_details": {"reasoning_tokens": 8}, "total_tokens": 70},
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "error": null,
+        "incomplete_details": null,
+        "model": "gpt",
+        "output": output,
+        "usage": {
+            "input_tokens": 50,
+            "input_tokens_details": {"cached_tokens": 30},
+            "output_tokens": 20,
+            "output_tokens_details": {"reasoning_tokens": 8},
+            "total_tokens": 70,
+        },
     })
 }
 
 fn function_call(call_id: &str, name: &str, arguments: &str) -> Value {
-    json!({"type": "function_call", "id": format!("fc_{call_id}"), "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"})
+    json!({
+        "type": "function_call",
+        "id": format!("fc_{call_id}"),
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+        "status": "completed",
+    })
 }
 
 fn message(text: &str) -> Value {
@@ -37,10 +55,27 @@ fn a_first_request_stores_nothing_and_is_not_strict() {
             "input": [{"role": "user", "content": "Weather in Paris?"}],
             "max_output_tokens": 50,
             "tools": [
-                {"type": "function", "name": "get_weather", "description": "The weather of a city.", "strict": false,
-                    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
-                {"type": "function", "name": "gr__e_now", "strict": false,
-                    "parameters": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}},
+                {
+                    "type": "function",
+                    "name": "get_weather",
+                    "description": "The weather of a city.",
+                    "strict": false,
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string"}},
+                        "required": ["city"],
+                    },
+                },
+                {
+                    "type": "function",
+                    "name": "gr__e_now",
+                    "strict": false,
+                    "parameters": {
+                        "$schema": "https://json-schema.org/draft/2020-12/schema",
+                        "type": "object",
+                        "properties": {},
+                    },
+                },
             ],
         })
     );
@@ -138,7 +173,12 @@ fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
         input.as_array().unwrap()[8..],
         [
             json!({"type": "function_call_output", "call_id": "c1", "output": "22C"}),
-            json!({"type": "function_call_output", "call_id": "c2", "output": "Error: no", "caller": {"type": "program", "caller_id": "prog_1"}}),
+            json!({
+                "type": "function_call_output",
+                "call_id": "c2",
+                "output": "Error: no",
+                "caller": {"type": "program", "caller_id": "prog_1"},
+            }),
             json!({"type": "function_call_output", "call_id": "c3", "output": "x"}),
         ]
     );
@@ -146,17 +186,34 @@ fn an_answer_gives_text_calls_and_usage_and_is_sent_back() {
 
 #[test]
 fn unstored_reasoning_is_not_sent_back_or_referenced() {
-    let output = json!([{"type": "reasoning", "id": "rs_1", "summary": []}, function_call("c1", "get_weather", "{}")]);
+    let output = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        function_call("c1", "get_weather", "{}"),
+    ]);
     let turn = read(response(output)).unwrap();
     let mut case = weather();
     case.messages.extend(answered(&turn, vec![text_reply("x")]));
     let input = case.body_of(&OpenAiResponses)["input"].clone();
     assert_eq!(
         input[1],
-        json!({"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}", "status": "completed"})
+        json!({
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "get_weather",
+            "arguments": "{}",
+            "status": "completed",
+        })
     );
     // Servers of open models include the reasoning.
-    let output = json!([{"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}, message("x")]);
+    let output = json!([
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "hm"}],
+        },
+        message("x"),
+    ]);
     let turn = read(response(output.clone())).unwrap();
     let mut case = weather();
     case.messages.extend(answered(&turn, vec![]));
@@ -180,7 +237,12 @@ fn a_turn_without_native_items_is_built() {
         case.body_of(&OpenAiResponses)["input"].as_array().unwrap()[1..],
         [
             json!({"role": "assistant", "content": "Looking."}),
-            json!({"type": "function_call", "call_id": "call_1_0", "name": "get_weather", "arguments": "{\"city\":\"Paris\"}"}),
+            json!({
+                "type": "function_call",
+                "call_id": "call_1_0",
+                "name": "get_weather",
+                "arguments": "{\"city\":\"Paris\"}",
+            }),
             json!({"type": "function_call_output", "call_id": "call_1_0", "output": "22C"}),
         ]
     );
@@ -229,18 +291,66 @@ fn events() -> Vec<Value> {
     let mut begun = call.clone();
     begun["arguments"] = "".into();
     vec![
-        json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}}),
-        json!({"type": "response.content_part.added", "output_index": 0, "content_index": 0, "part": {"type": "output_text", "text": ""}}),
-        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Look"}),
-        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "ing."}),
-        json!({"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Looking."}),
-        json!({"type": "response.output_item.done", "output_index": 0, "item": message("Looking.")}),
+        json!({
+            "type": "response.created",
+            "response": {"id": "resp_1", "status": "in_progress", "output": []},
+        }),
+        json!({
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "in_progress",
+                "content": [],
+            },
+        }),
+        json!({
+            "type": "response.content_part.added",
+            "output_index": 0,
+            "content_index": 0,
+            "part": {"type": "output_text", "text": ""},
+        }),
+        json!({
+            "type": "response.output_text.delta",
+            "output_index": 0,
+            "content_index": 0,
+            "delta": "Look",
+        }),
+        json!({
+            "type": "response.output_text.delta",
+            "output_index": 0,
+            "content_index": 0,
+            "delta": "ing.",
+        }),
+        json!({
+            "type": "response.output_text.done",
+            "output_index": 0,
+            "content_index": 0,
+            "text": "Looking.",
+        }),
+        json!({
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": message("Looking."),
+        }),
         json!({"type": "response.output_item.added", "output_index": 1, "item": begun}),
-        json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "{\"city\":"}),
-        json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "\"Paris\"}"}),
+        json!({
+            "type": "response.function_call_arguments.delta",
+            "output_index": 1,
+            "delta": "{\"city\":",
+        }),
+        json!({
+            "type": "response.function_call_arguments.delta",
+            "output_index": 1,
+            "delta": "\"Paris\"}",
+        }),
         json!({"type": "response.output_item.done", "output_index": 1, "item": call.clone()}),
-        json!({"type": "response.completed", "response": response(json!([message("Looking."), call]))}),
+        json!({
+            "type": "response.completed",
+            "response": response(json!([message("Looking."), call])),
+        }),
     ]
 }
 
@@ -278,7 +388,14 @@ fn an_incomplete_or_inconsistent_stream_is_an_error() {
         events[at] = event;
         assembled(&OpenAiResponses, &events).unwrap_err().kind
     };
-    let delta = |kind: &str, index: u64| json!({"type": kind, "output_index": index, "content_index": 0, "delta": "x"});
+    let delta = |kind: &str, index: u64| {
+        json!({
+            "type": kind,
+            "output_index": index,
+            "content_index": 0,
+            "delta": "x",
+        })
+    };
     assert_eq!(
         changed(4, delta("response.output_text.delta", 0)),
         ApiErrorKind::Malformed,
@@ -313,16 +430,24 @@ fn an_incomplete_or_inconsistent_stream_is_an_error() {
 #[test]
 fn errors_in_a_stream_are_classified() {
     let kind = |event: Value| assembled(&OpenAiResponses, &[event]).unwrap_err();
-    let failed = |code: &str| json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": code, "message": "no"}}});
+    let failed = |code: &str| {
+        json!({
+            "type": "response.failed",
+            "response": {"status": "failed", "error": {"code": code, "message": "no"}},
+        })
+    };
     assert_eq!(
         kind(failed("rate_limit_exceeded")).kind,
         ApiErrorKind::RateLimit
     );
     assert_eq!(kind(failed("server_error")).kind, ApiErrorKind::Transient);
     assert_eq!(kind(failed("invalid_prompt")).kind, ApiErrorKind::Refused);
-    let error = kind(
-        json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null}),
-    );
+    let error = kind(json!({
+        "type": "error",
+        "code": "rate_limit_exceeded",
+        "message": "slow down",
+        "param": null,
+    }));
     assert_eq!(
         (error.kind, error.message.as_str()),
         (ApiErrorKind::RateLimit, "slow down")
@@ -332,9 +457,13 @@ fn errors_in_a_stream_are_classified() {
         ApiErrorKind::Auth
     );
     assert_eq!(
-        read(json!({"status": "failed", "error": {"code": "server_error", "message": "x"}, "output": []}))
-            .unwrap_err()
-            .kind,
+        read(json!({
+            "status": "failed",
+            "error": {"code": "server_error", "message": "x"},
+            "output": [],
+        }),)
+        .unwrap_err()
+        .kind,
         ApiErrorKind::Transient
     );
     assert_eq!(read(json!({})).unwrap_err().kind, ApiErrorKind::Malformed);

@@ -105,7 +105,12 @@ fn a_paused_turn_is_sent_back_unchanged() {
     let mut case = weather();
     let search = json!([
         {"type": "text", "text": "Looking."},
-        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"query": "x"},
+        },
     ]);
     let paused = json!({"content": search, "stop_reason": "pause_turn", "container": {"id": "c1"}});
     let turn = case.turn_of(&Anthropic, &paused).unwrap();

@@ -134,10 +134,19 @@ fn anthropic(sample: &SampleAnswer) -> Both {
         );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": sample.output}}));
+    events.push(json!({
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": sample.output},
+    }));
     events.push(json!({"type": "message_stop"}));
-    let whole = json!({"id": "m", "role": "assistant", "content": content, "stop_reason": "end_turn",
-        "usage": {"input_tokens": sample.input, "output_tokens": sample.output}});
+    let whole = json!({
+        "id": "m",
+        "role": "assistant",
+        "content": content,
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": sample.input, "output_tokens": sample.output},
+    });
     (whole, events)
 }
 
@@ -165,12 +174,19 @@ fn chat(sample: &SampleAnswer) -> Both {
             }
             AnswerPart::Call(name, args) => {
                 let (index, id) = (calls.len(), format!("t{}", calls.len()));
-                calls.push(
-                    json!({"id": id, "type": "function", "function": {"name": name, "arguments": args.to_string()}}),
-                );
-                delta(
-                    json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}),
-                );
+                calls.push(json!({
+                    "id": id,
+                    "type": "function",
+                    "function": {"name": name, "arguments": args.to_string()},
+                }));
+                delta(json!({
+                    "tool_calls": [{
+                        "index": index,
+                        "id": id,
+                        "type": "function",
+                        "function": {"name": name, "arguments": ""},
+                    }],
+                }));
                 for piece in cut(&args.to_string(), &sample.cuts) {
                     delta(
                         json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}),
@@ -186,7 +202,10 @@ fn chat(sample: &SampleAnswer) -> Both {
     events.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
     events.push(json!({"choices": [], "usage": usage}));
     (
-        json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}),
+        json!({
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": usage,
+        }),
         events,
     )
 }
@@ -207,7 +226,12 @@ fn responses(sample: &SampleAnswer) -> Both {
                 text.clone(),
             ),
             AnswerPart::Call(name, args) => (
-                json!({"type": "function_call", "call_id": format!("t{index}"), "name": name, "arguments": args.to_string()}),
+                json!({
+                    "type": "function_call",
+                    "call_id": format!("t{index}"),
+                    "name": name,
+                    "arguments": args.to_string(),
+                }),
                 "response.function_call_arguments.delta",
                 args.to_string(),
             ),
@@ -226,7 +250,11 @@ fn responses(sample: &SampleAnswer) -> Both {
         );
         output.push(item);
     }
-    let whole = json!({"status": "completed", "output": output, "usage": {"input_tokens": sample.input, "output_tokens": sample.output}});
+    let whole = json!({
+        "status": "completed",
+        "output": output,
+        "usage": {"input_tokens": sample.input, "output_tokens": sample.output},
+    });
     let mut last = whole.clone();
     if sample.output.is_multiple_of(2) {
         last["output"] = json!([]);
@@ -238,7 +266,12 @@ fn responses(sample: &SampleAnswer) -> Both {
 fn gemini(sample: &SampleAnswer) -> Both {
     let mut parts = Vec::new();
     let mut events = Vec::new();
-    let chunk = |part: &Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}], "usageMetadata": {"promptTokenCount": sample.input}});
+    let chunk = |part: &Value| {
+        json!({
+            "candidates": [{"content": {"role": "model", "parts": [part]}}],
+            "usageMetadata": {"promptTokenCount": sample.input},
+        })
+    };
     for part in &sample.parts {
         match part {
             AnswerPart::Text(text) | AnswerPart::Thought(text) => {
@@ -254,16 +287,24 @@ fn gemini(sample: &SampleAnswer) -> Both {
                 );
             }
             AnswerPart::Call(name, args) => {
-                let part = json!({"functionCall": {"name": name, "args": args}, "thoughtSignature": "sig"});
+                let part = json!({
+                    "functionCall": {"name": name, "args": args},
+                    "thoughtSignature": "sig",
+                });
                 events.push(chunk(&part));
                 parts.push(part);
             }
         }
     }
     let usage = json!({"promptTokenCount": sample.input, "candidatesTokenCount": sample.output});
-    events
-        .push(json!({"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}], "usageMetadata": usage}));
-    let whole = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}], "usageMetadata": usage});
+    events.push(json!({
+        "candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}],
+        "usageMetadata": usage,
+    }));
+    let whole = json!({
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
+        "usageMetadata": usage,
+    });
     (whole, events)
 }
 
@@ -375,7 +416,12 @@ proptest! {
             let streamed = assembled(adapter.as_ref(), &events);
             let streamed = streamed.unwrap_or_else(|failure| panic!("{adapter:?}: {failure}"));
             let case = weather();
-            prop_assert_eq!(case.turn_of(adapter.as_ref(), &streamed), case.turn_of(adapter.as_ref(), &whole), "{:?}", adapter);
+            prop_assert_eq!(
+                case.turn_of(adapter.as_ref(), &streamed),
+                case.turn_of(adapter.as_ref(), &whole),
+                "{:?}",
+                adapter,
+            );
         }
     }
 
@@ -385,7 +431,10 @@ proptest! {
             let (whole, _) = sampler(&sample);
             let mut case = weather();
             let turn = case.turn_of(adapter.as_ref(), &whole).unwrap();
-            let calls: Vec<(String, Value)> = turn.calls.iter().map(|call| (call.wire_name.clone(), call.args.clone().unwrap())).collect();
+            let calls: Vec<(String, Value)> = turn.calls.iter().map(|call| (
+                call.wire_name.clone(),
+                call.args.clone().unwrap(),
+            )).collect();
             let made: Vec<(String, Value)> = sample.parts.iter().filter_map(|part| match part {
                 AnswerPart::Call(name, args) => Some((name.clone(), args.clone())),
                 _ => None,
@@ -397,7 +446,10 @@ proptest! {
                 }
             }
             prop_assert_eq!(turn.usage.unwrap().input, sample.input);
-            let results = turn.calls.iter().map(|call| (call.clone(), text_reply("seen it"))).collect();
+            let results = turn.calls.iter().map(|call| (
+                call.clone(),
+                text_reply("seen it"),
+            )).collect();
             case.messages.push(Message::Assistant(turn.clone()));
             case.messages.push(Message::Results(results));
             let body = case.body_of(adapter.as_ref()).to_string();
@@ -422,30 +474,52 @@ proptest! {
     }
 
     #[test]
-    fn a_recorded_turn_with_random_json_can_be_sent(native in random_json(), inner in random_json(), args in random_json()) {
+    fn a_recorded_turn_with_random_json_can_be_sent(
+        native in random_json(),
+        inner in random_json(),
+        args in random_json(),
+    ) {
         let shapes = [
             native.clone(),
-            json!({"content": [inner, {"type": "tool_use"}], "tool_calls": [inner, {"function": inner}], "parts": [inner, {"functionCall": inner}]}),
+            json!({
+                "content": [inner, {"type": "tool_use"}],
+                "tool_calls": [inner, {"function": inner}],
+                "parts": [inner, {"functionCall": inner}],
+            }),
             json!([inner, {"type": "function_call", "arguments": inner}, {"type": "reasoning"}]),
         ];
         for (adapter, _) in adapters() {
             for native in &shapes {
                 let mut case = weather();
                 let calls = vec![call(None, "x", args.clone()), call(None, "y", args.clone())];
-                case.messages.push(Message::Assistant(AssistantTurn { calls, native: Some(native.clone()), ..AssistantTurn::default() }));
+                case.messages.push(
+                    Message::Assistant(
+                        AssistantTurn {
+                            calls,
+                            native: Some(native.clone()),
+                            ..AssistantTurn::default()
+                        },
+                    ),
+                );
                 prop_assert!(case.body_of(adapter.as_ref()).is_object());
             }
         }
     }
 
     #[test]
-    fn random_json_is_an_error_or_a_turn_that_can_be_sent(answer in random_json(), events in prop::collection::vec(random_json(), 0..8)) {
+    fn random_json_is_an_error_or_a_turn_that_can_be_sent(
+        answer in random_json(),
+        events in prop::collection::vec(random_json(), 0..8),
+    ) {
         for (adapter, _) in adapters() {
             let mut case = weather();
             let streamed = assembled(adapter.as_ref(), &events).ok();
             for answer in [Some(answer.clone()), streamed].into_iter().flatten() {
                 let Ok(turn) = case.turn_of(adapter.as_ref(), &answer) else { continue };
-                let results = turn.calls.iter().map(|call| (call.clone(), ToolReply { content: answer.clone(), ..text_reply("") })).collect();
+                let results = turn.calls.iter().map(|call| (
+                    call.clone(),
+                    ToolReply { content: answer.clone(), ..text_reply("") },
+                )).collect();
                 case.messages.push(Message::Assistant(turn));
                 case.messages.push(Message::Results(results));
             }
