@@ -229,7 +229,7 @@ impl Case {
 }
 
 /// The row of a run. The facts are in the event, so the record is parsed only if the text has
-/// something that the facts do not tell.
+/// something that the facts do not cover.
 fn row(
     plan: &PlannedCase,
     finished: &RunFinished<RawRecord<'_>>,
