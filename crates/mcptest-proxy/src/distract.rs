@@ -1,4 +1,5 @@
-//! Distractors: tools that no server has. They are added to lists, and the proxy refuses their calls.
+//! Distractors: tools that no server has. They are added to lists, and the proxy refuses their
+//! calls.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ pub struct DistractorPlan {
 }
 
 impl DistractorPlan {
-    /// Plans the distractors of run `run` (from 1) of a test. If the block has several counts, the first
-    /// one applies.
+    /// Plans the distractors of run `run` (from 1) of a test. If the block has several counts, the
+    /// first one applies.
     #[must_use]
     pub fn new(block: Distractors, test: &str, run: u32) -> Self {
         let run = run.max(1);
@@ -196,7 +197,8 @@ mod tests {
 
     #[test]
     fn tools_are_added_and_every_other_byte_stays() {
-        let line = "{ \"id\":1,\"jsonrpc\":\"2.0\",  \"result\": {\"ttlMs\": 1e3, \"tools\" : [ {\"name\":\"a\", \"x\": 1.50}, {\"name\":\"b\"} ], \"z\":1 } }\r\n";
+        let line = "{ \"id\":1,\"jsonrpc\":\"2.0\",  \"result\": {\"ttlMs\": 1e3, \"tools\" : \
+                    [ {\"name\":\"a\", \"x\": 1.50}, {\"name\":\"b\"} ], \"z\":1 } }\r\n";
         let mut distractor = of_catalog(3);
         let (new, fakes) = distractor
             .add_to_page(line.as_bytes(), Some("web"), true)

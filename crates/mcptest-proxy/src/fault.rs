@@ -12,7 +12,8 @@ pub enum ProxyFault {
     None,
     /// Calls are never answered.
     Hang,
-    /// Calls are never answered; the name distinguishes a deadlocked backend from a stalled network.
+    /// Calls are never answered; the name distinguishes a deadlocked backend from a stalled
+    /// network.
     Wedged,
     /// Calls are answered with this delay.
     Slow(Duration),

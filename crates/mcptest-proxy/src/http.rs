@@ -1,5 +1,5 @@
-//! A server over streamable HTTP with the interface of a server on stdio: lines of the client become
-//! POSTs, responses become lines.
+//! A server over streamable HTTP with the interface of a server on stdio: lines of the client
+//! become POSTs, responses become lines.
 //!
 //! Messages keep their bytes; only newlines within a message become spaces, because a line is a
 //! message here. The parts that only HTTP needs (the session, the revision, headers that repeat the
@@ -287,8 +287,8 @@ impl Endpoint {
         })
     }
 
-    /// Sends one message and forwards the response. A request without a reply from the server gets an
-    /// error from the proxy, so that the client does not wait forever.
+    /// Sends one message and forwards the response. A request without a reply from the server gets
+    /// an error from the proxy, so that the client does not wait forever.
     async fn exchange(self: Arc<Self>, message: Message, to_client: ToClient) {
         if let Err(reason) = self.try_exchange(&message, &to_client).await
             && let Some(id) = message.id()

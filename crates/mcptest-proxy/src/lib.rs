@@ -1,5 +1,5 @@
-//! The recording proxy between any MCP client and a real server. The client communicates over stdio,
-//! the server over stdio or streamable HTTP.
+//! The recording proxy between any MCP client and a real server. The client communicates over
+//! stdio, the server over stdio or streamable HTTP.
 //!
 //! Lines are passed on byte by byte, whatever they contain. The proxy parses a copy of them: calls,
 //! results and the catalog become a trace in the native form, which `mcptest score` reads. A fault,

@@ -98,7 +98,8 @@ impl Observer {
     /// Handles a line from the client.
     pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> LineAction {
         match serde_json::from_slice::<Value>(line) {
-            // Faults do not affect batches: removing one message would change the bytes of the others.
+            // Faults do not affect batches: removing one message would change the bytes of the
+            // others.
             Ok(Value::Array(batch)) => {
                 for message in &batch {
                     self.request(message, None, now);
@@ -215,8 +216,8 @@ impl Observer {
         LineAction::Pass
     }
 
-    /// Handles a cancellation. The server does not get one for a dropped call, nor one that it shall
-    /// ignore.
+    /// Handles a cancellation. The server does not get one for a dropped call, nor one that it
+    /// shall ignore.
     fn cancelled(&mut self, id: &str) -> LineAction {
         match self.open.get(id) {
             Some(OpenRequest::Finished {
@@ -400,17 +401,22 @@ mod tests {
     use super::*;
 
     fn call(id: u32, tool: &str) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\"arguments\":{{\"q\":{id}}}}}}}\n").into_bytes()
+        let params = json!({"name": tool, "arguments": {"q": id}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        format!("{message}\n").into_bytes()
     }
 
     fn reply(id: u32) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[],\"structuredContent\":{{\"a\":1}}}}}}\n")
-            .into_bytes()
+        let result = json!({"content": [], "structuredContent": {"a": 1}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        format!("{message}\n").into_bytes()
     }
 
     fn cancel(id: u32) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n")
-            .into_bytes()
+        let method = "notifications/cancelled";
+        let params = json!({"requestId": id});
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        format!("{message}\n").into_bytes()
     }
 
     fn new_observer(fault: &str) -> Observer {
@@ -454,8 +460,15 @@ mod tests {
                     {"id": 5, "name": "b", "server": "web", "args": {"q": 5}},
                 ],
                 "tool_results": [
-                    {"call_id": 3, "is_error": false, "content": [], "structured_content": {"a": 1}},
-                    {"call_id": 4, "is_error": true, "content": [{"type": "text", "text": "Error -32602: no"}], "error": {"code": -32602, "message": "no"}},
+                    {
+                        "call_id": 3, "is_error": false, "content": [],
+                        "structured_content": {"a": 1},
+                    },
+                    {
+                        "call_id": 4, "is_error": true,
+                        "content": [{"type": "text", "text": "Error -32602: no"}],
+                        "error": {"code": -32602, "message": "no"},
+                    },
                 ],
                 "catalog": [{"server": "web", "name": "a"}, {"server": "web", "name": "b", "x": 1}],
             })
@@ -474,7 +487,10 @@ mod tests {
         let results = serde_json::to_value(&observer.trace.tool_results).expect("JSON");
         assert_eq!(
             results[0],
-            json!({"call_id": 1, "is_error": true, "error_kind": "timeout", "fault": "recover-after"})
+            json!({
+                "call_id": 1, "is_error": true,
+                "error_kind": "timeout", "fault": "recover-after",
+            })
         );
         assert_eq!(results[1]["is_error"], false);
     }

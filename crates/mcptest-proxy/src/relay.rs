@@ -22,8 +22,8 @@ use crate::log::{self, Direction};
 use crate::observe::{LineAction, Observer};
 use crate::record::Recorder;
 
-/// The number of queued chunks in each direction. A side that does not read blocks the other, like a
-/// pipe.
+/// The number of queued chunks in each direction. A side that does not read blocks the other, like
+/// a pipe.
 const QUEUE_LEN: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 
