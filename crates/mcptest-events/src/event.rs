@@ -59,9 +59,7 @@ pub enum Event<R = RunRecord> {
         case: usize,
         /// The run's number, from 1.
         run: u32,
-        /// The server of the tool.
-        server: String,
-        /// The name of the tool.
+        /// The full id of the tool, such as `weather.get_weather`.
         tool: String,
         /// True if the result is an error.
         is_error: bool,

@@ -55,6 +55,18 @@ impl<'a> RawRecord<'a> {
     pub fn parse(self) -> Result<RunRecord, serde_json::Error> {
         parse_deep(self.text())
     }
+
+    /// Parses the trace of the record, and nothing else of it.
+    ///
+    /// # Errors
+    /// JSON that is not a record.
+    pub fn trace(self) -> Result<Trace, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct WithTrace {
+            trace: Trace,
+        }
+        parse_deep::<WithTrace>(self.text()).map(|record| record.trace)
+    }
 }
 
 /// Parses JSON of any depth. Results of servers are bounded where they are received.

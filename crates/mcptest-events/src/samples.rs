@@ -119,7 +119,6 @@ pub fn all(text: &str) -> Vec<Event> {
         Event::ToolCalled {
             case: 0,
             run: 1,
-            server: text.to_owned(),
             tool: text.to_owned(),
             is_error: true,
         },

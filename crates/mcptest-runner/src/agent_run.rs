@@ -1,7 +1,8 @@
-//! Carrying out one run of an agent: servers, offer, faults, the loop.
+//! Making one run of an agent: servers, offer, faults, the loop.
 
-use mcptest_agent::{Model, Offer, Task, ignore_events};
+use mcptest_agent::{AgentEvent, Model, Offer, Task};
 use mcptest_cassette::{Catalog, Role};
+use mcptest_events::{Event, Usage};
 use mcptest_gates::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
@@ -9,38 +10,36 @@ use mcptest_trace::fault::FaultState;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
-use crate::cassettes::Tape;
-use crate::event::Event;
-use crate::judges;
+use crate::ask_judges;
+use crate::cassette_plans::RunCassette;
+use crate::run_context::{CaseRef, RunContext};
 use crate::sessions::{RunTools, Sessions};
-use crate::stage::{Place, Stage};
 
-/// Runs an agent once; whatever keeps it from running is the trace's error.
+/// Runs an agent once. A problem that keeps it from running is the trace's error.
 pub(crate) async fn agent_run(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &AgentTest,
-    run: u32,
-    tape: &Tape,
+    cassette: &RunCassette,
 ) -> Trace {
-    let broken = |error: RunError| Trace {
+    let failed = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
-    if let Some(error) = tape.error() {
-        return broken(error);
+    if let Some(error) = cassette.error() {
+        return failed(error);
     }
     let mut tools = RunTools::new(
         FaultState::new(&test.faults, test.detection_budget_ms),
         test.detection_budget_ms,
     );
-    let ready = prepare(stage, place, test, run, tape, &mut tools).await;
+    let ready = prepare(context, case, test, cassette, &mut tools).await;
     let trace = match ready {
         Err(error) => {
-            if let Some(recorder) = tape.recorder() {
+            if let Some(recorder) = cassette.recorder() {
                 recorder.record_failure(&error);
             }
-            broken(error)
+            failed(error)
         }
         Ok((model, offer, distractors)) => {
             let task = Task {
@@ -50,31 +49,25 @@ pub(crate) async fn agent_run(
                 max_tokens: test.max_tokens,
             };
             let model = model.as_ref();
-            let mut trace = match (tape.servers(), tape.recorder()) {
+            let observer = |event| emit(context, case, event);
+            let mut trace = match (cassette.servers(), cassette.recorder()) {
                 (Some(replay), _) => {
-                    mcptest_agent::run(&task, model, &offer, &replay.tools(), &ignore_events).await
+                    mcptest_agent::run(&task, model, &offer, &replay.tools(), &observer).await
                 }
                 (None, Some(recorder)) => {
-                    mcptest_agent::run(
-                        &task,
-                        model,
-                        &offer,
-                        &recorder.tools(&tools),
-                        &ignore_events,
-                    )
-                    .await
+                    mcptest_agent::run(&task, model, &offer, &recorder.tools(&tools), &observer)
+                        .await
                 }
-                (None, None) => {
-                    mcptest_agent::run(&task, model, &offer, &tools, &ignore_events).await
-                }
+                (None, None) => mcptest_agent::run(&task, model, &offer, &tools, &observer).await,
             };
             trace.distractors = distractors;
-            if stage.judges
+            if context.judges
                 && trace.error.is_none()
                 && test.expect.iter().any(|one| one.judge().is_some())
             {
                 let seen = trace.observable().to_value();
-                trace.judgements = judges::ask(stage, place, tape, &test.expect, &seen, run).await;
+                trace.judgements =
+                    ask_judges::ask(context, case, cassette, &test.expect, &seen).await;
             }
             trace
         }
@@ -83,31 +76,50 @@ pub(crate) async fn agent_run(
     trace
 }
 
+/// Emits a step of the agent loop.
+fn emit(context: &RunContext, case: CaseRef<'_>, event: AgentEvent) {
+    let (planned, run) = (context.planned(case.case), case.run);
+    match event {
+        AgentEvent::ModelAnswered { usage, .. } => context.emit(Event::ModelAnswered {
+            case: planned,
+            run,
+            model: case.model.to_owned(),
+            judge: None,
+            usage: usage.map(|usage| Usage {
+                input: usage.input,
+                output: usage.output,
+            }),
+        }),
+        AgentEvent::ToolCalled { tool, is_error, .. } => context.emit(Event::ToolCalled {
+            case: planned,
+            run,
+            tool,
+            is_error,
+        }),
+        // Later steps of the loop are not part of the log.
+        _ => {}
+    }
+}
+
 type Ready = (Box<dyn Model>, Offer, Option<Vec<String>>);
 
-/// The model and what it is offered.
+/// Opens the model and prepares the tools that it is offered.
 async fn prepare(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &AgentTest,
-    run: u32,
-    tape: &Tape,
+    cassette: &RunCassette,
     tools: &mut RunTools<'_>,
 ) -> Result<Ready, RunError> {
-    // With several counts of distractors, each count has all the runs; a script starts again at
-    // each.
-    let seat = place.seat(
-        Role::Agent,
-        place.model,
-        &test.script,
-        (run - 1) % test.runs + 1,
-    );
-    let model = stage.open_model(&seat, tape)?;
-    let catalogs = match tape.servers() {
+    // With several counts of distractors, each count has all the runs, and the script starts again.
+    let script_run = (case.run - 1) % test.runs + 1;
+    let slot = case.model_slot(Role::Agent, case.model, &test.script, script_run);
+    let model = context.open_model(&slot, cassette)?;
+    let catalogs = match cassette.servers() {
         Some(replay) => replay.catalogs().to_vec(),
         None => {
-            let catalogs = list(test, &stage.sessions, tools).await?;
-            tape.listed(&catalogs, &stage.redactor)?;
+            let catalogs = list(test, &context.sessions, tools).await?;
+            cassette.listed(&catalogs, &context.redactor)?;
             catalogs
         }
     };
@@ -115,14 +127,14 @@ async fn prepare(
         .iter()
         .map(|one| (one.server.clone(), one.tools()))
         .collect();
-    let (offer, distractors) = offer(stage, test, run, listed)?;
-    if let (Some(recorder), Some(_)) = (tape.recorder(), &distractors) {
+    let (offer, distractors) = offer(context, test, case.run, listed)?;
+    if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
         recorder.record_offer(&offer);
     }
     Ok((model, offer, distractors))
 }
 
-/// What each of the test's servers lists.
+/// The tools of each server of the test.
 async fn list(
     test: &AgentTest,
     sessions: &Sessions,
@@ -143,9 +155,9 @@ async fn list(
 
 type Offered = (Offer, Option<Vec<String>>);
 
-/// What the model is offered, and the ids of the tools in it that no server has.
+/// The tools that the model is offered, and the ids of the distractors among them.
 fn offer(
-    stage: &Stage,
+    context: &RunContext,
     test: &AgentTest,
     run: u32,
     listed: Vec<(String, Vec<Tool>)>,
@@ -154,7 +166,7 @@ fn offer(
         .iter()
         .flat_map(|(_, tools)| tools.iter().cloned())
         .collect();
-    keep_promise(stage, test, run, &real)?;
+    check_name_free(context, test, run, &real)?;
     let mut offer = Offer::new(listed);
     let Some(block) = &test.distractors else {
         return Ok((offer, None));
@@ -177,9 +189,14 @@ fn offer(
     Ok((offer, Some(ids)))
 }
 
-/// A prompt that is declared name-free is held against the tools that are really offered. The
-/// suite's loader knew only some of them.
-fn keep_promise(stage: &Stage, test: &AgentTest, run: u32, real: &[Tool]) -> Result<(), RunError> {
+/// Checks a prompt that is declared name-free against the tools that are offered. The suite's
+/// loader knew only some of them.
+fn check_name_free(
+    context: &RunContext,
+    test: &AgentTest,
+    run: u32,
+    real: &[Tool],
+) -> Result<(), RunError> {
     let servers = test.servers.iter().map(String::as_str);
     let Some(problem) = test
         .discovery
@@ -190,7 +207,7 @@ fn keep_promise(stage: &Stage, test: &AgentTest, run: u32, real: &[Tool]) -> Res
     let text = format!("test `{}`: {}", test.name, problem.message);
     if problem.warning {
         if run == 1 {
-            stage.tell(Event::Warning { text });
+            context.warn(text);
         }
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The calls that prepare a test and clean up after it, and the sessions it uses for them.
+//! The calls that set a test up and tear it down, and the sessions for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use crate::sessions::{Session, Sessions, reply};
 use crate::tool_call::{fixture_error, observe, unlisted};
 
-/// When a fixture call is made.
+/// The phase in which a fixture call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum FixturePhase {
     Setup,
     Teardown,
 }
 
-impl Stage {
-    fn word(self) -> &'static str {
+impl FixturePhase {
+    fn name(self) -> &'static str {
         match self {
             Self::Setup => "setup",
             Self::Teardown => "teardown",
@@ -29,17 +29,17 @@ impl Stage {
     }
 }
 
-/// One test at its servers: the sessions it has, and what it saved.
-pub(crate) struct Visit<'a> {
+/// The sessions of one test, and the values that it saved.
+pub(crate) struct FixtureSession<'a> {
     sessions: &'a Sessions,
     isolation: Option<Isolation>,
     open: BTreeMap<String, Arc<Session>>,
     saved: Saved,
-    /// The fixture calls that were made, as the trace tells them.
+    /// The fixture calls that were made, as the trace records them.
     record: Vec<Value>,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> FixtureSession<'a> {
     pub fn new(sessions: &'a Sessions, isolation: Option<Isolation>) -> Self {
         Self {
             sessions,
@@ -50,7 +50,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// The test's session with a server: all of its calls go over the same one.
+    /// The test's session with a server. All of its calls use the same one.
     pub async fn session(&mut self, server: &str) -> Result<Arc<Session>, RunError> {
         if let Some(session) = self.open.get(server) {
             return Ok(Arc::clone(session));
@@ -60,38 +60,38 @@ impl<'a> Visit<'a> {
         Ok(session)
     }
 
-    /// Arguments with the saved values in them.
+    /// Inserts the saved values into arguments.
     pub fn fill(&self, args: &Args) -> Result<Value, RunError> {
         args.fill(&self.saved)
             .map_err(|error| fixture_error(error.to_string()))
     }
 
-    /// Saves values of an answer.
+    /// Saves values from an answer.
     pub fn save(&mut self, wanted: &[(String, Target)], seen: &Value) -> Result<(), RunError> {
         for (name, target) in wanted {
             let Some(value) = target.select(seen) else {
-                let words =
-                    format!("there is no `{target}` in the answer, to be saved as `{name}`");
-                return Err(fixture_error(words));
+                return Err(fixture_error(format!(
+                    "there is no `{target}` in the answer, to be saved as `{name}`"
+                )));
             };
             self.saved.insert(name.clone(), value);
         }
         Ok(())
     }
 
-    /// Makes one fixture call. Unlike the call under test, it has to succeed.
+    /// Makes one fixture call. Unlike the call under test, it must succeed.
     pub async fn fixture(
         &mut self,
-        stage: Stage,
+        phase: FixturePhase,
         index: usize,
         call: &FixtureCall,
     ) -> Result<(), RunError> {
-        let made = self.try_fixture(stage, call).await;
+        let made = self.try_fixture(phase, call).await;
         made.map_err(|error| RunError {
             kind: error.kind,
             message: format!(
                 "{} call {}, `{}.{}`: {}",
-                stage.word(),
+                phase.name(),
                 index + 1,
                 call.server,
                 call.tool,
@@ -100,35 +100,39 @@ impl<'a> Visit<'a> {
         })
     }
 
-    async fn try_fixture(&mut self, stage: Stage, call: &FixtureCall) -> Result<(), RunError> {
+    async fn try_fixture(
+        &mut self,
+        phase: FixturePhase,
+        call: &FixtureCall,
+    ) -> Result<(), RunError> {
         let args = self.fill(&call.args)?;
         let session = self.session(&call.server).await?;
         let outcome = session.call(&call.tool, &args, call.timeout).await?;
         let short = reply(&outcome);
         self.record.push(json!({
-            "stage": stage.word(),
+            "stage": phase.name(),
             "server": call.server,
             "name": call.tool,
             "args": args,
             "is_error": short.is_error,
         }));
         if short.is_error {
-            let said = match &outcome {
+            let answer = match &outcome {
                 CallOutcome::Result(_) => short.text(),
                 CallOutcome::Error(error) => format!("error {}: {}", error.code, error.message),
             };
-            let mut words = format!("it failed: {}", mcptest_json::text::shorten(&said, 500));
+            let mut message = format!("it failed: {}", mcptest_json::text::shorten(&answer, 500));
             if let Some(hint) = unlisted(&session, &call.server, &call.tool).await {
-                words = format!("{words}; {hint}");
+                message = format!("{message}; {hint}");
             }
-            return Err(fixture_error(words));
+            return Err(fixture_error(message));
         }
         self.save(&call.save, &observe(outcome, &short))
     }
 
-    /// Makes all teardown calls, also after one of them failed; the first failure is told. A test
-    /// that reached no server has nothing to clean up, and a call that needs what was never saved
-    /// is left out: what it would remove was never made.
+    /// Makes all teardown calls, even after one of them failed, and returns the first failure. A
+    /// test that reached no server has nothing to clean up. A call that needs a value that was
+    /// never saved is skipped: the thing that it would remove was never created.
     pub async fn tear_down(&mut self, calls: &[FixtureCall]) -> Result<(), RunError> {
         let mut outcome = Ok(());
         if self.open.is_empty() {
@@ -138,7 +142,7 @@ impl<'a> Visit<'a> {
             if call.args.fill(&self.saved).is_err() {
                 continue;
             }
-            let made = Box::pin(self.fixture(Stage::Teardown, index, call)).await;
+            let made = Box::pin(self.fixture(FixturePhase::Teardown, index, call)).await;
             outcome = outcome.and(made.map_err(|error| RunError {
                 kind: ErrorKind::Fixture,
                 ..error
@@ -147,12 +151,12 @@ impl<'a> Visit<'a> {
         outcome
     }
 
-    /// The fixture calls that were made.
+    /// Takes the fixture calls that were made.
     pub fn take_record(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.record)
     }
 
-    /// Ends the sessions that belong to this test alone.
+    /// Ends the sessions that belong to this test.
     pub async fn release(&self) {
         for session in self.open.values() {
             session.release().await;

@@ -1,52 +1,59 @@
-//! Plans and executes suites, and judges what came of it.
+//! Plans and runs suites, and judges the evidence.
 //!
-//! [`run`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded traces
-//! instead. Both end in the same pure step (`judge`), so a live run and a recorded one cannot be
-//! judged differently. Nothing here knows how results are shown: progress goes out as [`Event`]s,
-//! the outcome is a [`Report`](mcptest_report::model::Report).
+//! [`run()`] connects to servers, lets agents act and calls tools; [`score()`] takes recorded
+//! traces instead. Both judge through the same pure step (`verdicts`), so a live run and a recorded
+//! one cannot be judged differently. Each run is judged once, where it ends. Results leave as
+//! [events](mcptest_events::Event); nothing here knows how they are shown.
 
 mod agent_run;
-mod brake;
+mod ask_judges;
+mod budget;
+mod case_context;
+mod cassette_plans;
 mod cassettes;
+mod concurrency;
 mod doctor;
-mod ending;
-mod event;
-mod execute;
+mod fail_fast;
 mod fixtures;
-mod judge;
-mod judges;
-mod lanes;
-mod limits;
 mod models;
 mod mutate;
+mod one_run;
 mod plan;
 mod providers;
+mod resume;
+mod run;
+mod run_batches;
+mod run_case;
+mod run_context;
 mod score;
+mod server_locks;
 mod sessions;
 mod shard;
 mod snapshots;
-mod stage;
+mod stop_signal;
+#[cfg(test)]
+mod testing;
 mod tool_call;
 mod tool_list;
 mod trace_file;
-mod turns;
-mod waves;
+mod verdicts;
 
+pub use budget::Budget;
 pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place,
     cassette_subject,
 };
 pub use doctor::{CheckupSettings, check_up, list_tools};
-pub use event::Event;
-pub use execute::{RunSettings, run};
-pub use limits::Limits;
 pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;
 pub use mutate::{MutantReport, MutatedTest, MutationReport, mutate};
 pub use plan::{Case, Filter, plan};
 pub use providers::{built_in_providers, check_model, missing_keys};
+pub use resume::{FinishedRun, Resume};
+pub use run::{RunSettings, SuiteOutcome, run};
+pub use run_context::EventSink;
 pub use score::{ScoreError, ScoreSettings, score};
-pub use shard::{Candidate, ShardOf, Times, Weighed, assign, weigh};
+pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use trace_file::{TraceFileError, read_traces};

@@ -1,6 +1,4 @@
-//! From a model id to a model that takes turns.
-
-use std::sync::Arc;
+//! Opening models by their ids.
 
 use mcptest_agent::Model;
 use mcptest_agent::builtin::{LEXICAL, Lexical, SCRIPTED, Scripted, ScriptedCall, ScriptedTurn};
@@ -8,24 +6,23 @@ use mcptest_suite::Suite;
 use mcptest_suite::suite::ScriptTurn;
 use mcptest_trace::verdict::RunError;
 
-use crate::event::Event;
-use crate::providers::Providers;
+use crate::providers::{Note, Providers};
 
-/// The models of a suite. What their providers share (connections, limits) lives as long as this.
+/// The models of a suite, with the connections and limits of their providers.
 pub(crate) struct Models {
     providers: Providers,
 }
 
 impl Models {
-    /// None is opened yet.
-    pub fn new(on_event: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+    /// Opens none yet. `note` receives messages of providers.
+    pub fn new(note: Note) -> Self {
         Self {
-            providers: Providers::new(on_event),
+            providers: Providers::new(note),
         }
     }
 
-    /// Opens a model. `script` is for the one that plays it, and `seed` spreads retries. An unknown
-    /// id is an error; nothing stands in for it silently.
+    /// Opens a model. `script` is for `builtin/scripted`, and `seed` spreads retries. An unknown id
+    /// is an error; no other model is used instead.
     pub fn open(
         &self,
         suite: &Suite,

@@ -10,8 +10,8 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 
-use crate::judge::Bench;
 use crate::score::{Cell, ScoreError, ScoreSettings, cells};
+use crate::verdicts::JudgeContext;
 
 /// What came of mutating a suite's traces.
 #[derive(Debug, Clone, Serialize)]
@@ -74,17 +74,17 @@ pub fn mutate(
     settings: &ScoreSettings,
 ) -> Result<MutationReport, ScoreError> {
     let servers = suite.known_servers();
-    let bench = Bench {
-        suite: &suite.name,
+    let context = JudgeContext {
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
         // No opinion was ever given on a text that was changed.
         judges: false,
-        threads: 1,
     };
     let cells = cells(suite, traces, settings)?;
-    let tests = parallel::map(parallel::threads(), cells, |cell| mutate_cell(cell, &bench));
+    let tests = parallel::map(parallel::threads(), cells, |cell| {
+        mutate_cell(cell, &suite.name, &context)
+    });
     let mutants = tests.iter().map(|test: &MutatedTest| test.mutants).sum();
     let killed = tests.iter().map(|test| test.killed).sum();
     Ok(MutationReport {
@@ -96,7 +96,7 @@ pub fn mutate(
     })
 }
 
-fn mutate_cell(cell: Cell<'_>, bench: &Bench<'_>) -> MutatedTest {
+fn mutate_cell(cell: Cell<'_>, suite: &str, context: &JudgeContext<'_>) -> MutatedTest {
     let Cell {
         test,
         model,
@@ -110,7 +110,7 @@ fn mutate_cell(cell: Cell<'_>, bench: &Bench<'_>) -> MutatedTest {
             label: label.clone(),
             traces,
         }
-        .judge(bench)
+        .judge(suite, context, 1)
     };
     let baseline = judge(traces.clone());
     let mut details = Vec::new();

@@ -1,22 +1,22 @@
-//! Which runs there will be, and what their rows are called.
+//! The cases of a suite, and the names of their rows.
 
-use mcptest_report::model::CaseId;
+use mcptest_events::{CaseId, Kind, PlannedCase};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 
-/// Which tests to take.
+/// A selection of tests.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Words; a test is taken if its name contains at least one of them. None takes all.
+    /// Strings; a test is selected if its name contains at least one of them. Empty selects all.
     pub names: Vec<String>,
-    /// Tags; a test is taken if it has at least one of them. None takes all.
+    /// Tags; a test is selected if it has at least one of them. Empty selects all.
     pub tags: Vec<String>,
 }
 
 impl Filter {
-    /// Whether it takes this test.
+    /// Returns true if it selects a test.
     #[must_use]
-    pub fn takes(&self, test: &Test) -> bool {
+    pub fn selects(&self, test: &Test) -> bool {
         let (name, tags) = match test {
             Test::Agent(test) => (&test.name, &test.tags),
             Test::Tool(test) => (&test.name, &test.tags),
@@ -36,14 +36,14 @@ pub struct Case {
     pub(crate) test: usize,
     /// The model of an agent test.
     pub(crate) model: Option<String>,
-    /// The test's name, with the model when models fan out.
+    /// The test's name, with the model if the test has several.
     pub(crate) label: String,
-    /// How many runs.
+    /// The number of runs.
     pub(crate) runs: u32,
 }
 
 impl Case {
-    /// What reports call it; the suite is the one it was planned from.
+    /// The identity of the case. `suite` is the one that it was planned from.
     #[must_use]
     pub fn id(&self, suite: &Suite) -> CaseId {
         CaseId {
@@ -57,13 +57,35 @@ impl Case {
         }
     }
 
-    /// How many runs it makes.
+    /// The number of runs.
     #[must_use]
     pub fn runs(&self) -> u32 {
         self.runs
     }
 
-    /// The name of a run's row: numbered when there are several.
+    /// The entry in the plan of an invocation. `position` counts the cases of all shards.
+    #[must_use]
+    pub fn planned(&self, suite: &Suite, position: u64) -> PlannedCase {
+        PlannedCase {
+            id: self.id(suite),
+            kind: self.kind(suite),
+            label: self.label.clone(),
+            runs: self.runs,
+            position,
+        }
+    }
+
+    /// The kind of test.
+    #[must_use]
+    pub fn kind(&self, suite: &Suite) -> Kind {
+        match suite.tests.get(self.test) {
+            Some(Test::Tool(_)) => Kind::Tool,
+            Some(Test::ToolQuality(_)) => Kind::ToolQuality,
+            Some(Test::Agent(_)) | None => Kind::Agent,
+        }
+    }
+
+    /// The name of a run's row: numbered if there are several.
     pub(crate) fn row(&self, run: u32) -> String {
         row(&self.label, self.runs > 1, u64::from(run))
     }
@@ -92,7 +114,7 @@ pub fn plan(suite: &Suite, filter: &Filter) -> Vec<Case> {
         .tests
         .iter()
         .enumerate()
-        .filter(|(_, test)| filter.takes(test))
+        .filter(|(_, test)| filter.selects(test))
     {
         match test {
             Test::Agent(test) => cases.extend(test.models.iter().map(|model| Case {
@@ -117,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_numbered_and_carry_the_model_when_models_fan_out() {
+    fn rows_have_the_number_of_several_runs_and_the_model_of_several_models() {
         let case = |label: &str, runs| Case {
             test: 0,
             model: None,

@@ -1,4 +1,4 @@
-//! From what a suite says about a provider, and what is known about it, to one that can be asked.
+//! Providers of models: the suite's declaration combined with the built-in defaults.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,20 +12,18 @@ use mcptest_suite::{BuiltInProvider, ModelError, Suite, suggest};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 
-use crate::event::Event;
-
-/// What stands before the slash of a model that is built in.
+/// The prefix of built-in models.
 const BUILT_IN: &str = "builtin/";
 
-/// Whether a model is asked over HTTP.
+/// Returns true for a model that is asked over HTTP.
 pub(crate) fn is_live(id: &str) -> bool {
     !id.starts_with(BUILT_IN)
 }
 
-/// Whether a model id is known, apart from the providers that a suite declares.
+/// Checks that a model id is known, apart from the providers that a suite declares.
 ///
 /// # Errors
-/// The words for the user, with what is known.
+/// A message for the user, with the known ids.
 pub fn check_model(id: &str) -> Result<(), ModelError> {
     if !is_live(id) {
         return builtin::check_model(id).map_err(|error| ModelError::new(error.to_string()));
@@ -63,7 +61,7 @@ pub fn check_model(id: &str) -> Result<(), ModelError> {
     )))
 }
 
-/// The providers that a suite need not declare.
+/// The providers that a suite does not have to declare.
 #[must_use]
 pub fn built_in_providers() -> Vec<BuiltInProvider> {
     let of = |known: &registry::KnownProvider| BuiltInProvider {
@@ -73,8 +71,7 @@ pub fn built_in_providers() -> Vec<BuiltInProvider> {
     PROVIDERS.iter().map(of).collect()
 }
 
-/// What will keep live runs of a suite from being carried out: keys that are not set, once for each
-/// provider.
+/// The API keys that are missing for live runs of a suite, one message per provider.
 #[must_use]
 pub fn missing_keys(suite: &Suite) -> Vec<String> {
     let mut missing = BTreeMap::new();
@@ -99,22 +96,25 @@ pub fn missing_keys(suite: &Suite) -> Vec<String> {
     missing.into_values().collect()
 }
 
-/// The providers of a suite, made ready when first needed and shared by all runs.
+/// A receiver of messages from providers.
+pub(crate) type Note = Arc<dyn Fn(String) + Send + Sync>;
+
+/// The providers of a suite, opened when first needed and shared by all runs.
 pub(crate) struct Providers {
     open: Mutex<BTreeMap<String, Arc<Provider>>>,
-    on_event: Arc<dyn Fn(Event) + Send + Sync>,
+    note: Note,
 }
 
 impl Providers {
-    /// Who listens is told when a provider makes everybody wait.
-    pub(crate) fn new(on_event: Arc<dyn Fn(Event) + Send + Sync>) -> Self {
+    /// Opens none yet. `note` receives a message when a provider makes all requests wait.
+    pub(crate) fn new(note: Note) -> Self {
         Self {
             open: Mutex::default(),
-            on_event,
+            note,
         }
     }
 
-    /// The provider of a model, with what it calls the model.
+    /// The provider of a model, and the provider's name for the model.
     pub(crate) fn of<'a>(
         &self,
         suite: &Suite,
@@ -135,17 +135,16 @@ impl Providers {
         }
         let (settings, api) = settings(suite, name);
         let adapter = api.adapter(&settings.base_url);
-        let on_event = Arc::clone(&self.on_event);
-        let tell = Arc::new(move |text: String| on_event(Event::Note { text }));
-        let provider = Arc::new(Provider::new(settings, adapter)?.with_status(tell));
+        let provider =
+            Arc::new(Provider::new(settings, adapter)?.with_status(Arc::clone(&self.note)));
         open.insert(name.to_owned(), Arc::clone(&provider));
         Ok((provider, model))
     }
 }
 
-/// What of a provider's settings changes the answers of a model: its dialect, and what the suite
-/// puts into every request.
-pub(crate) fn manner(suite: &Suite, id: &str) -> Option<(&'static str, Map<String, Value>)> {
+/// The provider settings that can change the answers of a model: its API, and the keys that the
+/// suite adds to every request.
+pub(crate) fn request_style(suite: &Suite, id: &str) -> Option<(&'static str, Map<String, Value>)> {
     let (name, _) =
         provider_of(id, &|name| suite.providers.contains_key(name)).filter(|_| is_live(id))?;
     let (settings, api) = settings(suite, name);
@@ -175,9 +174,9 @@ fn settings(suite: &Suite, name: &str) -> (ProviderSettings, Api) {
         .headers
         .iter()
         .any(|(name, value)| mcptest_redact::redact::is_secret(name, value));
-    // At an address of the suite's own, a key is needed only if the suite says so: compatible
-    // servers often want none.
-    let wants_key =
+    // At an address that the suite sets, a key is needed only if the suite names one: compatible
+    // servers often need none.
+    let expects_key =
         declared.key_variable.is_some() || (own_url.is_none() && !key_variables.is_empty());
     let settings = ProviderSettings {
         name: name.to_owned(),
@@ -190,7 +189,7 @@ fn settings(suite: &Suite, name: &str) -> (ProviderSettings, Api) {
             .find_map(|variable| suite.keys.get(variable))
             .map(str::to_owned),
         key_variables,
-        needs_key: wants_key && !brings_credential,
+        needs_key: expects_key && !brings_credential,
         headers: declared.headers,
         timeout: declared.timeout.unwrap_or(DEFAULT_TIMEOUT),
         stream: declared.stream,
@@ -208,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_models_are_told_with_what_is_near() {
+    fn unknown_models_are_reported_with_a_suggestion() {
         for (id, words) in [
             ("cluade-sonnet-4-5", "did you mean `claude-sonnet-4-5`?"),
             (
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_known() {
+    fn missing_settings_have_the_built_in_values() {
         let (settings, api) = settings(&Suite::default(), "google");
         assert_eq!(api, Api::Gemini);
         assert_eq!(settings.key_variables, ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_needed_where_the_suite_or_the_provider_says_so() {
+    fn a_key_is_needed_if_the_suite_or_the_provider_requires_it() {
         let at = |url: Option<&str>, variable: Option<&str>, headers: &[(&str, &str)]| {
             let declared = Declared {
                 base_url: url.map(str::to_owned),
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_of_the_suites_own_speaks_chat_completions() {
+    fn a_declared_provider_uses_chat_completions() {
         let declared = Declared {
             base_url: Some("http://127.0.0.1:9/v1".to_owned()),
             ..Declared::default()

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mcptest_report::model::{Report, TestReport};
+use mcptest_report::model::{Kind, Report, TestReport};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{AgentTest, Test};
 use mcptest_trace::parallel;
 use mcptest_trace::trace::Trace;
 
-use crate::judge::{self, Bench};
 use crate::plan::{self, Filter};
+use crate::verdicts::{CaseJudge, JudgeContext, RunOutcome};
 
 /// So many traces are judged on all cores; for fewer it is not worth starting threads.
 const SHARED_FROM: usize = 64;
@@ -81,15 +81,15 @@ pub fn score(
     } else {
         (threads, 1)
     };
-    let bench = Bench {
-        suite: &suite.name,
+    let context = JudgeContext {
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
         judges: !settings.no_judges,
-        threads: of_runs,
     };
-    let reports = parallel::map(of_tests, cells, |cell| cell.judge(&bench));
+    let reports = parallel::map(of_tests, cells, |cell| {
+        cell.judge(&suite.name, &context, of_runs)
+    });
     Ok(Report::conclude(reports, false))
 }
 
@@ -102,16 +102,34 @@ pub(crate) struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    pub fn judge(self, bench: &Bench<'_>) -> TestReport {
+    pub fn judge(self, suite: &str, context: &JudgeContext<'_>, threads: usize) -> TestReport {
         let several = self.traces.len() > 1;
-        judge::agent(
-            bench,
-            self.test,
-            self.model.as_deref(),
-            &self.label,
-            self.traces,
-            several,
-        )
+        let model = self.model.as_deref();
+        let outcomes = parallel::map(threads, self.traces.iter().collect(), |(_, trace)| {
+            RunOutcome::of_agent(context, self.test, trace)
+        });
+        let mut judge = CaseJudge::new(*context, self.test, model, &self.label);
+        for ((index, trace), outcome) in self.traces.iter().zip(&outcomes) {
+            judge.observe(*index, trace, &outcome.facts);
+        }
+        let verdict = judge.finish();
+        let runs = self.traces.into_iter().zip(outcomes);
+        let runs = runs.map(|((index, trace), outcome)| {
+            outcome.into_record(index, plan::row(&self.label, several, index), trace)
+        });
+        TestReport {
+            name: self.test.name.clone(),
+            kind: Kind::Agent,
+            model: self.model.clone(),
+            suite: suite.to_owned(),
+            verdict: verdict.verdict,
+            runs: runs.collect(),
+            gates: verdict.gates,
+            no_evidence: verdict.no_evidence,
+            saved_runs: None,
+            spend: None,
+            label: self.label.clone(),
+        }
     }
 }
 
@@ -136,7 +154,7 @@ pub(crate) fn cells<'a>(
             .tests
             .iter()
             .find(is_it)
-            .is_some_and(|test| settings.filter.takes(test))
+            .is_some_and(|test| settings.filter.selects(test))
             && settings.test.as_deref().is_none_or(|wanted| wanted == name)
     };
     let mut cells = Vec::new();

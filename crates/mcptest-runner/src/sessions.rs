@@ -1,5 +1,4 @@
-//! The servers of a suite: started when first needed, shared or fresh as the suite says, all ended
-//! at the end.
+//! The servers of a suite: started when first needed, shared or one per run, all ended at the end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,27 +16,28 @@ use mcptest_wire::{
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::turns::Turns;
+use crate::server_locks::ServerLocks;
 
-/// How often a shared server that died is started again: a run that kills it must not take all
-/// later ones with it, and a server that always dies must not be started for ever.
-const MOST_RESTARTS: u32 = 5;
+/// The number of times that a shared server is started again after it crashed. A run that crashes
+/// the server must not fail all later runs, and a server that always crashes must not be started
+/// forever.
+const MAX_RESTARTS: u32 = 5;
 
-/// Settings that hold for all servers of an invocation.
+/// The settings for all servers of an invocation.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionSettings {
-    /// `--timeout`: comes before everything the suite says.
+    /// `--timeout`; overrides the suite.
     pub timeout: Option<Duration>,
-    /// The suite's own.
+    /// The suite's timeout.
     pub suite_timeout: Duration,
-    /// What `mcptest` as a server's program means.
+    /// The program that `mcptest` means as a server's command.
     pub this_program: PathBuf,
 }
 
 pub(crate) struct Sessions {
     settings: SessionSettings,
-    /// Who may talk to which of them now.
-    pub turns: Turns,
+    /// Access to the servers.
+    pub locks: ServerLocks,
     slots: BTreeMap<String, Slot>,
 }
 
@@ -49,7 +49,7 @@ struct Slot {
 #[derive(Default)]
 struct Shared {
     session: Option<Arc<Session>>,
-    /// A server that could not be started is not tried again for every run.
+    /// The error of a server that could not be started; it is not tried again for every run.
     failed: Option<RunError>,
     starts: u32,
 }
@@ -58,7 +58,7 @@ struct Shared {
 pub(crate) struct Session {
     pub(crate) client: Client,
     call_timeout: Duration,
-    /// Whether that is `--timeout`, which no test's own comes before.
+    /// True if that is `--timeout`, which overrides the timeout of a test.
     timeout_is_final: bool,
     listed: Mutex<Option<Vec<Value>>>,
     fresh: bool,
@@ -78,18 +78,18 @@ impl Sessions {
             .collect();
         Self {
             settings,
-            turns: Turns::new(servers),
+            locks: ServerLocks::new(servers),
             slots,
         }
     }
 
-    /// A session with the server: the shared one, or a fresh one where the suite asks for
+    /// Opens a session with a server: the shared one, or a new one where the suite asks for
     /// isolation.
     pub async fn open(&self, name: &str) -> Result<Arc<Session>, RunError> {
         self.open_as(name, None).await
     }
 
-    /// As [`Self::open`], for a test that may ask for isolation itself.
+    /// Like [`Self::open`], for a test that may set its own isolation.
     pub async fn open_as(
         &self,
         name: &str,
@@ -98,7 +98,7 @@ impl Sessions {
         let Some(slot) = self.slots.get(name) else {
             return Err(RunError {
                 kind: ErrorKind::Transport,
-                message: format!("no server is called `{name}`"),
+                message: format!("there is no server `{name}`"),
             });
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
@@ -106,8 +106,7 @@ impl Sessions {
                 .await
                 .map(Arc::new);
         }
-        // Held while connecting: everyone else waits for the same session instead of starting
-        // another.
+        // Held while connecting: other runs wait for this session instead of starting another.
         let mut shared = slot.shared.lock().await;
         if let Some(session) = shared
             .session
@@ -119,11 +118,11 @@ impl Sessions {
         if let Some(error) = &shared.failed {
             return Err(error.clone());
         }
-        if shared.starts > MOST_RESTARTS {
+        if shared.starts > MAX_RESTARTS {
             return Err(RunError {
                 kind: ErrorKind::ServerCrash,
                 message: format!(
-                    "server `{name}` died {MOST_RESTARTS} times; it is not started again"
+                    "server `{name}` crashed {MAX_RESTARTS} times; it is not started again"
                 ),
             });
         }
@@ -143,7 +142,7 @@ impl Sessions {
 
     async fn connect(&self, name: &str, server: &Server, fresh: bool) -> Result<Session, RunError> {
         let mut argv = server.argv.clone();
-        // This very executable, whether or not it is on PATH.
+        // This executable, even if it is not on PATH.
         if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest") {
             *first = self.settings.this_program.to_string_lossy().into_owned();
         }
@@ -187,7 +186,7 @@ impl Sessions {
         })
     }
 
-    /// Ends every shared server.
+    /// Ends all shared servers.
     pub async fn shutdown(&self) {
         let mut ends = tokio::task::JoinSet::new();
         for slot in self.slots.values() {
@@ -200,7 +199,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// What the server lists, entry by entry as sent, asked for once per session.
+    /// The tools that the server lists, each entry as sent. They are requested once per session.
     pub async fn listing(&self) -> Result<Vec<Value>, RunError> {
         let mut known = self.listed.lock().await;
         if let Some(listed) = &*known {
@@ -215,7 +214,7 @@ impl Session {
         Ok(listed)
     }
 
-    /// Calls a tool. `timeout` comes before the server's and the suite's.
+    /// Calls a tool. `timeout` overrides the server's and the suite's.
     pub async fn call(
         &self,
         tool: &str,
@@ -234,7 +233,7 @@ impl Session {
             .map_err(|error| run_error(&error))
     }
 
-    /// Ends a session that belongs to one run alone.
+    /// Ends a session that belongs to one run.
     pub async fn release(&self) {
         if self.fresh {
             self.client.shutdown().await;
@@ -256,8 +255,8 @@ fn run_error(error: &WireError) -> RunError {
     }
 }
 
-/// The sessions of one run, by server: what the agent loop calls tools through. Injected faults
-/// strike here, in virtual time: nothing waits.
+/// The sessions of one run, by server, through which the agent loop calls tools. Injected faults
+/// are applied here, in virtual time: nothing waits.
 pub(crate) struct RunTools<'a> {
     pub sessions: BTreeMap<String, Arc<Session>>,
     faults: std::sync::Mutex<FaultState<'a>>,
@@ -273,7 +272,7 @@ impl<'a> RunTools<'a> {
         }
     }
 
-    /// Ends the sessions that belong to this run alone.
+    /// Ends the sessions that belong to this run.
     pub async fn release(&self) {
         for session in self.sessions.values() {
             session.release().await;
@@ -281,7 +280,7 @@ impl<'a> RunTools<'a> {
     }
 
     fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
-        // A panic elsewhere does not make the counts wrong.
+        // A panic elsewhere leaves the counts correct.
         let mut faults = self
             .faults
             .lock()
@@ -307,7 +306,7 @@ impl Tools for RunTools<'_> {
             let Some(session) = self.sessions.get(server) else {
                 return Err(RunError {
                     kind: ErrorKind::Transport,
-                    message: format!("no server is called `{server}`"),
+                    message: format!("there is no server `{server}`"),
                 });
             };
             let mut reply = session
@@ -320,8 +319,8 @@ impl Tools for RunTools<'_> {
     }
 }
 
-/// A server's answer as the agent gets it and the trace keeps it. A protocol error is an error
-/// result that tells the error.
+/// The answer of a server, as the agent receives it and the trace keeps it. A protocol error
+/// becomes an error result with its message.
 pub(crate) fn reply(outcome: &CallOutcome) -> ToolReply {
     match outcome {
         CallOutcome::Result(result) => ToolReply {

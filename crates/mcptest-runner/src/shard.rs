@@ -1,67 +1,70 @@
-//! Which case goes to which shard.
+//! The assignment of cases to shards.
 //!
-//! The longest case first, each to the shard with the least work so far (LPT): no shard gets more
-//! than 4/3 of what the best assignment would give it. Ties are broken by what things are called,
-//! never by their order, so that moving a test in its file moves nothing else, and all machines
-//! that see the same suites, reports and cassettes cut them alike.
+//! The longest case is assigned first, each to the shard with the least work so far (LPT): no shard
+//! gets more than 4/3 of its load in the best assignment. Ties are broken by names, never by order,
+//! so that moving a test in its file moves nothing else, and all machines with the same suites,
+//! reports and cassettes compute the same shards.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use mcptest_report::model::{CaseId, Kind};
+use mcptest_events::{CaseId, Kind};
 use mcptest_suite::Suite;
 use mcptest_suite::suite::Test;
 
 use crate::cassettes::{cassette_folder, cassette_place};
 use crate::plan::Case;
 
-/// `2/5`: the second of five.
+/// The number of a shard and the number of shards, such as `2/5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardOf {
-    /// From 1.
+    /// The number of the shard, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of shards.
     pub of: u32,
 }
 
-/// More shards than this are a slip of the hand.
-const MOST_SHARDS: u32 = 10_000;
+/// The largest number of shards; more are a typing error.
+const MAX_SHARDS: u32 = 10_000;
 
 impl FromStr for ShardOf {
-    type Err = String;
+    type Err = ShardError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ShardError> {
         let parts = text.split_once('/');
         let numbers = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if (1..=of).contains(&number) && of <= MOST_SHARDS => {
+            Some((number, of)) if (1..=of).contains(&number) && of <= MAX_SHARDS => {
                 Ok(Self { number, of })
             }
-            _ => Err(format!(
-                "expected NUMBER/OF with a number from 1 to at most {MOST_SHARDS}, for example 2/5"
-            )),
+            _ => Err(ShardError),
         }
     }
 }
 
-/// A case and how long it is thought to take; the unit does not matter.
+/// A string that is not a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected NUMBER/OF with a number from 1 to at most {MAX_SHARDS}, for example 2/5")]
+pub struct ShardError;
+
+/// A case and its expected duration, in any unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighed {
-    /// Which case.
+    /// The case.
     pub id: CaseId,
-    /// At least 1.
+    /// The expected duration, at least 1.
     pub weight: u64,
 }
 
 /// A case that may be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which case.
+    /// The case.
     pub id: CaseId,
-    /// What is tested.
+    /// The kind of test.
     pub kind: Kind,
-    /// How many runs it has.
+    /// The number of runs.
     pub runs: u32,
 }
 
@@ -71,20 +74,16 @@ impl Candidate {
     pub fn of(suite: &Suite, case: &Case) -> Self {
         Self {
             id: case.id(suite),
-            kind: match &suite.tests[case.test] {
-                Test::Agent(_) => Kind::Agent,
-                Test::Tool(_) => Kind::Tool,
-                Test::ToolQuality(_) => Kind::ToolQuality,
-            },
+            kind: case.kind(suite),
             runs: case.runs,
         }
     }
 }
 
-/// How long a direct call is thought to take where only agents were timed, in milliseconds.
-const USUAL_CALL_MS: u64 = 10;
+/// The expected duration of a direct call where only agents were timed, in milliseconds.
+const DEFAULT_CALL_MS: u64 = 10;
 
-/// How long cases took: milliseconds, and in how many runs.
+/// The durations of cases: milliseconds, and the number of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Times(BTreeMap<CaseId, (u64, u64)>);
 
@@ -96,9 +95,9 @@ impl Times {
         Self(times.map(|(id, sum, runs)| (id, (sum, runs))).collect())
     }
 
-    /// Adds what a case's cassette tells, if the time is not known yet. `folder` is where the
-    /// cassettes are, before whatever the suite says.
-    pub fn look_at_cassette(&mut self, suite: &Suite, case: &Case, folder: Option<&Path>) {
+    /// Adds the time in a case's cassette, if the time is not known yet. `folder` is the folder of
+    /// the cassettes; it overrides the suite.
+    pub fn add_cassette(&mut self, suite: &Suite, case: &Case, folder: Option<&Path>) {
         let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref())
         else {
             return;
@@ -111,7 +110,7 @@ impl Times {
         let Some(durations) = mcptest_cassette::recorded_durations(&place) else {
             return;
         };
-        // A test that stops when it is decided will stop where it did.
+        // A test that stops when it is decided will stop where it stopped.
         let runs = if test.stops_when_decided {
             durations.len() as u64
         } else {
@@ -122,8 +121,8 @@ impl Times {
         }
     }
 
-    /// The mean time of a run, over the cases that are asked for.
-    fn usual(&self, mut of: impl FnMut(&CaseId) -> bool) -> Option<u64> {
+    /// The mean time of a run, over the selected cases.
+    fn mean(&self, mut of: impl FnMut(&CaseId) -> bool) -> Option<u64> {
         let known = self.0.iter().filter(|(id, _)| of(id));
         let (time, runs) = known.fold((0_u128, 0_u128), |(time, runs), (_, known)| {
             (time + u128::from(known.0), runs + u128::from(known.1))
@@ -133,31 +132,31 @@ impl Times {
     }
 }
 
-/// What so many runs take, if those that were recorded took so long.
+/// The time of a number of runs, scaled from recorded runs.
 fn scaled(durations: &[u64], runs: u64) -> Option<u64> {
     let sum: u128 = durations.iter().map(|time| u128::from(*time)).sum();
     let time = (sum * u128::from(runs)).checked_div(durations.len() as u128)?;
     Some(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
-/// Weighs cases by their times. One without a time takes as long per run as those of its kind do on
-/// average; without any time, the number of runs counts.
+/// Weighs cases by their times. A case without a time has the mean time per run of its kind;
+/// without any time, the number of runs counts.
 #[must_use]
 pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
     let kinds: BTreeMap<&CaseId, Kind> = cases.iter().map(|case| (&case.id, case.kind)).collect();
-    let all = times.usual(|_| true);
-    let usual = |kind: Kind| {
-        let alike = times.usual(|id| kinds.get(id) == Some(&kind));
+    let all = times.mean(|_| true);
+    let mean = |kind: Kind| {
+        let same_kind = times.mean(|id| kinds.get(id) == Some(&kind));
         let other = if kind == Kind::Agent {
             all
         } else {
-            all.map(|all| all.min(USUAL_CALL_MS))
+            all.map(|all| all.min(DEFAULT_CALL_MS))
         };
-        alike.or(other).unwrap_or(1)
+        same_kind.or(other).unwrap_or(1)
     };
-    let usual = [Kind::Agent, Kind::Tool, Kind::ToolQuality].map(|kind| (kind, usual(kind)));
-    let guess = |case: &Candidate| {
-        let found = usual.iter().find(|(kind, _)| *kind == case.kind);
+    let means = [Kind::Agent, Kind::Tool, Kind::ToolQuality].map(|kind| (kind, mean(kind)));
+    let estimate = |case: &Candidate| {
+        let found = means.iter().find(|(kind, _)| *kind == case.kind);
         found
             .map_or(1, |(_, time)| *time)
             .saturating_mul(case.runs.into())
@@ -169,7 +168,7 @@ pub fn weigh(cases: &[Candidate], times: &Times) -> Vec<Weighed> {
             weight: times
                 .0
                 .get(&case.id)
-                .map_or_else(|| guess(case), |(time, _)| *time)
+                .map_or_else(|| estimate(case), |(time, _)| *time)
                 .max(1),
         })
         .collect()
@@ -192,7 +191,7 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
             .unwrap_or(0);
         load[lightest].0 += u128::from(cases[case].weight);
         load[lightest].1 += 1;
-        // As many as `of`, which is a u32.
+        // There are `of` shards, and `of` is a u32.
         assigned[case] = u32::try_from(lightest).unwrap_or(0) + 1;
     }
     assigned
@@ -200,8 +199,6 @@ pub fn assign(cases: &[Weighed], of: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_report::model::{Report, RunReport, RunTiming, TestReport, Timing};
-    use mcptest_trace::verdict::Verdict;
     use proptest::prelude::*;
 
     use super::*;
@@ -266,57 +263,22 @@ mod tests {
 
     #[test]
     fn times_are_recorded_ones_else_the_average() {
-        let run = |index| RunReport {
-            index,
-            name: format!("a #{index}"),
-            verdict: Verdict::Pass,
-            trace: mcptest_trace::trace::Trace::default(),
-            assertions: Vec::new(),
-            error: None,
-        };
-        let test = TestReport {
-            name: "a".to_owned(),
-            kind: Kind::Agent,
-            model: None,
-            label: "a".to_owned(),
-            suite: "s".to_owned(),
-            verdict: Verdict::Pass,
-            runs: vec![run(1), run(2)],
-            gates: Vec::new(),
-            no_evidence: None,
-            saved_runs: None,
-            spend: None,
-        };
-        let mut report = Report::conclude(vec![test], false);
         let cases = [
             case("a", Kind::Agent, 2),
             case("b", Kind::Agent, 3),
             case("c", Kind::Tool, 1),
         ];
-        let weights = |report: &Report| {
-            let times = mcptest_report::Report::from(report).case_times();
-            weights(&cases, &Times::of_cases(times.unwrap_or_default()))
-        };
-        assert_eq!(weights(&report), [2, 3, 1], "without times, by runs");
-        let time = |index, duration_ms| RunTiming {
-            name: format!("a #{index}"),
-            duration_ms,
-        };
-        report.timing = Some(Timing {
-            duration_ms: 1,
-            runs: vec![time(1, 30), time(2, 50)],
-        });
+        let times = Times::default();
+        assert_eq!(weights(&cases, &times), [2, 3, 1], "without times, by runs");
+        let times = Times::of_cases([(id("a"), 80, 2)]);
         assert_eq!(
-            weights(&report),
+            weights(&cases, &times),
             [80, 120, 10],
             "a direct call is shorter than an agent"
         );
-        report.timing = Some(Timing {
-            duration_ms: 1,
-            runs: vec![time(1, 0), time(2, 0)],
-        });
+        let times = Times::of_cases([(id("a"), 0, 2)]);
         assert_eq!(
-            weights(&report),
+            weights(&cases, &times),
             [1, 3, 1],
             "no time at all is still a case to start"
         );
@@ -348,7 +310,7 @@ mod tests {
             case("quality", Kind::ToolQuality, 1),
         ];
         assert_eq!(weights(&cases, &times), [4000, 7, 6000, 7, 10]);
-        // Of a test that is not in the suites any more nobody knows the kind.
+        // The kind of a test that is no longer in the suites is unknown.
         assert_eq!(weights(&cases[2..], &times), [1335 * 3, 10, 10]);
     }
 
@@ -408,9 +370,9 @@ mod tests {
         ) {
             let cases = weighed(&weights);
             let shuffled: Vec<Weighed> = order.iter().map(|at| cases[*at].clone()).collect();
-            let (straight, crooked) = (assign(&cases, of), assign(&shuffled, of));
+            let (in_order, any_order) = (assign(&cases, of), assign(&shuffled, of));
             for (position, at) in order.iter().enumerate() {
-                prop_assert_eq!(crooked[position], straight[*at]);
+                prop_assert_eq!(any_order[position], in_order[*at]);
             }
         }
     }

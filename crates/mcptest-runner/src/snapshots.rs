@@ -1,5 +1,4 @@
-//! Snapshots on disk: read, written when asked to, and looked through for those that no test has
-//! any more.
+//! Snapshots on disk: reading, writing on request, and finding those that no test has any more.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,13 +13,13 @@ use mcptest_trace::snapshot::{Stored, render};
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
-/// What is done with snapshots.
+/// The use of snapshots.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SnapshotMode {
-    /// Answers are held against them. Nothing is written.
+    /// Answers are compared with them. Nothing is written.
     #[default]
     Compare,
-    /// Answers that differ, or have none yet, become the snapshot.
+    /// An answer that differs, or has no snapshot yet, becomes the snapshot.
     Update,
 }
 
@@ -30,10 +29,10 @@ pub(crate) struct Snapshots {
     redactor: Arc<Redactor>,
 }
 
-/// What came of holding an answer against its snapshot.
+/// The result of comparing an answer with its snapshot.
 pub(crate) struct Checked {
     pub assertion: Assertion,
-    /// What was written.
+    /// The message about a file that was written.
     pub note: Option<String>,
 }
 
@@ -42,8 +41,8 @@ impl Snapshots {
         Self { mode, redactor }
     }
 
-    /// Holds an answer against its snapshot. `others_hold`: whether the test's other expectations
-    /// held; an answer that is wrong by them is not kept.
+    /// Compares an answer with its snapshot. `others_hold` is true if the test's other expectations
+    /// held; an answer that fails them is not kept.
     pub fn check(
         &self,
         test: &KeptAnswer,
@@ -82,8 +81,8 @@ impl Snapshots {
         })
     }
 
-    /// The files in the suite's snapshot folders that belong to none of its tests, where snapshots
-    /// are being updated.
+    /// The files in the suite's snapshot folders that belong to none of its tests, if snapshots are
+    /// being updated.
     pub fn unused(&self, suite: &Suite) -> Vec<PathBuf> {
         if self.mode == SnapshotMode::Compare {
             return Vec::new();

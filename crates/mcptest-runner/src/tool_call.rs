@@ -1,4 +1,4 @@
-//! Carrying out one direct tool test: what prepares it, its call, what cleans up after it.
+//! Running one direct tool test: setup, call, teardown.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +14,17 @@ use mcptest_wire::CallOutcome;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::ending::{CALL_GRACE, End, Ending, TEARDOWN_GRACE};
-use crate::event::Event;
-use crate::fixtures::{Stage as FixtureStage, Visit};
-use crate::judges;
+use crate::ask_judges;
+use crate::fixtures::{FixturePhase, FixtureSession};
+use crate::run_context::{CaseRef, RunContext};
 use crate::sessions::{Session, reply};
-use crate::stage::{Place, Stage};
+use crate::stop_signal::{CALL_GRACE, StopReason, StopSignal, TEARDOWN_GRACE};
 
-/// What a direct tool test left.
+/// The result of a direct tool test.
 pub(crate) struct Called {
     /// One call, and its result.
     pub trace: Trace,
-    /// What came of its expectations; nothing if the call was not answered.
+    /// The assertions; none if the call was not answered.
     pub assertions: Vec<Assertion>,
 }
 
@@ -35,89 +34,89 @@ impl Called {
     }
 }
 
-/// Carries out a test. Nothing is left of one that is broken off, but its teardown has run.
+/// Runs a test. One that is interrupted leaves nothing, but its teardown has run.
 pub(crate) async fn tool_call<'a>(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &ToolTest,
-    ending: Ending<'a>,
-) -> Result<Called, End<'a>> {
-    let mut visit = Visit::new(&stage.sessions, test.isolation);
-    let mut called = call_until(stage, place, test, ending, &mut visit).await;
-    let torn_down = tear_down(test, ending, &mut visit).await;
+    stop: StopSignal<'a>,
+) -> Result<Called, StopReason<'a>> {
+    let mut session = FixtureSession::new(&context.sessions, test.isolation);
+    let mut called = call_until(context, case, test, stop, &mut session).await;
+    let torn_down = tear_down(test, stop, &mut session).await;
     if let Err(error) = torn_down {
         match &mut called {
-            // What is left behind may break the next test, so it cannot go unsaid.
+            // Remains may break the next test, so this must be reported.
             Ok(called) if called.all_hold() => called.trace.error = Some(error),
-            _ => stage.tell(Event::Warning {
-                text: format!("test `{}`: {}", test.name, error.message),
-            }),
+            _ => context.warn(format!("test `{}`: {}", test.name, error.message)),
         }
     }
     if let Ok(called) = &mut called {
-        let fixtures = visit.take_record();
+        let fixtures = session.take_record();
         if !fixtures.is_empty() {
             called.trace.extra.insert("fixtures", fixtures);
         }
     }
-    visit.release().await;
+    session.release().await;
     called
 }
 
-/// The test without its teardown, unless it is broken off.
+/// Runs the test without its teardown, until it is interrupted.
 async fn call_until<'a>(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &ToolTest,
-    ending: Ending<'a>,
-    visit: &mut Visit<'_>,
-) -> Result<Called, End<'a>> {
+    stop: StopSignal<'a>,
+    session: &mut FixtureSession<'_>,
+) -> Result<Called, StopReason<'a>> {
     let stopped = AtomicBool::new(false);
-    let mut work = pin!(set_up_and_call(stage, place, test, visit, &stopped));
-    // One that has nothing to clean up is dropped by whoever called.
+    let mut work = pin!(set_up_and_call(context, case, test, session, &stopped));
+    // A test without teardown is dropped by the caller.
     if test.teardown.is_empty() {
         return Ok(work.await);
     }
     tokio::select! {
         biased;
-        end = ending.come() => {
+        reason = stop.received() => {
             stopped.store(true, Ordering::Relaxed);
-            // No further call begins, but the one under way may be making what teardown removes.
+            // No further call starts, but the one in flight may be creating something that
+            // teardown removes.
             let _ = timeout(CALL_GRACE, work).await;
-            Err(end)
+            Err(reason)
         }
         called = &mut work => Ok(called),
     }
 }
 
-/// Cleans up, in a moment if the test is broken off before or meanwhile.
+/// Tears the test down, with a time limit once it is interrupted.
 async fn tear_down(
     test: &ToolTest,
-    ending: Ending<'_>,
-    visit: &mut Visit<'_>,
+    stop: StopSignal<'_>,
+    session: &mut FixtureSession<'_>,
 ) -> Result<(), RunError> {
     if test.teardown.is_empty() {
         return Ok(());
     }
     let over = async {
-        ending.come().await;
+        stop.received().await;
         tokio::time::sleep(TEARDOWN_GRACE).await;
     };
     tokio::select! {
         biased;
-        torn_down = visit.tear_down(&test.teardown) => torn_down,
+        torn_down = session.tear_down(&test.teardown) => torn_down,
         () = over => Err(fixture_error(format!(
-            "teardown was not through {} seconds after the test was broken off; what it would have removed may be there still",
+            "teardown did not finish within {} seconds after the test was interrupted; what it \
+             removes may still exist",
             TEARDOWN_GRACE.as_secs()
         ))),
     }
 }
 
 async fn set_up_and_call(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &ToolTest,
-    visit: &mut Visit<'_>,
+    session: &mut FixtureSession<'_>,
     stopped: &AtomicBool,
 ) -> Called {
     let mut called = Called {
@@ -127,19 +126,19 @@ async fn set_up_and_call(
         },
         assertions: Vec::new(),
     };
-    if let Err(error) = try_call(stage, place, test, visit, stopped, &mut called).await {
+    if let Err(error) = try_call(context, case, test, session, stopped, &mut called).await {
         called.trace.error = Some(error);
     }
     called
 }
 
-/// An error is what kept the call from being answered, or from being judged. Once it is `stopped`,
-/// no further call is made.
+/// Makes the calls. The error is the reason why the call was not answered or could not be judged.
+/// Once it is `stopped`, no further call is made.
 async fn try_call(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     test: &ToolTest,
-    visit: &mut Visit<'_>,
+    session: &mut FixtureSession<'_>,
     stopped: &AtomicBool,
     called: &mut Called,
 ) -> Result<(), RunError> {
@@ -147,36 +146,37 @@ async fn try_call(
         if stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        Box::pin(visit.fixture(FixtureStage::Setup, index, call)).await?;
+        session.fixture(FixturePhase::Setup, index, call).await?;
     }
     if stopped.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let args = visit.fill(&test.args)?;
+    let args = session.fill(&test.args)?;
     called.trace.tool_calls[0].set_args(args.clone());
-    let session = visit.session(&test.server).await?;
+    let server = session.session(&test.server).await?;
     let began = Instant::now();
-    let outcome = session.call(&test.tool, &args, test.timeout).await?;
+    let outcome = server.call(&test.tool, &args, test.timeout).await?;
     let took = began.elapsed();
     let short = reply(&outcome);
     let seen = observe(outcome, &short);
-    let mut assertions = judges::apply(stage, place, &test.expect, &seen, &mut called.trace).await;
-    assertions.extend(test.max_duration.map(|most| duration_assertion(most, took)));
+    let mut assertions =
+        ask_judges::apply(context, case, &test.expect, &seen, &mut called.trace).await;
+    assertions.extend(test.max_duration.map(|max| duration_assertion(max, took)));
     assertions.extend(
         test.max_response_tokens
-            .map(|most| token_assertion(most, &short)),
+            .map(|max| token_assertion(max, &short)),
     );
     if let Some(kept) = &test.snapshot {
         let others_hold = !assertions.iter().any(Assertion::failed);
-        let checked = stage.snapshots.check(kept, &seen, others_hold)?;
+        let checked = context.snapshots.check(kept, &seen, others_hold)?;
         if let Some(text) = checked.note {
-            stage.tell(Event::Note { text });
+            context.note(text);
         }
         assertions.push(checked.assertion);
     }
     if short.is_error
         && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
-        && let Some(hint) = Box::pin(unlisted(&session, &test.server, &test.tool)).await
+        && let Some(hint) = unlisted(&server, &test.server, &test.tool).await
     {
         let reason = failed
             .reason
@@ -187,13 +187,13 @@ async fn try_call(
     }
     called.trace.tool_results = vec![result(short)];
     called.assertions = assertions;
-    let saved = visit.save(&test.save, &seen);
-    // What a wrong answer does not have is no news.
+    let saved = session.save(&test.save, &seen);
+    // A value that is missing in a wrong answer is not a second problem.
     if called.all_hold() { saved } else { Ok(()) }
 }
 
-/// What assertions look into: the result as the server sent it, with `is_error` and `text` beside
-/// it, and `error`, which is `null` when there is none.
+/// The value that assertions are applied to: the result as the server sent it, with `is_error` and
+/// `text` added, and `error`, which is `null` when there is none.
 pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
     match outcome {
         CallOutcome::Result(result) => {
@@ -228,8 +228,8 @@ fn result(short: ToolReply) -> ToolResult {
     }
 }
 
-/// A tool that the server does not list, with the one that was probably meant. Asked only where a
-/// call was refused.
+/// The hint that a server does not list a tool, with the name that was probably meant. Only needed
+/// after a call failed.
 pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Option<String> {
     let listed = session.listing().await.ok()?;
     let names: Vec<&str> = listed
@@ -239,37 +239,33 @@ pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Opt
     if names.contains(&tool) {
         return None;
     }
-    let words = format!("server `{server}` lists no tool `{tool}`");
+    let message = format!("server `{server}` lists no tool `{tool}`");
     Some(match mcptest_suite::suggest(tool, names) {
-        Some(near) => format!("{words}; did you mean `{near}`?"),
-        None => words,
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => message,
     })
 }
 
-/// The time is told only where it is too long: a passing report does not change with the weather.
-fn duration_assertion(most: Duration, took: Duration) -> Assertion {
-    let passed = took <= most;
-    // A little over is over: the part of a millisecond counts.
+/// The time is reported only where it is too long, so that the report of a passing test is the
+/// same each time.
+fn duration_assertion(max: Duration, took: Duration) -> Assertion {
+    let passed = took <= max;
+    // Rounded up: a part of a millisecond counts.
     let shown = u64::try_from(took.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-    let matcher = json!({"<=": u64::try_from(most.as_millis()).unwrap_or(u64::MAX)});
+    let matcher = json!({"<=": u64::try_from(max.as_millis()).unwrap_or(u64::MAX)});
     let actual = if passed { Value::Null } else { shown.into() };
     let why_not = (!passed).then(|| format!("the call took {shown} ms"));
     Assertion::new("duration_ms", matcher, actual, why_not)
 }
 
-fn token_assertion(most: u64, short: &ToolReply) -> Assertion {
+fn token_assertion(max: u64, short: &ToolReply) -> Assertion {
     let count = response_tokens(short);
-    let why_not = (count > most).then(|| format!("{count} is greater than {most}"));
-    Assertion::new(
-        "response_tokens",
-        json!({"<=": most}),
-        count.into(),
-        why_not,
-    )
+    let why_not = (count > max).then(|| format!("{count} is greater than {max}"));
+    Assertion::new("response_tokens", json!({"<=": max}), count.into(), why_not)
 }
 
-/// What a model would have to read: the text blocks; without one, the structured content; of an
-/// error, its message. Pictures and sounds have no count that holds for every model.
+/// The tokens that a model would read: the text blocks; without one, the structured content; of an
+/// error, its message. Images and audio have no count that holds for every model.
 fn response_tokens(short: &ToolReply) -> u64 {
     if let Some(error) = &short.error {
         return error
@@ -283,7 +279,7 @@ fn response_tokens(short: &ToolReply) -> u64 {
     }
 }
 
-/// An error of a test's own preparation.
+/// An error of a test's setup or teardown.
 pub(crate) fn fixture_error(message: String) -> RunError {
     RunError {
         kind: ErrorKind::Fixture,
@@ -300,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn response_tokens_are_those_of_what_is_read() {
+    fn response_tokens_count_the_part_that_is_read() {
         let text =
             json!([{"type": "text", "text": "hello world"}, {"type": "image", "data": "AAAA"}]);
         assert_eq!(response_tokens(&reply_of(json!({"content": text}))), 2);
@@ -327,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_include_themselves() {
+    fn bounds_are_inclusive() {
         let ms = Duration::from_millis;
         assert!(duration_assertion(ms(5), ms(5)).passed);
         let slow = duration_assertion(ms(5), ms(5) + Duration::from_nanos(1));

@@ -1,4 +1,4 @@
-//! Getting the catalog of one server, for the tests that judge it.
+//! Listing the tools of one server, for the tests that judge its catalog.
 
 use mcptest_suite::suite::ToolQualityTest;
 use mcptest_trace::trace::Trace;
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::sessions::Sessions;
 
-/// What the server lists, entry by entry as sent: a malformed one is evidence too. The trace holds
-/// nothing but an error, if there was one.
+/// Lists the tools of a server, each entry as sent: a malformed one is evidence, too. The trace
+/// holds only an error, if there was one.
 pub(crate) async fn tool_list(
     test: &ToolQualityTest,
     sessions: &Sessions,
-) -> (Trace, Option<Value>) {
+) -> (Trace, Option<Vec<Value>>) {
     let listed = async {
         let session = sessions.open(&test.server).await?;
         let listed = session.listing().await;
@@ -19,7 +19,7 @@ pub(crate) async fn tool_list(
         listed
     };
     match listed.await {
-        Ok(listed) => (Trace::default(), Some(Value::Array(listed))),
+        Ok(listed) => (Trace::default(), Some(listed)),
         Err(error) => {
             let trace = Trace {
                 error: Some(error),

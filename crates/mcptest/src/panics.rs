@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mcptest_events::Event;
 use mcptest_report::ExitCode;
-use mcptest_runner::Event;
 
 use crate::output;
 
@@ -42,10 +42,26 @@ pub fn provoked(listener: Listener) -> Listener {
     let Ok(place) = std::env::var("MCPTEST_PANIC_AT") else {
         return listener;
     };
+    let names = std::sync::Mutex::new(Vec::new());
     Arc::new(move |event| {
         let here = match &event {
-            Event::Planned { .. } => place == "planning",
-            Event::Started { name } => *name == place,
+            Event::Planned { cases, .. } => {
+                let labels = cases.iter().map(|case| (case.label.clone(), case.runs));
+                if let Ok(mut names) = names.lock() {
+                    *names = labels.collect();
+                }
+                place == "planning"
+            }
+            Event::RunStarted { case, run } => names.lock().is_ok_and(|names| {
+                names.get(*case).is_some_and(|(label, runs)| {
+                    place
+                        == if *runs > 1 {
+                            format!("{label} #{run}")
+                        } else {
+                            label.clone()
+                        }
+                })
+            }),
             _ => false,
         };
         assert!(!here, "provoked at `{place}`");

@@ -118,6 +118,37 @@ impl SpendLedger {
             .map_or_else(SpendTotals::default, |account| account.totals)
     }
 
+    /// Returns the amount that counts against the caps of an account, in dollars and tokens.
+    #[must_use]
+    pub fn charged(&self, account: AccountId) -> (Usd, u64) {
+        let accounts = self.accounts();
+        let charged = accounts.get(account.0).map(|account| account.charged);
+        charged.map_or((Usd::ZERO, 0), |charged| (charged.usd, charged.tokens))
+    }
+
+    /// Charges accounts for an earlier part of the invocation, which is being resumed.
+    pub fn charge_earlier(&self, ids: &[AccountId], usd: Usd, tokens: u64) {
+        let mut accounts = self.accounts();
+        for id in ids {
+            if let Some(account) = accounts.get_mut(id.0) {
+                account.charged = account.charged.plus(Amount { usd, tokens });
+            }
+        }
+    }
+
+    /// Stops those of the accounts that have reached a cap.
+    pub fn stop_if_spent(&self, ids: &[AccountId]) {
+        let mut accounts = self.accounts();
+        for id in ids {
+            if let Some(account) = accounts.get_mut(id.0)
+                && !account.charged.is_below(account.caps)
+            {
+                let reason = account.spent_message();
+                account.stopped.get_or_insert(reason);
+            }
+        }
+    }
+
     /// Stops an account: no further request is sent on it. The first reason is kept.
     pub fn stop(&self, account: AccountId, reason: impl Into<String>) {
         if let Some(account) = self.accounts().get_mut(account.0) {

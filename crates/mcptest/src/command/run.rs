@@ -1,17 +1,20 @@
 //! `mcptest run`.
 
+mod collect;
 mod last_run;
 mod select;
 mod watch;
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mcptest_report::model::{Report, Timing};
+use mcptest_events::Event;
+use mcptest_report::model::Report;
 use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Event, Filter, Limits, RunSettings, SnapshotMode, plan};
+use mcptest_runner::{Budget, Filter, Resume, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_trace::verdict::Verdict;
 use mcptest_yaml::Diagnostics;
@@ -19,6 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use self::collect::Collected;
 use self::select::Planned;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
@@ -118,11 +122,12 @@ impl<'a> Job<'a> {
         let mut report = self.runtime.block_on(async {
             self.listen()?;
             let progress = Progress::new(*output);
+            let collected = Arc::new(Collected::default());
             let settings = RunSettings {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
                 jobs: args.jobs,
-                limits: Limits::new(
+                budget: Budget::new(
                     args.budget.max_usd,
                     args.budget.max_tokens,
                     args.budget.max_duration,
@@ -132,9 +137,10 @@ impl<'a> Job<'a> {
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
                 cassettes: args.recording.settings(&redactor),
-                on_event: panics::provoked(progress.listener()),
+                resume: Arc::new(Resume::default()),
+                emit: panics::provoked(listener(&collected, progress.listener())),
             };
-            let report = run_all(&selected.planned, &settings).await;
+            let report = run_all(&selected.planned, &settings, &collected).await;
             progress.clear();
             Ok::<_, String>(report)
         })?;
@@ -223,33 +229,47 @@ fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> 
     Ok(())
 }
 
-/// Suites one after the other, the runs of each at once.
-async fn run_all(all: &[Planned], settings: &RunSettings) -> Report {
-    let mut tests = Vec::new();
-    let mut not_run = Vec::new();
-    let mut timing = Timing::default();
+/// Runs suites one after the other, the runs of each at once.
+async fn run_all(all: &[Planned], settings: &RunSettings, collected: &Collected) -> Report {
+    let began = Instant::now();
+    let cases = all.iter().flat_map(|planned| {
+        let Planned { suite, cases } = planned;
+        cases.iter().map(move |case| (suite, case))
+    });
+    (settings.emit)(Event::Planned {
+        cases: cases
+            .zip(0..)
+            .map(|((suite, case), position)| case.planned(suite, position))
+            .collect(),
+        shard: None,
+    });
     let mut interrupted = false;
     let mut stopped = false;
+    let mut first_case = 0;
     for Planned { suite, cases } in all {
         interrupted |= settings.cancel.is_cancelled();
-        if interrupted || stopped {
-            not_run.extend(cases.iter().map(|case| case.id(suite)));
-            continue;
+        if !interrupted && !stopped {
+            let suite = Arc::clone(suite);
+            let outcome = mcptest_runner::run(suite, cases, first_case, settings).await;
+            interrupted |= outcome.interrupted;
+            stopped = settings.fail_fast && outcome.verdict >= Verdict::Fail;
         }
-        let report = mcptest_runner::run(Arc::clone(suite), cases, settings).await;
-        interrupted |= report.interrupted;
-        stopped = settings.fail_fast && report.verdict >= Verdict::Fail;
-        if let Some(more) = report.timing {
-            timing.duration_ms += more.duration_ms;
-            timing.runs.extend(more.runs);
-        }
-        tests.extend(report.tests);
-        not_run.extend(report.not_run);
+        first_case += cases.len();
     }
-    let mut report = Report::conclude(tests, interrupted);
-    report.not_run = not_run;
-    report.timing = Some(timing);
-    report
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    collected.into_report(interrupted, duration_ms)
+}
+
+/// Passes events to the progress display and to the report.
+fn listener(
+    collected: &Arc<Collected>,
+    progress: Arc<dyn Fn(&Event) + Send + Sync>,
+) -> Arc<dyn Fn(Event) + Send + Sync> {
+    let collected = Arc::clone(collected);
+    Arc::new(move |event| {
+        progress(&event);
+        collected.add(event);
+    })
 }
 
 /// The first signal asks for an end with a report, the second for an end.
@@ -326,28 +346,42 @@ impl Progress {
         Self { bar, output }
     }
 
-    fn listener(&self) -> Arc<dyn Fn(Event) + Send + Sync> {
+    fn listener(&self) -> Arc<dyn Fn(&Event) + Send + Sync> {
         let Some(bar) = self.bar.clone() else {
             let output = self.output;
             return Arc::new(move |event| match event {
-                Event::Warning { text } => output.status(&warning(&text)),
-                Event::Note { text } => output.status(&mcptest_json::text::one_line(&text)),
-                Event::Planned { .. }
-                | Event::Started { .. }
-                | Event::Finished { .. }
-                | Event::Spared { .. } => {}
+                Event::Warning { text } => output.status(&warning(text)),
+                Event::Note { text } => output.status(&mcptest_json::text::one_line(text)),
+                _ => {}
             });
         };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        let labels = Mutex::new(Vec::new());
         Arc::new(move |event| match event {
-            Event::Planned { total } => bar.set_length(bar.length().unwrap_or(0) + total as u64),
-            Event::Started { name } => bar.set_message(mcptest_json::text::one_line(&name)),
-            Event::Finished { .. } => bar.inc(1),
-            Event::Spared { runs } => {
-                bar.set_length(bar.length().unwrap_or(0).saturating_sub(runs as u64))
+            Event::Planned { cases, .. } => {
+                let runs: u64 = cases.iter().map(|case| u64::from(case.runs)).sum();
+                bar.set_length(bar.length().unwrap_or(0) + runs);
+                let names = cases.iter().map(|case| (case.label.clone(), case.runs));
+                *labels.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
             }
-            Event::Warning { text } => bar.println(warning(&text)),
-            Event::Note { text } => bar.println(mcptest_json::text::one_line(&text)),
+            Event::RunStarted { case, run } => {
+                let labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((label, runs)) = labels.get(*case) {
+                    let number = if *runs > 1 {
+                        format!(" #{run}")
+                    } else {
+                        String::new()
+                    };
+                    bar.set_message(mcptest_json::text::one_line(&format!("{label}{number}")));
+                }
+            }
+            Event::RunFinished(_) => bar.inc(1),
+            Event::RunsSaved { runs, .. } => {
+                bar.set_length(bar.length().unwrap_or(0).saturating_sub(u64::from(*runs)));
+            }
+            Event::Warning { text } => bar.println(warning(text)),
+            Event::Note { text } => bar.println(mcptest_json::text::one_line(text)),
+            _ => {}
         })
     }
 

@@ -109,7 +109,10 @@ fn teardown_that_hangs_is_given_up_when_the_time_is_over() {
     let error = &report["tests"][0]["runs"][0]["error"];
     assert_eq!(error["kind"], "fixture");
     let words = error["message"].as_str().unwrap();
-    assert!(words.starts_with("teardown was not through"), "{words}");
+    assert!(
+        words.starts_with("teardown did not finish within"),
+        "{words}"
+    );
 }
 
 #[test]

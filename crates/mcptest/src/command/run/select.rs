@@ -106,7 +106,7 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     if !run.recording.record {
         for Planned { suite, cases } in planned {
             for case in cases {
-                times.look_at_cassette(suite, case, run.recording.cassettes.as_deref());
+                times.add_cassette(suite, case, run.recording.cassettes.as_deref());
             }
         }
     }

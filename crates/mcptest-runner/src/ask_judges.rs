@@ -1,8 +1,9 @@
-//! Asking the judges of a run's judged assertions. What they say goes into the trace; the verdict
-//! is drawn from there.
+//! Asking the judges of a run's judged assertions. Their answers go into the trace, from which the
+//! verdict is computed.
 
-use mcptest_agent::{AssistantTurn, Message, Model, Request};
+use mcptest_agent::{AssistantTurn, Message, Model, Request, Usage};
 use mcptest_cassette::Role;
+use mcptest_events::Event;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_suite::suite::ScriptTurn;
 use mcptest_trace::expect::{Assertion, Expectation};
@@ -11,18 +12,17 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
-use crate::cassettes::Tape;
+use crate::cassette_plans::RunCassette;
 use crate::providers::is_live;
-use crate::stage::{Place, Stage};
+use crate::run_context::{CaseRef, RunContext};
 
-/// Every judge's opinion on what it is asked about in `seen`. A value that is not there needs none.
+/// Asks every judge about its value in `seen`. A value that is missing needs no judge.
 pub(crate) async fn ask(
-    stage: &Stage,
-    place: Place<'_>,
-    tape: &Tape,
+    context: &RunContext,
+    case: CaseRef<'_>,
+    cassette: &RunCassette,
     expect: &[Expectation],
     seen: &Value,
-    run: u32,
 ) -> Vec<Judgement> {
     let mut judgements = Vec::new();
     let mut number = 0;
@@ -38,16 +38,28 @@ pub(crate) async fn ask(
         for juror in &judge.jurors {
             let script = script_of(juror.script.as_ref());
             number += 1;
-            let seat = place.seat(Role::Judge(number), &juror.model, &script, run);
-            let opinion = match stage.open_model(&seat, tape) {
-                Ok(model) => opinion(judge, &text, model.as_ref()).await,
+            let slot = case.model_slot(Role::Judge(number), &juror.model, &script, case.run);
+            let answered = |usage: Option<Usage>| {
+                context.emit(Event::ModelAnswered {
+                    case: context.planned(case.case),
+                    run: case.run,
+                    model: juror.model.clone(),
+                    judge: Some(number),
+                    usage: usage.map(|usage| mcptest_events::Usage {
+                        input: usage.input,
+                        output: usage.output,
+                    }),
+                });
+            };
+            let opinion = match context.open_model(&slot, cassette) {
+                Ok(model) => opinion(judge, &text, model.as_ref(), answered).await,
                 Err(error) => Err(error),
             };
-            let (said, error) = match opinion {
-                Ok(said) => (Some(said), None),
+            let (answer, error) = match opinion {
+                Ok(answer) => (Some(answer), None),
                 Err(error) => (None, Some(of_judge(&juror.model, error))),
             };
-            let (score, reason) = said.unzip();
+            let (score, reason) = answer.unzip();
             judgements.push(Judgement {
                 target: target.to_owned(),
                 digest: judge.digest(target, &text),
@@ -61,11 +73,11 @@ pub(crate) async fn ask(
     judgements
 }
 
-/// What the expectations of a direct call come to. Opinions are asked for where an expectation is
-/// judged, and kept in the trace; one that could not be had is the trace's error.
+/// Applies the expectations of a direct call. Judges are asked where an expectation is judged, and
+/// their answers are kept in the trace. A judge that fails is the trace's error.
 pub(crate) async fn apply(
-    stage: &Stage,
-    place: Place<'_>,
+    context: &RunContext,
+    case: CaseRef<'_>,
     expect: &[Expectation],
     seen: &Value,
     trace: &mut Trace,
@@ -76,21 +88,22 @@ pub(crate) async fn apply(
             .filter_map(Expectation::judge)
             .flat_map(|judge| &judge.jurors)
     };
-    if stage.judges && jurors().next().is_some() {
-        // A direct call is made each time, so there is no recorded opinion on its answer.
-        match jurors().find(|juror| stage.replay_only && is_live(&juror.model)) {
+    if context.judges && jurors().next().is_some() {
+        // A direct call is always live, so there is no recorded opinion on its answer.
+        match jurors().find(|juror| context.replay_only && is_live(&juror.model)) {
             Some(juror) => {
                 trace.error = Some(RunError {
                     kind: ErrorKind::Protocol,
                     message: format!(
-                        "judge `{}` was not asked: with `--replay-only` no model is asked that costs, and direct tool tests have no cassettes; \
-                         `--no-judges` leaves judged assertions out",
+                        "judge `{}` was not asked: with `--replay-only` no model is asked that \
+                         costs, and direct tool tests have no cassettes; `--no-judges` skips \
+                         judged assertions",
                         juror.model
                     ),
                 });
             }
             None => {
-                trace.judgements = Box::pin(ask(stage, place, &Tape::Off, expect, seen, 1)).await
+                trace.judgements = ask(context, case, &RunCassette::Off, expect, seen).await;
             }
         }
     }
@@ -101,7 +114,7 @@ pub(crate) async fn apply(
             continue;
         };
         let (assertion, unjudged) =
-            judged::apply(expectation, judge, seen, &trace.judgements, !stage.judges);
+            judged::apply(expectation, judge, seen, &trace.judgements, !context.judges);
         if let Some(Unjudged::Broken(error)) = unjudged {
             trace.error.get_or_insert(error);
         }
@@ -110,7 +123,7 @@ pub(crate) async fn apply(
     assertions
 }
 
-/// The suite's loader has read it before.
+/// The script of a judge. The suite's loader has checked it.
 fn script_of(written: Option<&Value>) -> Vec<Vec<ScriptTurn>> {
     written
         .and_then(|written| serde_json::from_value(written.clone()).ok())
@@ -124,11 +137,12 @@ fn of_judge(model: &str, error: RunError) -> RunError {
     }
 }
 
-/// Asks once, and once more after an answer that makes no sense.
+/// Asks a judge, and a second time after an answer that cannot be read.
 async fn opinion(
     judge: &Judge,
     text: &str,
     model: &dyn Model,
+    answered: impl Fn(Option<Usage>),
 ) -> Result<(serde_json::Number, String), RunError> {
     let (system, question) = judge.question(text);
     let mut messages = vec![Message::User(question)];
@@ -141,14 +155,16 @@ async fn opinion(
             max_tokens: None,
         };
         let turn = model.next(request).await?;
+        answered(turn.usage);
         match read_answer(&turn.text) {
-            Ok(said) => return Ok(said),
-            Err(words) => {
+            Ok(answer) => return Ok(answer),
+            Err(problem) => {
                 let again = format!(
-                    "That cannot be read: {words}. Answer with the JSON object alone: {{\"score\": S, \"reason\": \"R\"}}."
+                    "That cannot be read: {problem}. Answer with the JSON object alone: \
+                     {{\"score\": S, \"reason\": \"R\"}}."
                 );
                 wrong = format!(
-                    "{words}; it said {}",
+                    "{problem}; it said {}",
                     shorten(&one_line(&format!("{:?}", turn.text)), 120)
                 );
                 // Calls were not offered, and cannot be answered.

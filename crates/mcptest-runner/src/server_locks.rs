@@ -1,8 +1,8 @@
-//! Who may talk to a shared server now.
+//! Access to shared servers.
 //!
-//! Tests share servers, and mostly do not mind each other. One that is `serial` wants its servers
-//! for itself: it waits for the tests that came before it and keeps those after it waiting. Turns
-//! are given in the order of the suite.
+//! Tests share servers and mostly do not affect each other. A `serial` test needs its servers
+//! alone: it waits for the tests before it, and the tests after it wait for it. Access is granted
+//! in the order of the suite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use mcptest_suite::suite::{Isolation, Server, Test};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 #[derive(Default)]
-pub(crate) struct Turns(BTreeMap<String, (Server, Arc<RwLock<()>>)>);
+pub(crate) struct ServerLocks(BTreeMap<String, (Server, Arc<RwLock<()>>)>);
 
-/// The right to talk to one server, until it is dropped.
-#[expect(dead_code, reason = "held, never looked at")]
-pub(crate) enum Turn {
-    WithOthers(OwnedRwLockReadGuard<()>),
-    Alone(OwnedRwLockWriteGuard<()>),
+/// Access to one server, until it is dropped.
+#[expect(dead_code, reason = "held, never read")]
+pub(crate) enum ServerGuard {
+    Shared(OwnedRwLockReadGuard<()>),
+    Exclusive(OwnedRwLockWriteGuard<()>),
 }
 
-impl Turns {
+impl ServerLocks {
     pub fn new(servers: &BTreeMap<String, Server>) -> Self {
         Self(
             servers
@@ -30,10 +30,10 @@ impl Turns {
         )
     }
 
-    /// Waits until the test may talk to all of its servers. They are taken in one order by
-    /// everybody, so nobody waits in a circle.
-    pub async fn take(&self, test: &Test) -> Vec<Turn> {
-        let (servers, isolation, alone): (BTreeSet<&str>, _, _) = match test {
+    /// Waits until the test may use all of its servers. Every test locks them in the same order, so
+    /// there is no deadlock.
+    pub async fn acquire(&self, test: &Test) -> Vec<ServerGuard> {
+        let (servers, isolation, exclusive): (BTreeSet<&str>, _, _) = match test {
             Test::Agent(test) => (
                 test.servers.iter().map(String::as_str).collect(),
                 None,
@@ -42,20 +42,20 @@ impl Turns {
             Test::Tool(test) => (test.servers(), test.isolation, test.serial),
             Test::ToolQuality(test) => (BTreeSet::from([test.server.as_str()]), None, false),
         };
-        let mut turns = Vec::new();
+        let mut guards = Vec::new();
         for (server, lock) in servers.into_iter().filter_map(|name| self.0.get(name)) {
-            // In a process of its own nobody else is met. Behind an address there may be one server
+            // A process of the run's own is not shared. Behind an address there may be one server
             // for all sessions.
             if server.http.is_none() && isolation.unwrap_or(server.isolation) == Isolation::Run {
                 continue;
             }
             let lock = Arc::clone(lock);
-            turns.push(if alone {
-                Turn::Alone(lock.write_owned().await)
+            guards.push(if exclusive {
+                ServerGuard::Exclusive(lock.write_owned().await)
             } else {
-                Turn::WithOthers(lock.read_owned().await)
+                ServerGuard::Shared(lock.read_owned().await)
             });
         }
-        turns
+        guards
     }
 }

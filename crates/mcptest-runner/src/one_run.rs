@@ -1,0 +1,224 @@
+//! Making one run, and judging it where it ends.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mcptest_events::{Event, RunSpend};
+use mcptest_gates::GateOutcome;
+use mcptest_suite::suite::Test;
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{ErrorKind, RunError};
+use serde_json::Value;
+
+use crate::agent_run::agent_run;
+use crate::budget::RunMeter;
+use crate::case_context::CaseContext;
+use crate::plan::Case;
+use crate::run_context::{CaseRef, RunContext};
+use crate::stop_signal::{StopReason, StopSignal};
+use crate::tool_call::tool_call;
+use crate::tool_list::tool_list;
+use crate::verdicts::{RunOutcome, one_run_decides};
+
+/// A run that ended and was judged.
+pub(crate) struct JudgedRun {
+    pub run: u32,
+    pub trace: Trace,
+    pub outcome: RunOutcome,
+    /// The gate of a catalog that was listed.
+    pub gate: Option<GateOutcome>,
+    pub spend: Option<RunSpend>,
+    pub duration_ms: u64,
+}
+
+/// The result of a run in addition to its trace.
+enum RunOutput {
+    /// Nothing: an agent's run, or one that did not start.
+    Nothing,
+    /// The assertions of a direct call.
+    Assertions(Vec<Assertion>),
+    /// The tools that a server lists.
+    Listed(Option<Vec<Value>>),
+}
+
+/// Makes and judges one run, unless the user, `--fail-fast` or a budget prevents it. A run that the
+/// user interrupted leaves nothing.
+pub(crate) async fn one_run(context: &CaseContext, run: u32) -> Option<JudgedRun> {
+    let test = context.test();
+    let meter = RunMeter::default();
+    let stop = StopSignal {
+        budget: &context.run.budget,
+        cancel: &context.cancel,
+    };
+    let started = AtomicBool::new(false);
+    let work = work(context, run, &meter, stop, &started);
+    // A test with a teardown is not dropped once it has started; it receives the signal itself.
+    let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
+    let stopped = async {
+        let reason = stop.received().await;
+        if cleans_up && started.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        reason
+    };
+    let finished = tokio::select! {
+        biased;
+        reason = stopped => Err(reason),
+        finished = work => finished,
+    };
+    let (trace, output, duration) = match finished {
+        Ok(finished) => finished,
+        Err(StopReason::Interrupted) => return None,
+        Err(StopReason::Deadline(deadline)) => {
+            let how = if started.load(Ordering::Relaxed) {
+                "stopped"
+            } else {
+                "never started"
+            };
+            let message = format!("{how}: {}", deadline.message);
+            let kind = ErrorKind::Budget;
+            failed(&context.run, &context.case, run, RunError { kind, message })
+        }
+    };
+    let (outcome, gate) = judge(&context.run, test, &trace, output);
+    // Before anything else can start: one failed run is a failed test, unless a gate decides about
+    // the runs together.
+    if one_run_decides(test) {
+        context.fail_fast.judged(outcome.facts.verdict);
+    }
+    Some(JudgedRun {
+        run,
+        trace,
+        outcome,
+        gate,
+        spend: context.run.budget.spend_of(&meter),
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+type Finished = (Trace, RunOutput, Duration);
+
+/// Waits for its servers and a permit, and makes the run.
+async fn work<'a>(
+    context: &CaseContext,
+    run: u32,
+    meter: &RunMeter,
+    stop: StopSignal<'a>,
+    started: &AtomicBool,
+) -> Result<Finished, StopReason<'a>> {
+    let CaseContext {
+        run: shared,
+        index,
+        case,
+        ..
+    } = context;
+    // Before the permit: a run that waits for a server does not keep others from working.
+    let _servers = shared.sessions.locks.acquire(context.test()).await;
+    // The semaphore is never closed.
+    let _permit = context
+        .permits
+        .acquire()
+        .await
+        .map_err(|_| StopReason::Interrupted)?;
+    if !context.fail_fast.may_start(*index) {
+        return Err(StopReason::Interrupted);
+    }
+    if case.model.is_some()
+        && let Some(error) = shared.budget.stopped(*index)
+    {
+        return Ok(failed(shared, case, run, error));
+    }
+    started.store(true, Ordering::Relaxed);
+    shared.emit(Event::RunStarted {
+        case: context.planned(),
+        run,
+    });
+    let began = Instant::now();
+    let (mut trace, output) = make(context, run, meter, stop).await?;
+    name_trace(&mut trace, shared, case, run);
+    Ok((trace, output, began.elapsed()))
+}
+
+/// Makes the run. A direct call that was interrupted leaves nothing.
+async fn make<'a>(
+    context: &CaseContext,
+    run: u32,
+    meter: &RunMeter,
+    stop: StopSignal<'a>,
+) -> Result<(Trace, RunOutput), StopReason<'a>> {
+    let CaseContext {
+        run: shared,
+        index,
+        case,
+        ..
+    } = context;
+    let place = CaseRef {
+        case: *index,
+        test: case.test,
+        model: case.model.as_deref().unwrap_or_default(),
+        run,
+        meter,
+    };
+    Ok(match context.test() {
+        Test::Agent(test) => {
+            let trace = match shared.cassettes.run(case, run) {
+                Ok(cassette) => {
+                    let trace = Box::pin(agent_run(shared, place, test, &cassette)).await;
+                    cassette.finish(trace).await
+                }
+                Err(error) => Trace {
+                    error: Some(error),
+                    ..Trace::default()
+                },
+            };
+            (trace, RunOutput::Nothing)
+        }
+        Test::Tool(test) => {
+            let called = tool_call(shared, place, test, stop).await?;
+            (called.trace, RunOutput::Assertions(called.assertions))
+        }
+        Test::ToolQuality(test) => {
+            let (trace, listed) = tool_list(test, &shared.sessions).await;
+            (trace, RunOutput::Listed(listed))
+        }
+    })
+}
+
+/// Judges a run.
+fn judge(
+    shared: &RunContext,
+    test: &Test,
+    trace: &Trace,
+    output: RunOutput,
+) -> (RunOutcome, Option<GateOutcome>) {
+    let context = shared.judge_context();
+    match (test, output) {
+        (Test::Agent(test), _) => (RunOutcome::of_agent(&context, test, trace), None),
+        (Test::ToolQuality(test), RunOutput::Listed(listed)) => {
+            RunOutcome::of_catalog(&context, test, trace, listed.as_deref())
+        }
+        (_, RunOutput::Assertions(assertions)) => {
+            (RunOutcome::of_tool(&context, trace, assertions), None)
+        }
+        (_, RunOutput::Nothing | RunOutput::Listed(_)) => {
+            (RunOutcome::of_tool(&context, trace, Vec::new()), None)
+        }
+    }
+}
+
+/// A run that a budget prevented or stopped.
+fn failed(shared: &RunContext, case: &Case, run: u32, error: RunError) -> Finished {
+    let mut trace = Trace {
+        error: Some(error),
+        ..Trace::default()
+    };
+    name_trace(&mut trace, shared, case, run);
+    (trace, RunOutput::Nothing, Duration::ZERO)
+}
+
+fn name_trace(trace: &mut Trace, shared: &RunContext, case: &Case, run: u32) {
+    trace.test = Some(shared.suite.tests[case.test].name().to_owned().into());
+    trace.model = case.model.clone().map(Into::into);
+    trace.run = Some(u64::from(run));
+}

@@ -1,0 +1,26 @@
+//! Suites for tests of this crate.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcptest_suite::{LoadOptions, Purpose, Suite, load};
+
+/// Loads a suite from its text. The text must be valid.
+pub fn suite(folder: &Path, text: &str) -> Arc<Suite> {
+    let file = folder.join("suite.yml");
+    std::fs::write(&file, text).expect("a file");
+    let options = LoadOptions {
+        purpose: Purpose::Run,
+        env: &|_| None,
+        check_model: &crate::check_model,
+        providers: &crate::built_in_providers(),
+        models: &[],
+    };
+    match load(&file, &options) {
+        Ok(loaded) => Arc::new(loaded.suite),
+        Err(problems) => {
+            let messages = problems.0.iter().map(|problem| problem.message.as_str());
+            panic!("{:?}", messages.collect::<Vec<_>>())
+        }
+    }
+}

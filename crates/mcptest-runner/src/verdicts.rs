@@ -1,0 +1,435 @@
+//! The pure step from evidence to verdicts. `run` and `score` share it, so a live run and a
+//! recorded one cannot be judged differently.
+//!
+//! Each run is judged once ([`RunOutcome`]), where it ends. Its case observes the result
+//! ([`CaseJudge`]) and is judged when no further run is made.
+
+use mcptest_catalog::prices::Prices;
+use mcptest_catalog::quality;
+use mcptest_events::{CaseJudged, RunFacts, RunRecord, RunSpend};
+use mcptest_gates::{Context, GateAccumulator, GateOutcome, Run};
+use mcptest_redact::redact;
+use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
+use mcptest_trace::expect::Assertion;
+use mcptest_trace::judged::{self, Unjudged};
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::Trace;
+use mcptest_trace::verdict::{RunError, Verdict};
+use serde_json::Value;
+
+/// The settings that all tests of a suite share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JudgeContext<'a> {
+    pub servers: &'a KnownServers,
+    pub prices: &'a Prices,
+    pub no_evidence: NoEvidence,
+    /// True if judged assertions count; else they are skipped.
+    pub judges: bool,
+}
+
+/// The reason why an expectation on a secret's own value does not hold.
+const MASKED: &str = "a secret in it is shown as `[redacted]`: runs that are recorded or replayed \
+                      are judged without secrets";
+
+/// The reason why a test that expects only opinions has no evidence.
+const JUDGES_ARE_OFF: &str = "all that the test expects is judged, and judges are switched off";
+
+impl<'a> JudgeContext<'a> {
+    /// The input of gates besides the runs.
+    pub fn gate_context(&self, label: &'a str, model: Option<&'a str>) -> Context<'a> {
+        Context {
+            label,
+            servers: self.servers,
+            model,
+            prices: self.prices,
+        }
+    }
+
+    /// Applies the suite's choice for a verdict without evidence.
+    fn settle(&self, verdict: Verdict) -> Verdict {
+        match (verdict, self.no_evidence) {
+            (Verdict::NoEvidence, NoEvidence::Pass) => Verdict::Pass,
+            (Verdict::NoEvidence, NoEvidence::Fail) => Verdict::Fail,
+            _ => verdict,
+        }
+    }
+}
+
+/// The judgement on one run.
+pub(crate) struct RunOutcome {
+    pub assertions: Vec<Assertion>,
+    /// The error of the run, or of a judge of it.
+    pub error: Option<RunError>,
+    pub facts: RunFacts,
+}
+
+impl RunOutcome {
+    /// Judges a run of an agent.
+    pub fn of_agent(context: &JudgeContext<'_>, test: &AgentTest, trace: &Trace) -> Self {
+        count_judgement();
+        let mut assertions = Vec::new();
+        let mut error = trace.error.clone();
+        let mut expectations_held = None;
+        let mut unjudged = false;
+        // A run that failed is no evidence about the agent.
+        if error.is_none() && !test.expect.is_empty() {
+            let seen = trace.observable();
+            for expectation in &test.expect {
+                let Some(judge) = expectation.judge() else {
+                    let mut assertion = expectation.apply(&seen, None);
+                    explain_mask(&mut assertion);
+                    // Gates see this flag: a model's opinion is not part of it.
+                    let held = expectations_held.unwrap_or(true) && assertion.passed;
+                    expectations_held = Some(held);
+                    assertions.push(assertion);
+                    continue;
+                };
+                let (assertion, problem) = judged::apply(
+                    expectation,
+                    judge,
+                    &seen,
+                    &trace.judgements,
+                    !context.judges,
+                );
+                match problem {
+                    Some(Unjudged::Broken(failure)) => {
+                        error.get_or_insert(failure);
+                    }
+                    Some(Unjudged::Missing) => unjudged = true,
+                    Some(Unjudged::Off) | None => {}
+                }
+                assertions.push(assertion);
+            }
+            // Without a gate, a run of which every assertion was skipped shows nothing.
+            unjudged |= test.gates.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
+        }
+        let verdict = match verdict_of(error.as_ref(), &assertions) {
+            Verdict::Pass if unjudged => Verdict::NoEvidence,
+            verdict => verdict,
+        };
+        let fails_case = error.is_none() && fails_case(test, &assertions);
+        let facts = RunFacts {
+            verdict: context.settle(verdict),
+            counted: match verdict {
+                Verdict::Fail if !fails_case => Verdict::Pass,
+                verdict => context.settle(verdict),
+            },
+            fails_case,
+            expectations_held,
+            error: error.as_ref().map(|error| error.kind),
+        };
+        Self {
+            assertions,
+            error,
+            facts,
+        }
+    }
+
+    /// Judges a direct tool call by its assertions. A call of which every assertion was skipped
+    /// shows nothing.
+    pub fn of_tool(context: &JudgeContext<'_>, trace: &Trace, assertions: Vec<Assertion>) -> Self {
+        count_judgement();
+        let error = trace.error.clone();
+        let skipped = !assertions.is_empty() && assertions.iter().all(|one| one.skipped.is_some());
+        let verdict = match verdict_of(error.as_ref(), &assertions) {
+            Verdict::Pass if skipped => Verdict::NoEvidence,
+            verdict => verdict,
+        };
+        let held = !assertions.iter().any(Assertion::failed);
+        let verdict = context.settle(verdict);
+        let facts = RunFacts {
+            verdict,
+            counted: verdict,
+            fails_case: verdict == Verdict::Fail,
+            expectations_held: (error.is_none() && !skipped).then_some(held),
+            error: error.as_ref().map(|error| error.kind),
+        };
+        Self {
+            assertions,
+            error,
+            facts,
+        }
+    }
+
+    /// Judges a catalog that was listed, or that could not be.
+    pub fn of_catalog(
+        context: &JudgeContext<'_>,
+        test: &ToolQualityTest,
+        trace: &Trace,
+        listed: Option<&[Value]>,
+    ) -> (Self, Option<GateOutcome>) {
+        count_judgement();
+        let error = trace.error.clone();
+        let gate = error.is_none().then(|| {
+            let mut gate = quality::judge(&test.expect, listed.unwrap_or_default());
+            gate.verdict = context.settle(gate.verdict);
+            gate
+        });
+        let verdict = gate.as_ref().map_or(Verdict::Error, |gate| gate.verdict);
+        let facts = RunFacts {
+            verdict,
+            counted: verdict,
+            fails_case: verdict == Verdict::Fail,
+            expectations_held: None,
+            error: error.as_ref().map(|error| error.kind),
+        };
+        let outcome = Self {
+            assertions: Vec::new(),
+            error,
+            facts,
+        };
+        (outcome, gate)
+    }
+
+    /// The row of the report.
+    pub fn into_record(self, index: u64, name: String, trace: Trace) -> RunRecord {
+        RunRecord {
+            index,
+            name,
+            verdict: self.facts.verdict,
+            trace,
+            assertions: self.assertions,
+            error: self.error,
+        }
+    }
+}
+
+/// Adds to the reason of a failed assertion that its value was masked.
+fn explain_mask(assertion: &mut Assertion) {
+    if assertion.failed() && redact::is_masked(&assertion.actual) {
+        let reason = assertion.reason.take().map(|reason| format!("{reason}; "));
+        assertion.reason = Some(format!("{}{MASKED}", reason.unwrap_or_default()));
+    }
+}
+
+/// Returns true if the assertions of a run fail its case. With `tolerate_failed_runs`, evidence is
+/// left to the `reliability:` gate, which does not see opinions.
+fn fails_case(test: &AgentTest, assertions: &[Assertion]) -> bool {
+    let failed = |judged: bool| {
+        assertions
+            .iter()
+            .any(|one| one.failed() && one.judged == judged)
+    };
+    failed(true) || (failed(false) && !test.tolerates_failed_runs)
+}
+
+/// Returns true if one failed run fails the test; false if a gate decides about the runs together.
+pub(crate) fn one_run_decides(test: &Test) -> bool {
+    !matches!(test, Test::Agent(test) if test.tolerates_failed_runs)
+}
+
+fn verdict_of(error: Option<&RunError>, assertions: &[Assertion]) -> Verdict {
+    if error.is_some() {
+        Verdict::Error
+    } else if assertions.iter().any(Assertion::failed) {
+        Verdict::Fail
+    } else {
+        Verdict::Pass
+    }
+}
+
+/// The judgement on a case.
+#[derive(Debug)]
+pub(crate) struct CaseVerdict {
+    pub verdict: Verdict,
+    pub gates: Vec<GateOutcome>,
+    pub no_evidence: Option<String>,
+}
+
+impl CaseVerdict {
+    /// The verdict on a direct tool call.
+    pub fn of_tool(facts: &RunFacts) -> Self {
+        let shows_nothing = facts.error.is_none() && facts.expectations_held.is_none();
+        Self {
+            verdict: facts.verdict,
+            gates: Vec::new(),
+            no_evidence: shows_nothing.then(|| JUDGES_ARE_OFF.to_owned()),
+        }
+    }
+
+    /// The verdict on a catalog.
+    pub fn of_catalog(facts: &RunFacts, gate: Option<GateOutcome>) -> Self {
+        Self {
+            verdict: facts.verdict,
+            gates: gate.into_iter().collect(),
+            no_evidence: None,
+        }
+    }
+
+    /// The event for a case.
+    pub fn into_event(
+        mut self,
+        case: usize,
+        complete: bool,
+        saved_runs: Option<u64>,
+        spend: RunSpend,
+    ) -> CaseJudged {
+        let lines = self
+            .gates
+            .iter_mut()
+            .flat_map(|gate| gate.status_lines.drain(..));
+        let status_lines = lines.collect();
+        CaseJudged {
+            case,
+            verdict: self.verdict,
+            complete,
+            gates: self.gates,
+            no_evidence: self.no_evidence,
+            saved_runs,
+            spend: spend.reported(),
+            status_lines,
+        }
+    }
+}
+
+/// Observes the runs of an agent test with one model.
+pub(crate) struct CaseJudge<'a> {
+    context: JudgeContext<'a>,
+    test: &'a AgentTest,
+    gate_context: Context<'a>,
+    gates: Vec<GateAccumulator<'a>>,
+    /// The number of runs.
+    runs: u64,
+    /// The worst verdict that a run adds to the case.
+    counted: Verdict,
+    /// True if a run fails the case.
+    pub failed: bool,
+}
+
+impl<'a> CaseJudge<'a> {
+    pub fn new(
+        context: JudgeContext<'a>,
+        test: &'a AgentTest,
+        model: Option<&'a str>,
+        label: &'a str,
+    ) -> Self {
+        Self {
+            context,
+            test,
+            gate_context: context.gate_context(label, model),
+            gates: test.gates.iter().map(|gate| gate.accumulator()).collect(),
+            runs: 0,
+            counted: Verdict::Pass,
+            failed: false,
+        }
+    }
+
+    /// Adds a judged run.
+    pub fn observe(&mut self, index: u64, trace: &Trace, facts: &RunFacts) {
+        self.runs += 1;
+        self.counted = self.counted.max(facts.counted);
+        self.failed |= facts.fails_case;
+        // A judge that failed takes nothing from the evidence.
+        if trace.error.is_some() {
+            return;
+        }
+        let run = Run {
+            index,
+            trace,
+            expectations_held: facts.expectations_held,
+        };
+        for gate in &mut self.gates {
+            gate.observe(&self.gate_context, &run);
+        }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// The gates that observe the runs.
+    pub fn gates(&mut self) -> &mut [GateAccumulator<'a>] {
+        &mut self.gates
+    }
+
+    /// Returns true if a single run can fail the case.
+    pub fn run_can_fail(&self) -> bool {
+        self.test
+            .expect
+            .iter()
+            .any(|expectation| match expectation.judge() {
+                Some(_) => self.context.judges,
+                None => !self.test.tolerates_failed_runs,
+            })
+    }
+
+    /// Judges the case.
+    pub fn finish(self) -> CaseVerdict {
+        let Self {
+            context,
+            test,
+            gate_context,
+            gates,
+            runs,
+            counted,
+            ..
+        } = self;
+        let mut gates: Vec<GateOutcome> = gates
+            .into_iter()
+            .map(|gate| gate.finish(&gate_context))
+            .collect();
+        let mut no_evidence = why_no_evidence(&context, test, runs);
+        for gate in &mut gates {
+            gate.verdict = context.settle(gate.verdict);
+        }
+        let of_gates = Verdict::worst(gates.iter().map(|gate| gate.verdict));
+        let mut verdict = counted.max(of_gates);
+        if no_evidence.is_some() {
+            verdict = verdict.max(context.settle(Verdict::NoEvidence));
+            // Reported once: a gate without runs has the same reason.
+            gates.retain(|gate| {
+                runs > 0 || gate.no_evidence.is_none() || gate.verdict != Verdict::NoEvidence
+            });
+        }
+        if verdict == Verdict::Error {
+            no_evidence = None;
+        }
+        CaseVerdict {
+            verdict,
+            gates,
+            no_evidence,
+        }
+    }
+}
+
+/// The reason why a test has nothing to judge, apart from its gates.
+fn why_no_evidence(context: &JudgeContext<'_>, test: &AgentTest, runs: u64) -> Option<String> {
+    let all_judged = || test.expect.iter().all(|one| one.judge().is_some());
+    if runs == 0 {
+        Some("there is no trace of this test".to_owned())
+    } else if !test.gates.is_empty() {
+        None
+    } else if test.expect.is_empty() {
+        Some("the test expects nothing".to_owned())
+    } else if !context.judges && all_judged() {
+        Some(JUDGES_ARE_OFF.to_owned())
+    } else {
+        None
+    }
+}
+
+/// Counts the judgements of a thread, so that a test can prove that each run is judged once.
+#[cfg(test)]
+pub(crate) mod counter {
+    use std::cell::Cell;
+
+    thread_local! {
+        static JUDGEMENTS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub fn add() {
+        JUDGEMENTS.set(JUDGEMENTS.get() + 1);
+    }
+
+    /// Returns the count, and starts again.
+    pub fn take() -> u64 {
+        JUDGEMENTS.take()
+    }
+}
+
+#[inline]
+fn count_judgement() {
+    #[cfg(test)]
+    counter::add();
+}
