@@ -15,6 +15,7 @@ mod event;
 mod model;
 mod offer;
 mod run;
+mod trace_builder;
 
 pub use event::{AgentEvent, Observer, ignore_events};
 pub use model::{
@@ -22,3 +23,6 @@ pub use model::{
 };
 pub use offer::{Offer, OfferedTool};
 pub use run::{Task, run};
+
+/// The `tracing` target of the agent loop.
+const TARGET: &str = "mcptest::agent";

@@ -7,14 +7,14 @@ use mcptest_json::text::{one_line, shorten};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::format::{Cassette, Catalog, Subject};
+use crate::format::{Cassette, RecordedCatalog, Subject};
 
 /// The most characters of a string that are shown.
 const MAX_SHOWN: usize = 120;
 
 /// A difference between the recording and the current suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct CassetteChange {
     /// `prompt`, `system`, `model`, `servers`, `tools`, `schema`, `settings`, `runs` or `test`.
     #[serde(rename = "what")]
     pub aspect: &'static str,
@@ -23,14 +23,14 @@ pub struct Change {
     pub message: String,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for CassetteChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.aspect, self.message)
     }
 }
 
-fn change(aspect: &'static str, message: String) -> Change {
-    Change { aspect, message }
+fn change(aspect: &'static str, message: String) -> CassetteChange {
+    CassetteChange { aspect, message }
 }
 
 fn quoted(text: &str) -> String {
@@ -59,7 +59,7 @@ fn quote_difference(recorded: &str, now: &str) -> String {
 
 /// Returns the changes of the subject. `runs` is the number of runs that are needed.
 #[must_use]
-pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<Change> {
+pub fn changes(cassette: &Cassette, now: &Subject, runs: u32) -> Vec<CassetteChange> {
     let was = &cassette.subject;
     let mut found = Vec::new();
     if was.test != now.test {
@@ -136,13 +136,16 @@ fn name_of(tool: &Value) -> &str {
 /// Returns the changes of the tools. Only servers on both sides are compared: added and removed
 /// servers are changes of the subject.
 #[must_use]
-pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
+pub fn catalog_changes(
+    recorded: &[RecordedCatalog],
+    now: &[RecordedCatalog],
+) -> Vec<CassetteChange> {
     let mut found = Vec::new();
     for is in now {
         let Some(was) = recorded.iter().find(|was| was.server == is.server) else {
             continue;
         };
-        let missing_in = |from: &Catalog, of: &Catalog| -> Vec<String> {
+        let missing_in = |from: &RecordedCatalog, of: &RecordedCatalog| -> Vec<String> {
             let known = |name: &str| from.tools.iter().any(|tool| name_of(tool) == name);
             let names = of.tools.iter().map(name_of).filter(|name| !known(name));
             names.map(str::to_owned).collect()
@@ -165,7 +168,7 @@ pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
             };
             found.extend(tool_changes(&server, old, tool));
         }
-        let order = |catalog: &Catalog| -> Vec<String> {
+        let order = |catalog: &RecordedCatalog| -> Vec<String> {
             catalog
                 .tools
                 .iter()
@@ -182,7 +185,7 @@ pub fn catalog_changes(recorded: &[Catalog], now: &[Catalog]) -> Vec<Change> {
     found
 }
 
-fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<Change> {
+fn tool_changes(server: &str, was: &Value, is: &Value) -> Vec<CassetteChange> {
     let fields = |tool: &Value| tool.as_object().cloned().unwrap_or_default();
     let (was, is) = (fields(was), fields(is));
     let name = one_line(is.get("name").and_then(Value::as_str).unwrap_or_default());

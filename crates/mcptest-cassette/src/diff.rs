@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compare::{Change, catalog_changes, changes};
+use crate::compare::{CassetteChange, catalog_changes, changes};
 use crate::format::{Cassette, RecordedRun};
 use crate::show::events;
 
@@ -13,7 +13,7 @@ const MAX_EVENTS: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CassetteDiff {
     /// Changes of subject and tools.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CassetteChange>,
     /// Runs that differ, by number.
     pub runs: Vec<RunDiff>,
     /// Runs that only the first has.

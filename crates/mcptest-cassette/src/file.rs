@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mcptest_numbers::random::seed_of;
 use serde::Deserialize;
 
-use crate::format::{Cassette, FormatMarker, Version};
+use crate::format::{Cassette, FormatMarker, FormatVersion};
 
 /// The largest cassette that is read. The JSON reader limits the depth to 128 levels.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -68,7 +68,7 @@ pub fn recorded_durations(path: &Path) -> Option<Vec<u64>> {
         #[expect(dead_code, reason = "read to reject other files")]
         format: FormatMarker,
         #[expect(dead_code, reason = "read to reject other versions")]
-        version: Version,
+        version: FormatVersion,
         planned: u32,
         volatile: Vec<Time>,
     }

@@ -17,13 +17,13 @@ pub const FORMAT: &str = "mcptest-cassette";
 
 /// A version of the format. Every version ever written is here and keeps loading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum FormatVersion {
     /// The first.
     #[default]
     V1,
 }
 
-impl Version {
+impl FormatVersion {
     const ALL: [Self; 1] = [Self::V1];
 
     fn number(self) -> u32 {
@@ -33,13 +33,13 @@ impl Version {
     }
 }
 
-impl Serialize for Version {
+impl Serialize for FormatVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u32(self.number())
     }
 }
 
-impl<'de> Deserialize<'de> for Version {
+impl<'de> Deserialize<'de> for FormatVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = u32::deserialize(deserializer)?;
         Self::ALL
@@ -82,7 +82,7 @@ pub struct Cassette {
     /// The name of the format.
     pub format: FormatMarker,
     /// The version of the format.
-    pub version: Version,
+    pub version: FormatVersion,
     /// The suite's name.
     pub suite: String,
     /// The digest of the subject.
@@ -94,7 +94,7 @@ pub struct Cassette {
     /// The rules for volatile values, in the order of precedence.
     pub rules: Vec<Rule>,
     /// The tools that each server listed.
-    pub catalogs: Vec<Catalog>,
+    pub catalogs: Vec<RecordedCatalog>,
     /// The runs, by number.
     pub runs: Vec<RecordedRun>,
     /// The values that differ in every recording: durations, and the values of placeholders.
@@ -133,14 +133,14 @@ impl Subject {
 /// The tools that a server listed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Catalog {
+pub struct RecordedCatalog {
     /// The server.
     pub server: String,
     /// The tools, as sent.
     pub tools: Vec<Value>,
 }
 
-impl Catalog {
+impl RecordedCatalog {
     /// Returns the tools as the agent sees them.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
@@ -162,10 +162,10 @@ pub struct RecordedRun {
     pub error: Option<RunError>,
     /// The tools that the servers listed in this run, if they differ from the cassette's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub catalogs: Option<Vec<Catalog>>,
+    pub catalogs: Option<Vec<RecordedCatalog>>,
     /// The offered tools that no server has, and the order of all tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub distractors: Option<Distractors>,
+    pub distractors: Option<RecordedDistractors>,
     /// The model requests and answers, by role: `agent`, `judge:1`, …
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Vec<ModelExchange>>,
@@ -177,9 +177,9 @@ pub struct RecordedRun {
 /// The offered tools that no server has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Distractors {
+pub struct RecordedDistractors {
     /// The tools with their error results.
-    pub tools: Vec<Distractor>,
+    pub tools: Vec<RecordedDistractor>,
     /// The wire names of all offered tools, in the order in which the model saw them.
     pub order: Vec<String>,
 }
@@ -187,7 +187,7 @@ pub struct Distractors {
 /// An offered tool that no server has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Distractor {
+pub struct RecordedDistractor {
     /// The tool as offered.
     pub tool: Tool,
     /// The error result of every call.
@@ -301,7 +301,7 @@ impl Cassette {
 
     /// Returns the tools that the servers listed in a run.
     #[must_use]
-    pub fn catalogs_of<'a>(&'a self, run: &'a RecordedRun) -> &'a [Catalog] {
+    pub fn catalogs_of<'a>(&'a self, run: &'a RecordedRun) -> &'a [RecordedCatalog] {
         run.catalogs.as_deref().unwrap_or(&self.catalogs)
     }
 

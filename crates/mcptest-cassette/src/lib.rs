@@ -39,7 +39,7 @@ mod tests;
 mod traces;
 mod verify;
 
-pub use compare::{Change, catalog_changes, changes};
+pub use compare::{CassetteChange, catalog_changes, changes};
 pub use diff::{CassetteDiff, DiffEvent, RunDiff, Side, diff};
 pub use digest::digest;
 pub use file::{
@@ -47,14 +47,14 @@ pub use file::{
     recorded_durations, safe_name, write,
 };
 pub use format::{
-    CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FORMAT, FedResult,
-    FormatMarker, ModelAnswer, ModelExchange, RecordedRequest, RecordedRun, Subject, Version,
-    VolatileValues,
+    CallAnswer, CallExchange, Cassette, FORMAT, FedResult, FormatMarker, FormatVersion,
+    ModelAnswer, ModelExchange, RecordedCatalog, RecordedDistractor, RecordedDistractors,
+    RecordedRequest, RecordedRun, Subject, VolatileValues,
 };
-pub use merge::{MergeError, merge};
+pub use merge::{CassetteMergeError, merge};
 pub use record::{Recording, RecordingOutcome, RecordingSpec, RecordingTools, RunRecorder};
 pub use replay::{InvalidRules, Player, REMEDY, ReplayTools, RunReplay};
-pub use role::Role;
+pub use role::ModelRole;
 pub use show::show;
 pub use traces::traces;
-pub use verify::{Finding, verify};
+pub use verify::{CassetteFinding, verify};

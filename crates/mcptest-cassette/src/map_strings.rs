@@ -6,7 +6,7 @@ use mcptest_redact::redact::Redactor;
 use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value};
 
-use crate::format::{Catalog, Distractors, Subject};
+use crate::format::{RecordedCatalog, RecordedDistractors, Subject};
 
 /// A value with free strings.
 pub(crate) trait MapStrings {
@@ -99,13 +99,13 @@ impl MapStrings for ToolReply {
     }
 }
 
-impl MapStrings for Catalog {
+impl MapStrings for RecordedCatalog {
     fn map_strings(&mut self, change: &mut dyn FnMut(&mut Value)) {
         self.tools.map_strings(change);
     }
 }
 
-impl MapStrings for Distractors {
+impl MapStrings for RecordedDistractors {
     fn map_strings(&mut self, change: &mut dyn FnMut(&mut Value)) {
         for distractor in &mut self.tools {
             let mut value = Value::Object(distractor.tool.raw().clone());

@@ -6,13 +6,13 @@ use crate::format::{Cassette, RecordedRun, VolatileValues};
 /// The differences that keep two cassettes from being merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the cassettes do not record the same case: {}", .0.join("; "))]
-pub struct MergeError(pub Vec<String>);
+pub struct CassetteMergeError(pub Vec<String>);
 
 /// Appends the runs of the second cassette to those of the first and renumbers them.
 ///
 /// # Errors
 /// The differences between the two cassettes.
-pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, MergeError> {
+pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, CassetteMergeError> {
     let mut differing: Vec<String> = changes(first, &second.subject, 0)
         .into_iter()
         .chain(catalog_changes(&first.catalogs, &second.catalogs))
@@ -25,7 +25,7 @@ pub fn merge(first: &Cassette, second: &Cassette) -> Result<Cassette, MergeError
         differing.push("rules: volatile values were found by different rules".to_owned());
     }
     if !differing.is_empty() {
-        return Err(MergeError(differing));
+        return Err(CassetteMergeError(differing));
     }
     let mut merged = first.clone();
     merged.runs.clear();

@@ -13,11 +13,12 @@ use serde_json::Value;
 use crate::canonical;
 use crate::file;
 use crate::format::{
-    CallAnswer, CallExchange, Cassette, Catalog, Distractor, Distractors, FedResult, FormatMarker,
-    ModelAnswer, ModelExchange, RecordedRequest, RecordedRun, Subject, Version, VolatileValues,
+    CallAnswer, CallExchange, Cassette, FedResult, FormatMarker, FormatVersion, ModelAnswer,
+    ModelExchange, RecordedCatalog, RecordedDistractor, RecordedDistractors, RecordedRequest,
+    RecordedRun, Subject, VolatileValues,
 };
 use crate::map_strings::{MapStrings, redacted};
-use crate::role::Role;
+use crate::role::ModelRole;
 use mcptest_redact::volatile::{Normaliser, Rules};
 
 /// Saving partial recordings may take one part in this number of the elapsed time. With very many
@@ -54,7 +55,7 @@ pub struct Recording {
 #[derive(Debug, Default)]
 struct State {
     /// Finished runs with the tools that their servers listed.
-    runs: Vec<(RecordedRun, Option<Vec<Catalog>>, VolatileValues)>,
+    runs: Vec<(RecordedRun, Option<Vec<RecordedCatalog>>, VolatileValues)>,
     /// The time spent on saving.
     saving: Duration,
     /// The number of runs that decided the test, if fewer than planned.
@@ -156,7 +157,7 @@ impl Recording {
         });
         Cassette {
             format: FormatMarker,
-            version: Version::default(),
+            version: FormatVersion::default(),
             suite: self.spec.redactor.text(&self.spec.suite),
             fingerprint: self.spec.subject.fingerprint(),
             subject: self.spec.subject.clone(),
@@ -261,7 +262,7 @@ pub struct RunRecorder {
 #[derive(Debug)]
 struct RunState {
     run: RecordedRun,
-    catalogs: Option<Vec<Catalog>>,
+    catalogs: Option<Vec<RecordedCatalog>>,
     normaliser: Normaliser,
     /// The replies to the run's calls as the model received them, to recognise them in its
     /// requests.
@@ -282,7 +283,7 @@ impl RunRecorder {
     }
 
     /// Records the tools that the servers listed.
-    pub fn record_catalogs(&self, catalogs: Vec<Catalog>) {
+    pub fn record_catalogs(&self, catalogs: Vec<RecordedCatalog>) {
         let catalogs = catalogs
             .into_iter()
             .map(|one| redacted(self.redactor(), one));
@@ -292,12 +293,12 @@ impl RunRecorder {
     /// Records an offer with distractors.
     pub fn record_offer(&self, offer: &Offer) {
         let distractors = offer.tools().iter().filter_map(|tool| {
-            Some(Distractor {
+            Some(RecordedDistractor {
                 tool: tool.tool.clone(),
                 refusal: tool.refusal.clone()?,
             })
         });
-        let recorded = Distractors {
+        let recorded = RecordedDistractors {
             tools: distractors.collect(),
             order: offer
                 .tools()
@@ -317,7 +318,7 @@ impl RunRecorder {
 
     /// Wraps a model, so that its turns are recorded.
     #[must_use]
-    pub fn model(self: &Arc<Self>, role: Role, model: Box<dyn Model>) -> Box<dyn Model> {
+    pub fn model(self: &Arc<Self>, role: ModelRole, model: Box<dyn Model>) -> Box<dyn Model> {
         Box::new(RecordingModel {
             recorder: Arc::clone(self),
             role,
@@ -349,7 +350,7 @@ impl RunRecorder {
 
     fn record_exchange(
         &self,
-        role: Role,
+        role: ModelRole,
         request: &Request<'_>,
         answer: &Result<AssistantTurn, RunError>,
     ) {
@@ -364,7 +365,7 @@ impl RunRecorder {
             &mut state.normaliser,
             canonical::conversation(request.messages),
         );
-        let of_agent = role == Role::Agent;
+        let of_agent = role == ModelRole::Agent;
         let mut results = Vec::new();
         if let Some(Message::Results(replies)) = request.messages.last() {
             for (_, reply) in replies {
@@ -446,7 +447,7 @@ fn clean<T: MapStrings>(redactor: &Redactor, normaliser: &mut Normaliser, value:
 
 struct RecordingModel {
     recorder: Arc<RunRecorder>,
-    role: Role,
+    role: ModelRole,
     model: Box<dyn Model>,
 }
 

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::canonical;
 use crate::format::{
-    CallAnswer, CallExchange, Cassette, Catalog, FedResult, ModelAnswer, RecordedRequest,
+    CallAnswer, CallExchange, Cassette, FedResult, ModelAnswer, RecordedCatalog, RecordedRequest,
     RecordedRun,
 };
 use crate::map_strings::{MapStrings, redacted};
-use crate::role::Role;
+use crate::role::ModelRole;
 use mcptest_redact::volatile::{Bindings, RuleError, Rules};
 
 /// The advice for a request that was not recorded.
@@ -133,13 +133,13 @@ impl RunReplay {
 
     /// Returns the tools that the servers listed.
     #[must_use]
-    pub fn catalogs(&self) -> &[Catalog] {
+    pub fn catalogs(&self) -> &[RecordedCatalog] {
         self.player.cassette.catalogs_of(self.recorded())
     }
 
     /// Returns a model that answers from the recording.
     #[must_use]
-    pub fn model(self: &Arc<Self>, role: Role) -> Box<dyn Model> {
+    pub fn model(self: &Arc<Self>, role: ModelRole) -> Box<dyn Model> {
         Box::new(ReplayModel {
             replay: Arc::clone(self),
             role,
@@ -168,7 +168,7 @@ impl RunReplay {
         }
     }
 
-    fn answer(&self, role: Role, request: &Request<'_>) -> Result<AssistantTurn, RunError> {
+    fn answer(&self, role: ModelRole, request: &Request<'_>) -> Result<AssistantTurn, RunError> {
         let role = role.to_string();
         let number = {
             let mut state = self.state();
@@ -257,7 +257,7 @@ impl RunReplay {
             })
         };
         let subject = &self.player.cassette.subject;
-        let of_agent = role == Role::Agent.to_string();
+        let of_agent = role == ModelRole::Agent.to_string();
         let (was_system, was_prompt) = if of_agent {
             (subject.system.as_deref(), Some(subject.prompt.as_str()))
         } else {
@@ -379,7 +379,7 @@ fn explain(bindings: &Bindings, recorded: &Value, now: &Value) -> String {
 
 struct ReplayModel {
     replay: Arc<RunReplay>,
-    role: Role,
+    role: ModelRole,
 }
 
 impl Model for ReplayModel {

@@ -107,8 +107,8 @@ impl Tools for Shop {
     }
 }
 
-fn catalogs() -> Vec<Catalog> {
-    vec![Catalog {
+fn catalogs() -> Vec<RecordedCatalog> {
+    vec![RecordedCatalog {
         server: "shop".to_owned(),
         tools: vec![
             json!({"name": "create", "inputSchema": {"type": "object"}}),
@@ -171,7 +171,7 @@ fn record(recording: &Arc<Recording>, order: &[u32], first_id: u32) -> Vec<Trace
                 price: *number,
             };
             let model = recorder.model(
-                Role::Agent,
+                ModelRole::Agent,
                 Box::new(Creator {
                     fresh: first_id + 100 * number,
                     city: "Rome",
@@ -209,7 +209,7 @@ fn a_replay_equals_the_run_in_any_order_of_finishing() {
             // Replayed in reverse order: no run depends on another.
             for number in [3, 2, 1] {
                 let replay = player.run(number).unwrap();
-                let again = agent(replay.model(Role::Agent).as_ref(), &replay.tools());
+                let again = agent(replay.model(ModelRole::Agent).as_ref(), &replay.tools());
                 let live = &traces[number as usize - 1];
                 assert_eq!(live.error, None);
                 assert_eq!(clean(&again), clean(live));
@@ -266,7 +266,7 @@ fn live_tools_with_new_ids_match_the_recorded_model() {
         next: AtomicU32::new(900),
         price: 1,
     };
-    let trace = agent(replay.model(Role::Agent).as_ref(), &shop);
+    let trace = agent(replay.model(ModelRole::Agent).as_ref(), &shop);
     assert_eq!(trace.error, None);
     // The recorded model uses the id that the live server has just made.
     assert_eq!(trace.tool_calls[1].args(), Some(&json!({"id": uuid(900)})));
@@ -276,7 +276,7 @@ fn live_tools_with_new_ids_match_the_recorded_model() {
         next: AtomicU32::new(900),
         price: 7,
     };
-    let error = agent(replay.model(Role::Agent).as_ref(), &shop)
+    let error = agent(replay.model(ModelRole::Agent).as_ref(), &shop)
         .error
         .unwrap();
     assert_eq!(error.kind, ErrorKind::Protocol);
@@ -345,7 +345,7 @@ fn errors_are_recorded_and_replayed() {
     let first = player.run(1).unwrap().error().unwrap();
     assert_eq!(first.message, "no key at 2026-07-28T10:00:00Z");
     let replay = player.run(2).unwrap();
-    let again = agent(replay.model(Role::Agent).as_ref(), &replay.tools());
+    let again = agent(replay.model(ModelRole::Agent).as_ref(), &replay.tools());
     assert_eq!(clean(&again), clean(&traces[0]));
     let findings = verify(player.cassette(), &Redactor::default());
     assert!(
@@ -436,19 +436,19 @@ fn judges_are_recorded_beside_the_agent() {
     let recording = recording(&dir, 1);
     let recorder = recording.run(1);
     for number in [1, 2] {
-        let judge = recorder.model(Role::Judge(number), Box::new(Judge(Mutex::default())));
+        let judge = recorder.model(ModelRole::Judge(number), Box::new(Judge(Mutex::default())));
         ask(judge.as_ref(), "Is it good?").unwrap();
     }
     recorder.finish();
     recording.finish().unwrap();
     let replay = player(recording.path()).run(1).unwrap();
     assert_eq!(
-        ask(replay.model(Role::Judge(2)).as_ref(), "Is it good?")
+        ask(replay.model(ModelRole::Judge(2)).as_ref(), "Is it good?")
             .unwrap()
             .text,
         "8/10"
     );
-    let error = ask(replay.model(Role::Judge(1)).as_ref(), "Is it bad?").unwrap_err();
+    let error = ask(replay.model(ModelRole::Judge(1)).as_ref(), "Is it bad?").unwrap_err();
     assert!(
         error
             .message
@@ -456,7 +456,7 @@ fn judges_are_recorded_beside_the_agent() {
         "{}",
         error.message
     );
-    let error = ask(replay.model(Role::Judge(3)).as_ref(), "x").unwrap_err();
+    let error = ask(replay.model(ModelRole::Judge(3)).as_ref(), "x").unwrap_err();
     assert!(
         error
             .message

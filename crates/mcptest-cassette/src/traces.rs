@@ -11,7 +11,7 @@ use mcptest_trace::trace::Trace;
 
 use crate::format::{Cassette, ModelAnswer, RecordedRun};
 use crate::replay::{InvalidRules, Player};
-use crate::role::Role;
+use crate::role::ModelRole;
 
 /// Replays every run and returns the traces.
 ///
@@ -62,7 +62,7 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
     let subject = &player.cassette().subject;
     let turns = run
         .models
-        .get(&Role::Agent.to_string())
+        .get(&ModelRole::Agent.to_string())
         .map_or(&[][..], Vec::as_slice);
     let ended = turns.last().is_some_and(|last| match &last.answer {
         ModelAnswer::Turn(turn) => turn.calls.is_empty(),
@@ -78,7 +78,7 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
             .get("max_tokens")
             .and_then(|most| u32::try_from(most.as_u64()?).ok()),
     };
-    let model = replay.model(Role::Agent);
+    let model = replay.model(ModelRole::Agent);
     let tools = replay.tools();
     let run = pin!(mcptest_agent::run(
         &task,

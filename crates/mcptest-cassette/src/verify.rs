@@ -9,7 +9,7 @@ use mcptest_redact::volatile::unexplained;
 
 /// A defect of a cassette.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct CassetteFinding {
     /// True if the cassette cannot be used.
     pub error: bool,
     /// The defect, in one line.
@@ -17,7 +17,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl Finding {
+impl CassetteFinding {
     /// Creates a finding that makes the cassette unusable.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
@@ -30,16 +30,16 @@ impl Finding {
 
 /// Returns the defects of a cassette: missing runs, edits, secrets, runs that do not replay.
 #[must_use]
-pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
+pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<CassetteFinding> {
     let mut found = Vec::new();
     if !cassette.is_complete() {
         let (has, planned) = (cassette.runs.len(), cassette.planned);
-        found.push(Finding::error(format!(
+        found.push(CassetteFinding::error(format!(
             "{has} of {planned} runs are recorded"
         )));
     }
     if cassette.fingerprint != cassette.subject.fingerprint() {
-        found.push(Finding::error(
+        found.push(CassetteFinding::error(
             "the fingerprint does not match the subject: the file was edited",
         ));
     }
@@ -55,7 +55,7 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
             .cloned()
             .collect::<Vec<_>>()
             .join(", ");
-        found.push(Finding::error(format!("secrets in line {lines}")));
+        found.push(CassetteFinding::error(format!("secrets in line {lines}")));
     }
     for run in &cassette.runs {
         let table = cassette
@@ -71,7 +71,7 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
                 .cloned()
                 .collect::<Vec<_>>()
                 .join(", ");
-            found.push(Finding::error(format!(
+            found.push(CassetteFinding::error(format!(
                 "run {}: no recorded value for {names}",
                 run.run
             )));
@@ -82,19 +82,19 @@ pub fn verify(cassette: &Cassette, redactor: &Redactor) -> Vec<Finding> {
                 run.run,
                 error.kind.as_str()
             );
-            found.push(Finding {
+            found.push(CassetteFinding {
                 error: false,
                 message,
             });
         }
     }
     match traces(cassette.clone()) {
-        Err(error) => found.push(Finding::error(error.to_string())),
+        Err(error) => found.push(CassetteFinding::error(error.to_string())),
         Ok(traces) => {
             for (run, trace) in cassette.runs.iter().zip(&traces) {
                 if let (Some(error), None) = (&trace.error, run.first_error()) {
                     let first = error.message.lines().next().unwrap_or_default();
-                    found.push(Finding::error(format!(
+                    found.push(CassetteFinding::error(format!(
                         "run {} does not replay: {first}",
                         run.run
                     )));

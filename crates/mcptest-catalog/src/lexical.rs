@@ -1,15 +1,15 @@
-//! Tool selection by shared words: deterministic, reproducible, and no language model.
+//! Tool selection by shared words: deterministic, without a language model.
 //!
-//! A tool's content words are those of its name and description, split on blanks, punctuation, `_`,
+//! A tool's content words are those of its name and description, split on spaces, punctuation, `_`,
 //! `-`, `.` and changes of case, without stop words. The tool that shares most of them with the
-//! request is picked; at equal overlap the one with fewer content words (it is more about the
-//! request), then the first in the catalog. Without any shared word nothing is picked.
+//! request is picked; at equal overlap the one with fewer content words (it is more specific),
+//! then the first in the catalog. Without any shared word, no tool is picked.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Words too common to tell tools apart.
+/// Words that are too common to distinguish tools.
 const STOP_WORDS: [&str; 62] = [
     "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do",
     "does", "for", "from", "give", "has", "have", "how", "i", "if", "in", "into", "is", "it",
@@ -18,7 +18,7 @@ const STOP_WORDS: [&str; 62] = [
     "we", "what", "when", "where", "which", "will", "with", "would", "you", "your",
 ];
 
-/// The content words of a text, in lower case.
+/// The content words of a text, in lowercase.
 #[must_use]
 pub fn content_words(text: &str) -> BTreeSet<String> {
     words(text)
@@ -27,7 +27,7 @@ pub fn content_words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// All words of a text in order, in lower case.
+/// All words of a text in order, in lowercase.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     word_spans(text)
@@ -36,7 +36,7 @@ pub fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where the words of a text stand, in bytes.
+/// The byte ranges of the words of a text.
 #[must_use]
 pub fn word_spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
@@ -57,7 +57,7 @@ pub fn word_spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// One tool's standing against a request.
+/// The tool that matches a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
     /// Position in the catalog.
@@ -66,7 +66,7 @@ pub struct Pick {
     pub shared: BTreeSet<String>,
 }
 
-/// How a tool ranks for a request: more shared words first, then fewer words of its own.
+/// The rank of a tool for a request: more shared words first, then fewer words of its own.
 pub type Rank = (usize, Reverse<usize>);
 
 /// The content words by which a tool is found.
@@ -75,8 +75,8 @@ pub fn tool_words(name: &str, description: &str) -> BTreeSet<String> {
     content_words(&format!("{name} {description}"))
 }
 
-/// How a tool with these content words ranks for a request with those; nothing if they share none.
-/// The highest rank is picked, and the first of equals.
+/// The rank of a tool for a request, by their content words; `None` if they share none. The highest
+/// rank is picked, and the first of equals.
 #[must_use]
 pub fn rank(own: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Option<Rank> {
     let shared = wanted.iter().filter(|word| own.contains(*word)).count();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn words_split_on_case_and_marks() {
+    fn words_split_on_case_and_punctuation() {
         assert_eq!(
             words("getWeather_forNYC-now.v2"),
             ["get", "weather", "for", "nyc", "now", "v2"]
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_overlap_is_no_pick() {
+    fn without_overlap_no_tool_is_picked() {
         assert_eq!(select("", [("a_tool", "x")]), None);
         assert_eq!(select("the of and", [("the", "of and")]), None);
         assert_eq!(select("weather", []), None);

@@ -1,4 +1,4 @@
-//! What tokens cost, where that is known.
+//! Prices of tokens, where they are known.
 //!
 //! `prices.json` beside this file is a dated snapshot of list prices; a suite's `prices:` overrides
 //! any line of it and adds others:
@@ -8,10 +8,10 @@
 //!   claude-sonnet-4-5: { input_per_mtok: 3, output_per_mtok: 15, cached_input_per_mtok: 0.3 }
 //! ```
 //!
-//! A model without a price has no cost: nothing is guessed. A dated version of a listed model
+//! A model without a price has no cost; prices are never guessed. A dated version of a listed model
 //! (`gpt-4o-2024-08-06`, `claude-haiku-4-5-20251001`, `claude-opus-4-5@20251101`, `…-latest`) and a
-//! listed model behind its provider's name (`anthropic/claude-opus-4-5`) have that model's price; a
-//! reseller's name in front is another price, and so unknown.
+//! listed model with its provider's prefix (`anthropic/claude-opus-4-5`) have that model's price; a
+//! reseller's prefix means another price, which is unknown.
 //!
 //! Money is counted exactly, in whole units of 10^-18 dollars, and becomes a floating-point number
 //! once, at the end: 900 tokens at $3 and 120 at $15 per million are $0.0045 and not
@@ -34,13 +34,13 @@ use mcptest_trace::trace::TokensView;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenPrice {
-    /// For tokens that the model reads.
+    /// Price of input tokens.
     #[schemars(schema_with = "amount")]
     pub input_per_mtok: Number,
-    /// For tokens that the model writes.
+    /// Price of output tokens.
     #[schemars(schema_with = "amount")]
     pub output_per_mtok: Number,
-    /// For tokens that are read from the provider's cache. Without it they cost as much as others.
+    /// Price of input tokens from the provider's cache. Default: the price of other input tokens.
     #[serde(default)]
     #[schemars(schema_with = "amount")]
     pub cached_input_per_mtok: Option<Number>,
@@ -63,7 +63,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// Of what costs nothing.
+    /// Prices of a free model.
     pub const FREE: Self = Self {
         input: 0,
         output: 0,
@@ -76,7 +76,7 @@ impl Price {
             usd::units(number).unwrap_or_else(|| {
                 problems.push(Problem::new(
                     pointer_join(at, key),
-                    format!("{number} is not a price: a number from 0 to {MAX_DOLLARS} with at most {MAX_DECIMALS} decimals"),
+                    format!("{number} is not a price: expected a number from 0 to {MAX_DOLLARS} with at most {MAX_DECIMALS} decimals"),
                 ));
                 0
             })
@@ -97,7 +97,7 @@ impl Price {
         }
     }
 
-    /// What so many tokens cost at most: none of them from a cache, unless that is the dearer way.
+    /// The maximum cost of this number of tokens, with or without a cache.
     #[must_use]
     pub fn most(&self, input: u64, output: u64) -> Usd {
         let dearest = self.input.max(self.cached_input);
@@ -105,7 +105,7 @@ impl Price {
         Usd::from_units(input.saturating_add(u128::from(output).saturating_mul(self.output)))
     }
 
-    /// What a run's tokens cost; nothing if input or output is unknown. `cached_input`, where
+    /// The cost of a run's tokens; `None` if input or output is unknown. `cached_input`, where
     /// reported, is the part of `input` that was read from a cache.
     #[must_use]
     pub fn cost(&self, tokens: &TokensView<'_>) -> Option<Usd> {
@@ -130,14 +130,13 @@ impl Price {
     }
 }
 
-/// The known prices: the snapshot, and a suite's own over it.
+/// The known prices: the built-in snapshot, overridden by a suite's own.
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
 }
 
-/// What comes with the program. It is read when the first price is asked for: most suites ask for
-/// none.
+/// The built-in prices, parsed when the first price is needed: most suites need none.
 struct Snapshot {
     date: String,
     models: BTreeMap<String, Price>,
@@ -151,7 +150,7 @@ struct WrittenSnapshot {
 
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     let written: Option<WrittenSnapshot> = serde_json::from_str(include_str!("prices.json")).ok();
-    // A test holds that the snapshot is whole; a broken one could only mean that no price is known.
+    // A test checks the snapshot; an invalid one would mean that no price is known.
     let (date, models) = written.map_or_else(Default::default, |written| {
         let models = Prices::default()
             .with(&written.models)
@@ -163,7 +162,7 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
 });
 
 impl Prices {
-    /// The snapshot.
+    /// The built-in snapshot.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static BUILTIN: Prices = Prices {
@@ -183,10 +182,10 @@ impl Prices {
         SNAPSHOT.models.keys().map(String::as_str)
     }
 
-    /// These prices with a suite's own over them.
+    /// These prices, overridden by a suite's own.
     ///
     /// # Errors
-    /// Every amount that is no price; pointers start at the mapping.
+    /// Every invalid amount; pointers start at the mapping.
     pub fn with(&self, overrides: &WrittenPrices) -> Result<Self, Vec<Problem>> {
         let mut prices = self.clone();
         let mut problems = Vec::new();
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_snapshot_is_whole_and_dated() {
+    fn the_snapshot_is_complete_and_dated() {
         let raw: Value = serde_json::from_str(include_str!("prices.json")).unwrap();
         let prices = Prices::builtin();
         assert_eq!(
@@ -282,7 +281,7 @@ mod tests {
         for (model, price) in &SNAPSHOT.models {
             assert!(
                 price.input > 0 && price.output >= price.input && price.cached_input <= price.input,
-                "{model} has an odd price"
+                "{model} has an implausible price"
             );
             assert_eq!(
                 without_version(without_provider(model)),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_providers_are_the_same_model_and_nothing_else_is() {
+    fn only_versions_and_provider_prefixes_are_the_same_model() {
         let prices = Prices::builtin();
         for id in [
             "claude-haiku-4-5-20251001",
@@ -382,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_price_is_refused_where_it_stands() {
+    fn invalid_prices_are_rejected_with_their_place() {
         let problems =
             with(json!({"a/b": {"input_per_mtok": -1, "output_per_mtok": 1e-13, "cached_input_per_mtok": 1e7}}))
                 .unwrap_err();

@@ -9,9 +9,9 @@
 //! | `return_format` | yes or no | no word of return, output or result, and no `outputSchema` | either of them |
 //! | `annotations` | 0, ½ or 1 | no `annotations` object | at least one hint, and all hints boolean; ½ for an object that has none or a wrong one |
 //!
-//! Lengths are in characters, outer blanks trimmed. The formulas are ours: simple enough to be
-//! worked out by hand, and monotone, so that mending what a rule of the [lint] complains about
-//! never lowers a score. Means are taken exactly and rounded once.
+//! Lengths are in characters, without surrounding whitespace. The formulas are ours: simple enough
+//! to be computed by hand, and monotone, so that fixing a finding of the [lint] never lowers a
+//! score. Means are exact and rounded once.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::lint::{self, Family, Finding, HINTS, Severity, Smell};
+use crate::lint::{self, ANNOTATION_HINTS, Family, Finding, Severity, Smell};
 use mcptest_json::pointer_join;
 use mcptest_numbers::ratio::{self, Ratio};
 use mcptest_trace::catalog::Tool;
@@ -28,17 +28,17 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 
-/// From here on, a description is long enough.
+/// The length from which a description is long enough.
 const LONG_ENOUGH: u64 = 60;
-/// Up to here, it is concise.
+/// The length up to which a description is concise.
 const CONCISE: u64 = 500;
-/// So many characters more, and it is not concise at all.
+/// The number of further characters after which conciseness is 0.
 const FALL: u64 = 1000;
 
-/// How a catalog is described.
+/// The description quality of a catalog.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quality {
-    /// The worst tool's score; nothing for an empty catalog.
+    /// The worst tool's score; `None` for an empty catalog.
     pub min_score: Option<f64>,
     /// The mean over all tools.
     pub mean_score: Option<f64>,
@@ -52,41 +52,41 @@ pub struct Quality {
     pub schema_criticals: u64,
     /// `SCH` findings that are warnings.
     pub schema_warnings: u64,
-    /// `TOOL` findings: entries that are no proper tools.
+    /// `TOOL` findings: entries that are not valid tools.
     pub malformed_count: u64,
-    /// `DESC` findings by what they smell of, every smell with its count.
+    /// `DESC` findings by smell, every smell with its count.
     pub smells: BTreeMap<&'static str, u64>,
-    /// All of them.
+    /// The number of `DESC` findings.
     pub smell_total: u64,
     /// Each tool, in the order of the list.
     pub tools: Vec<ToolQuality>,
-    /// What the lint found.
+    /// The findings of the lint.
     #[serde(skip)]
     pub findings: Vec<Finding>,
 }
 
-/// How a tool is described.
+/// The description quality of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ToolQuality {
     /// The tool.
     pub name: String,
-    /// The mean of the six.
+    /// The mean of the six heuristics.
     pub score: f64,
-    /// Whether there is a description.
+    /// Score for having a description.
     pub presence: f64,
-    /// Whether it is long enough.
+    /// Score for its length.
     pub length: f64,
-    /// How many arguments are described.
+    /// The share of arguments with a description.
     pub parameters: f64,
-    /// Whether it is short enough.
+    /// Score for conciseness.
     pub conciseness: f64,
-    /// Whether it says what comes back.
+    /// Score for describing the result.
     pub return_format: f64,
-    /// Whether there are hints.
+    /// Score for annotation hints.
     pub annotations: f64,
 }
 
-/// Scores and lints a `tools/list` answer.
+/// Scores and lints a `tools/list` result.
 #[must_use]
 pub fn assess(listed: &[Value]) -> Quality {
     let figures: Vec<[Ratio; 6]> = listed.iter().map(heuristics).collect();
@@ -148,8 +148,8 @@ fn six_mean(six: &[Ratio; 6]) -> f64 {
     ratio::mean(six).unwrap_or(0.0)
 }
 
-/// The mean of all figures weighs three, the mean of the worst tool's two: written as one mean, it
-/// is rounded once.
+/// The mean of all scores has weight three, the worst tool's score weight two; computed as one mean,
+/// which is rounded once.
 fn catalog_score(all: &[Ratio], worst: &[Ratio; 6]) -> Option<f64> {
     let tools = all.len() / 6;
     let mut weighed = Vec::with_capacity(5 * all.len());
@@ -205,7 +205,7 @@ fn heuristics(entry: &Value) -> [Ratio; 6] {
         } else {
             Ratio::new(FALL.saturating_sub(length.saturating_sub(CONCISE)), FALL)
         },
-        one_if(lint::tells_return(&tool)),
+        one_if(lint::describes_return(&tool)),
         annotations(&tool),
     ]
 }
@@ -214,7 +214,7 @@ fn annotations(tool: &Tool) -> Ratio {
     let Some(annotations) = tool.raw().get("annotations").and_then(Value::as_object) else {
         return Ratio::new(0_u8, 1_u8);
     };
-    let hints: Vec<&Value> = HINTS
+    let hints: Vec<&Value> = ANNOTATION_HINTS
         .iter()
         .filter_map(|hint| annotations.get(*hint))
         .collect();
@@ -228,7 +228,7 @@ fn annotations(tool: &Tool) -> Ratio {
 /// The block's name in a suite and in reports.
 pub const BLOCK: &str = "tool_quality";
 
-/// What a `tool_quality:` block can assert, with what it is, besides `tool["name"].score`.
+/// The targets of a `tool_quality:` block with descriptions, in addition to `tool["name"].score`.
 pub const TARGETS: [(&str, &str); 17] = [
     ("min_score", "the worst tool's score, 0..1"),
     ("mean_score", "the mean score, 0..1"),
@@ -255,7 +255,7 @@ pub const TARGETS: [(&str, &str); 17] = [
     ("smell_total", "all of these findings"),
 ];
 
-/// The bar where a block writes none.
+/// The expectations of a block without its own.
 #[must_use]
 pub fn defaults() -> Vec<Expectation> {
     vec![
@@ -268,7 +268,7 @@ pub fn defaults() -> Vec<Expectation> {
 /// Compiles the `expect:` list of a block; pointers of problems start at `at`.
 ///
 /// # Errors
-/// All problems, among them targets that there are not.
+/// All problems, unknown targets included.
 pub fn expectations(
     written: &[WrittenExpectation],
     at: &str,
@@ -310,8 +310,8 @@ fn is_target(expectation: &Expectation) -> bool {
 fn unknown(expectation: &Expectation, written: &WrittenExpectation, at: &str) -> Problem {
     let text = expectation.target.as_str();
     let names: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
-    let words = format!("`{text}` is no target of `{BLOCK}`");
-    let help = format!("its targets are {}, tool[\"name\"].score", names.join(", "));
+    let words = format!("`{text}` is not a target of `{BLOCK}`");
+    let help = format!("targets: {}, tool[\"name\"].score", names.join(", "));
     if written.0.get("target").is_some() {
         Problem::new(pointer_join(at, "target"), words).help(help)
     } else {
@@ -321,7 +321,8 @@ fn unknown(expectation: &Expectation, written: &WrittenExpectation, at: &str) ->
     }
 }
 
-/// Judges a `tools/list` answer by a block's expectations. A catalog without tools is no evidence.
+/// Checks a `tools/list` result against a block's expectations. A catalog without tools gives no
+/// evidence.
 #[must_use]
 pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
     let quality = assess(listed);
@@ -395,7 +396,7 @@ impl Quality {
         }
     }
 
-    /// Tools with their scores; of several with one name, the worst.
+    /// Tools with their scores; of several tools with the same name, the worst.
     fn scores(&self) -> BTreeMap<&str, f64> {
         let mut scores: BTreeMap<&str, f64> = BTreeMap::new();
         for tool in &self.tools {
@@ -419,7 +420,7 @@ impl Quality {
         values
     }
 
-    /// The value that targets look into.
+    /// The value that targets select from.
     fn root(&self) -> Value {
         let mut root = Map::new();
         for (name, _) in TARGETS {
@@ -442,7 +443,7 @@ impl Quality {
         Value::Object(root)
     }
 
-    /// One line for people.
+    /// A summary in one line.
     #[must_use]
     pub fn summary(&self) -> String {
         let (Some(mean), Some(min), Some(catalog)) =
@@ -477,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_what_is_computed() {
+    fn scores_match_the_table_of_the_documentation() {
         assert_eq!(six(json!("x")), [0.0; 6]);
         assert_eq!(six(json!({"name": "x"})), [0.0; 6]);
         // An empty object schema has nothing to document.
@@ -546,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn every_target_is_reported_and_can_be_asked() {
+    fn every_target_is_reported_and_can_be_asserted() {
         let listed = [
             json!({"name": "read \"all\""}),
             json!({"name": "b", "description": "b"}),
@@ -584,7 +585,7 @@ mod tests {
             "tool[0].score",
         ] {
             let problems = compile(target).unwrap_err();
-            assert!(problems[0].message.contains("is no target"), "{target}");
+            assert!(problems[0].message.contains("is not a target"), "{target}");
         }
         let absent = compile("tool[\"x\"].score").unwrap();
         let outcome = judge(&absent, &[json!({"name": "y"})]);

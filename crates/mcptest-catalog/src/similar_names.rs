@@ -1,32 +1,32 @@
-//! Tools that a model can take for each other by their names.
+//! Tools that a model can confuse because of their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-/// Tools with the same name, or nearly.
+/// Tools with the same or nearly the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SimilarNames {
-    /// What they have in common.
+    /// The similarity of their names.
     pub kind: Similarity,
     /// The tools as (server, name), in their order.
     pub tools: Vec<(String, String)>,
 }
 
-/// How alike names are.
+/// The similarity of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
-    /// The very same name, twice on one server: the second cannot be called.
+    /// The same name twice on one server: the second tool cannot be called.
     DuplicateOnOneServer,
-    /// The very same name on several servers.
+    /// The same name on several servers.
     DuplicateAcrossServers,
-    /// The same words, in another spelling, order or number, or with a version.
+    /// The same words in another spelling, order or number, or with a version.
     NearDuplicate,
 }
 
-/// Finds groups of look-alikes among tools given as (server, name). Names that differ in a word,
-/// such as `get_user` and `set_user`, do not look alike here.
+/// Finds groups of similar names among tools given as (server, name). Names that differ in a word,
+/// such as `get_user` and `set_user`, are not similar.
 #[must_use]
 pub fn find(tools: &[(String, String)]) -> Vec<SimilarNames> {
     let mut by_name: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
@@ -61,14 +61,14 @@ pub fn find(tools: &[(String, String)]) -> Vec<SimilarNames> {
     found
 }
 
-/// The words of a name: split at separators and humps, in lower case, singular, sorted, without
+/// The words of a name: split at separators and capitals, in lowercase, singular, sorted, without
 /// versions.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
     for character in name.chars() {
-        let hump = character.is_uppercase() && (before.is_lowercase() || before.is_numeric());
-        if !character.is_alphanumeric() || hump {
+        let is_capital = character.is_uppercase() && (before.is_lowercase() || before.is_numeric());
+        if !character.is_alphanumeric() || is_capital {
             words.push(String::new());
         }
         if let (true, Some(word)) = (character.is_alphanumeric(), words.last_mut()) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_and_near_ones() {
+    fn duplicates_and_near_duplicates_are_found() {
         use Similarity::{DuplicateAcrossServers, DuplicateOnOneServer, NearDuplicate};
         assert_eq!(
             groups(&[("a", "x"), ("a", "x")]),

@@ -1,8 +1,8 @@
-//! Counting tokens the way tool surfaces are priced: `cl100k_base`, embedded.
+//! Token counts for pricing tool catalogs: `cl100k_base`, embedded.
 //!
-//! One tokenizer for every model is a convention, not the truth: each provider has its own. It
-//! makes catalogs comparable, and a count is the same on every machine, with no network. The
-//! vocabulary is unpacked on first use, so programs that count nothing pay nothing.
+//! One tokenizer for every model is a convention: each provider has its own. It makes catalogs
+//! comparable, and a count is the same on every machine, without a network. The vocabulary is
+//! unpacked on first use.
 
 use std::sync::LazyLock;
 
@@ -12,19 +12,17 @@ use tiktoken::CoreBpe;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::parallel;
 
-/// Longer lists are shared out over the cores; for shorter ones it is not worth starting threads.
+/// Lists of this length or more are split over the cores; for shorter ones threads do not pay off.
 const SHARED_FROM: usize = 256;
 
 static ENCODING: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
 
-/// Unpacks the vocabulary, which takes some milliseconds, if that was not done yet: for a thread
-/// beside other work.
+/// Unpacks the vocabulary, which takes some milliseconds, in a thread of the caller.
 pub fn prepare() {
     LazyLock::force(&ENCODING);
 }
 
-/// How many tokens a text has. Marks such as `<|endoftext|>` are ordinary text here: in a
-/// description they are nothing else.
+/// The number of tokens of a text. Special tokens such as `<|endoftext|>` count as ordinary text.
 ///
 /// ```
 /// assert_eq!(mcptest_catalog::tokens::count("hello world"), 2);
@@ -35,34 +33,34 @@ pub fn count(text: &str) -> u64 {
     ENCODING.count(text) as u64
 }
 
-/// What a tool costs each time it is offered: its name, its description, and its input schema as
-/// compact JSON with the keys in the order in which the server sent them, counted apart and summed.
-/// What a tool does not have costs nothing.
+/// The cost of a tool each time it is offered: its name, its description, and its input schema as
+/// compact JSON with the keys in the server's order, counted separately and added. Missing parts
+/// cost nothing.
 #[must_use]
 pub fn of_tool(tool: &Tool) -> u64 {
     price(tool).sum()
 }
 
-/// The parts of a tool's price.
+/// The parts of a tool's cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Price {
-    /// Of the name.
+    /// Tokens of the name.
     pub name: u64,
-    /// Of the description.
+    /// Tokens of the description.
     pub description: u64,
-    /// Of the input schema.
+    /// Tokens of the input schema.
     pub schema: u64,
 }
 
 impl Price {
-    /// What the tool costs.
+    /// The total.
     #[must_use]
     pub fn sum(self) -> u64 {
         self.name + self.description + self.schema
     }
 }
 
-/// What a tool costs, part by part: see [`of_tool`].
+/// The cost of a tool by part: see [`of_tool`].
 #[must_use]
 pub fn price(tool: &Tool) -> Price {
     price_of(tool.raw())
@@ -79,14 +77,14 @@ fn price_of(tool: &Map<String, Value>) -> Price {
     }
 }
 
-/// What each entry of an answer to `tools/list` costs, in the order of the list. What is no object
-/// costs nothing.
+/// The cost of each entry of a `tools/list` result, in order. An entry that is not an object costs
+/// nothing.
 #[must_use]
 pub fn price_list(listed: &[Value]) -> Vec<Price> {
     price_list_on(parallel::threads_for(listed.len(), SHARED_FROM), listed)
 }
 
-/// The same whatever the number of threads.
+/// The costs; independent of the number of threads.
 fn price_list_on(threads: usize, listed: &[Value]) -> Vec<Price> {
     let price = |entry: &Value| entry.as_object().map_or_else(Price::default, price_of);
     parallel::map(threads, listed.iter().collect(), price)
@@ -111,7 +109,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_cl100k_base() {
-        // Published examples of the encoding, and edges: blanks, digits in threes, contractions,
+        // Published examples of the encoding, and edge cases: spaces, digits in threes, contractions,
         // other scripts, emoji.
         for (text, tokens) in [
             ("tiktoken is great!", 6),
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_in_a_text_are_text() {
+    fn special_tokens_count_as_text() {
         assert!(count("<|endoftext|>") > 1);
     }
 
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_not_part_of_the_price() {
+    fn the_server_is_not_part_of_the_cost() {
         let listed = json!({"name": "get", "description": "x"});
         let with = Tool::from_listing(Some("a-server-with-a-long-name"), &listed).unwrap();
         assert_eq!(of_tool(&with), of_tool(&tool(listed)));

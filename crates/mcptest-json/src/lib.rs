@@ -51,10 +51,11 @@ fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(0.0)
 }
 
-/// Converting the integer to a double would round it; splitting the double at its point does not.
+/// Converting the integer to a double would round it; splitting the double into whole and
+/// fractional part does not.
 fn compare_mixed(integer: i128, float: f64) -> Ordering {
-    // JSON integers have 64 bits: every double at or beyond 2^65 is larger than any of them, and
-    // below that the cast is exact.
+    // JSON integers have 64 bits: every double of 2^65 or more is larger than any of them, and below
+    // that the cast is exact.
     if float >= 3.7e19 {
         return Ordering::Less;
     }
@@ -69,10 +70,9 @@ fn compare_mixed(integer: i128, float: f64) -> Ordering {
     })
 }
 
-/// One text for all spellings of the same value: keys sorted, no blanks, whole doubles written as
-/// integers.
+/// The canonical text of a value: keys sorted, no spaces, whole doubles written as integers.
 ///
-/// This is not RFC 8785: that works in doubles and would make two 64-bit ids one.
+/// This is not RFC 8785, which works in doubles and would make two 64-bit ids equal.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     let mut out = String::new();
@@ -126,7 +126,7 @@ fn write_canonical_number(number: &Number, out: &mut String) {
     };
 }
 
-/// The type's name, as JSON Schema calls it.
+/// The name of the type in JSON Schema.
 #[must_use]
 pub fn type_name(value: &Value) -> &'static str {
     match value {

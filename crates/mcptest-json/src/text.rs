@@ -1,18 +1,18 @@
-//! Untrusted text, made safe to show.
+//! Escaping of untrusted text.
 //!
-//! Whatever a server or a model wrote may hold terminal escapes, invisible controls or
-//! text-direction tricks. Before it reaches a person it goes through here.
+//! Text of a server or a model may contain terminal escapes, invisible control characters or
+//! text-direction overrides. It is escaped here before it is shown.
 
 use std::fmt::Write as _;
 
-/// Escapes what could steer a terminal or deceive a reader; line ends and tabs become visible too,
-/// so the result is one line.
+/// Escapes characters that could control a terminal or deceive a reader; line breaks and tabs are
+/// escaped too, so the result is one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     escape(text, false)
 }
 
-/// As [`one_line`], but line ends stay line ends.
+/// Escapes as [`one_line`] does, but keeps line breaks.
 #[must_use]
 pub fn lines(text: &str) -> String {
     escape(text, true)
@@ -36,20 +36,20 @@ fn escape(text: &str, keep_lines: bool) -> String {
     out
 }
 
-/// Controls (C0, DEL, C1), direction marks and overrides, invisible separators and joiners that
-/// hide text.
+/// Returns true for control characters (C0, DEL, C1), direction marks and overrides, and invisible
+/// separators and joiners.
 fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Cuts a text to at most `most` characters, with a mark where something is missing.
+/// Truncates a text to at most `max` characters, the last of which is then `…`.
 #[must_use]
-pub fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+pub fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
     short.push('…');
     short
 }

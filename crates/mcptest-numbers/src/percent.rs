@@ -1,19 +1,18 @@
-//! Whole percents and exact rates. Nothing here goes through binary floating point: 29 of 100 is
-//! 29, and 7 of 10 meets 0.7.
+//! Whole percents and exact rates, without binary floating point: 29 of 100 is 29, and 7 of 10
+//! meets 0.7.
 //!
-//! Which family of figures rounds which way is settled in one table of the project's decisions:
-//! selection, distractors, axes and reliability round down; orchestration (but for discovery)
-//! rounds to the nearest, ties up.
+//! Rounding by family of figures: selection, distractors, axes and reliability round down;
+//! orchestration (except discovery) rounds to the nearest, ties up.
 
 use serde_json::Number;
 
-/// `part / whole` in percent, rounded down; nothing for an empty whole.
+/// `part / whole` in percent, rounded down; `None` for a whole of 0.
 #[must_use]
 pub fn down(part: u64, whole: u64) -> Option<u64> {
     (whole > 0).then(|| u64_of(u128::from(part) * 100 / u128::from(whole)))
 }
 
-/// `part / whole` in percent, rounded to the nearest, ties up; nothing for an empty whole.
+/// `part / whole` in percent, rounded to the nearest, ties up; `None` for a whole of 0.
 #[must_use]
 pub fn nearest(part: u64, whole: u64) -> Option<u64> {
     let (part, whole) = (u128::from(part), u128::from(whole));
@@ -24,18 +23,17 @@ fn u64_of(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// A number between 0 and 1 as the author wrote it, kept as a fraction with a power of ten below
-/// the line.
+/// A number between 0 and 1 as written, stored as a fraction over a power of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     numerator: u128,
     denominator: u128,
 }
 
-/// A number as it was written: decimal digits, and the power of ten that they are multiplied with.
-/// Nothing for a negative one, and for more digits than make sense.
+/// A number as written: decimal digits and the exponent of ten. `None` for a negative number, and
+/// for too many digits.
 pub fn decimal(number: &Number) -> Option<(u128, i32)> {
-    // The shortest text that gives the same double is what the author wrote (0.7, not 0.69999…).
+    // The shortest decimal of the double is what the author wrote (0.7, not 0.69999…).
     let text = number.to_string();
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -50,8 +48,7 @@ pub fn decimal(number: &Number) -> Option<(u128, i32)> {
 }
 
 impl Rate {
-    /// Reads the decimal digits of a JSON number. Nothing outside 0..=1, and nothing with more
-    /// digits than make sense.
+    /// Reads the decimal digits of a JSON number. `None` outside 0..=1, and for too many digits.
     #[must_use]
     pub fn from_number(number: &Number) -> Option<Self> {
         let (digits, shift) = decimal(number)?;
@@ -70,19 +67,19 @@ impl Rate {
         (rate.numerator <= rate.denominator).then_some(rate)
     }
 
-    /// The decimal that a double stands for: the shortest one that reads back as it.
+    /// The shortest decimal that parses to a double.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Self> {
         Self::from_number(&Number::from_f64(value)?)
     }
 
-    /// What is above and below the line.
+    /// Numerator and denominator.
     #[must_use]
     pub fn parts(self) -> (u128, u128) {
         (self.numerator, self.denominator)
     }
 
-    /// Whether `part / whole` is at least this rate. An empty whole meets nothing.
+    /// Returns true if `part / whole` is at least this rate; false for a whole of 0.
     #[must_use]
     pub fn met_by(self, part: u64, whole: u64) -> bool {
         whole > 0
@@ -91,7 +88,7 @@ impl Rate {
                 u128::from(whole).checked_mul(self.numerator),
             ) {
                 (Some(left), Some(right)) => left >= right,
-                // Only absurd precision overflows; doubles are good enough to order what is left.
+                // Only extreme precision overflows; doubles are exact enough for the comparison.
                 _ => part as f64 / whole as f64 >= self.numerator as f64 / self.denominator as f64,
             }
     }
@@ -141,7 +138,7 @@ mod tests {
     fn nearest_rounds_ties_up() {
         assert_eq!(nearest(2, 3), Some(67));
         assert_eq!(nearest(1, 3), Some(33));
-        // 0.5 and 99.5 are ties; 99.49… is none.
+        // 0.5 and 99.5 are ties; 99.49… is not.
         assert_eq!(nearest(1, 200), Some(1));
         assert_eq!(nearest(1, 201), Some(0));
         assert_eq!(nearest(199, 200), Some(100));
@@ -163,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn percent_text_keeps_what_was_written() {
+    fn the_percent_text_keeps_all_decimals() {
         for (text, expected) in [
             ("0.8", "80"),
             ("1", "100"),

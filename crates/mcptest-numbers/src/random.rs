@@ -1,16 +1,16 @@
-//! Seeded order. Nothing here is random: the same seed gives the same order on every platform and
-//! in every release.
+//! Seeded pseudo-random order: the same seed gives the same order on every platform and in every
+//! release.
 //!
 //! The generator is SplitMix64 (Steele, Lea and Flood, 2014): 64 bits of state, an addition and a
 //! mixing function. It is tiny, its output is fixed by its published definition, and it is good
-//! enough to put tools into an order; it is not for secrets.
+//! enough to shuffle tools; it is not for cryptography.
 
 /// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// Starts from a seed; any number will do.
+    /// A generator with a seed; any number is valid.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -27,8 +27,7 @@ impl SplitMix64 {
         if bound == 0 {
             return 0;
         }
-        // The values past the largest multiple of the bound would favour small remainders: draw
-        // again.
+        // Values above the largest multiple of the bound would favour small remainders: draw again.
         let usable = u64::MAX - (u64::MAX % bound + 1) % bound;
         loop {
             let drawn = self.next_u64();
@@ -38,7 +37,7 @@ impl SplitMix64 {
         }
     }
 
-    /// Puts the items into a random order (Fisher and Yates, from the back).
+    /// Shuffles the items (Fisher and Yates, from the end).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
@@ -53,8 +52,8 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// One seed out of what a test is called and which of its runs it is, for tests that name none:
-/// FNV-1a over the name's bytes, mixed with the number.
+/// The seed of one run of a test without `seed:`: FNV-1a over the bytes of its name, mixed with the
+/// number of the run.
 #[must_use]
 pub fn seed_of(test: &str, run: u64) -> u64 {
     let hash = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -63,7 +62,7 @@ pub fn seed_of(test: &str, run: u64) -> u64 {
     combine(hash, run)
 }
 
-/// The seed of one run, out of the seed that the suite names.
+/// The seed of one run, derived from the seed in the suite.
 #[must_use]
 pub fn combine(seed: u64, run: u64) -> u64 {
     mix(seed ^ mix(run.wrapping_add(0x9e37_79b9_7f4a_7c15)))
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_comes_up() {
+    fn every_order_occurs() {
         let mut seen = std::collections::BTreeMap::new();
         for seed in 0..6000 {
             let mut items = [0, 1, 2];

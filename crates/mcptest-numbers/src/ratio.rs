@@ -1,13 +1,13 @@
 //! Exact fractions behind figures that are reported as doubles.
 //!
-//! 0.7 three times and divided by three is 0.6999999999999998 in doubles, and a gate at 0.7 would
-//! fail for nothing. So means and variances are taken exactly, and rounded once, at the end.
+//! The mean of three times 0.7 is 0.6999999999999998 in doubles, and a gate at 0.7 would fail. So
+//! means and variances are computed exactly, and rounded once, at the end.
 
 use std::cmp::Ordering;
 
 use num_bigint::BigUint;
 
-/// A fraction that is not negative.
+/// A non-negative fraction.
 #[derive(Debug, Clone)]
 pub struct Ratio {
     numerator: BigUint,
@@ -15,7 +15,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// `numerator / denominator`; a zero below the line is taken for a one.
+    /// `numerator / denominator`; a denominator of 0 counts as 1.
     pub fn new(numerator: impl Into<BigUint>, denominator: impl Into<BigUint>) -> Self {
         let denominator = denominator.into();
         Self {
@@ -55,19 +55,19 @@ impl Ord for Ratio {
     }
 }
 
-/// The mean; nothing for no values.
+/// The mean; `None` for no values.
 pub fn mean(values: &[Ratio]) -> Option<f64> {
     mean_of_sums(values, values.len() as u128)
 }
 
-/// The mean of `count` values that are given as partial sums; nothing for no values.
+/// The mean of `count` values, given as partial sums; `None` for no values.
 pub fn mean_of_sums(sums: &[Ratio], count: u128) -> Option<f64> {
     let (numerators, denominator) = common(sums);
     let sum: BigUint = numerators.iter().sum();
     (count > 0).then(|| quotient(&sum, &(denominator * BigUint::from(count))))
 }
 
-/// The population variance; nothing for no values.
+/// The population variance; `None` for no values.
 pub fn variance(values: &[Ratio]) -> Option<f64> {
     // With x = a/d: (n Σa² - (Σa)²) / (n d)².
     let (numerators, denominator) = common(values);
@@ -170,7 +170,7 @@ pub fn quotient(numerator: &BigUint, denominator: &BigUint) -> f64 {
     if *numerator == BigUint::ZERO || *denominator == BigUint::ZERO {
         return 0.0;
     }
-    // 66 or 67 bits of the quotient, and whether anything is left: more than a double holds, so the
+    // 66 or 67 bits of the quotient, and a bit for the remainder: more than a double holds, so the
     // cast rounds once.
     let shift = i128::from(denominator.bits()) - i128::from(numerator.bits()) + 66;
     let (above, below) = if shift >= 0 {
@@ -181,7 +181,7 @@ pub fn quotient(numerator: &BigUint, denominator: &BigUint) -> f64 {
     let whole = &above / &below;
     let rest = above - &whole * &below;
     let bits = u128::try_from(whole).unwrap_or(u128::MAX) | u128::from(rest != BigUint::ZERO);
-    // Past the exponents of doubles there is only zero (or infinity, which no figure reaches).
+    // Beyond the exponents of doubles there is only zero (or infinity, which no figure reaches).
     libm::ldexp(bits as f64, i32::try_from(-shift).unwrap_or(-5000))
 }
 
@@ -193,7 +193,7 @@ pub fn choose(n: u64, k: u64) -> BigUint {
     let k = k.min(n - k);
     let mut ways = BigUint::from(1_u8);
     for step in 1..=k {
-        // After each step it is a number of ways itself, so the division leaves nothing.
+        // After each step the value is a binomial coefficient, so the division is exact.
         ways = ways * (n - k + step) / step;
     }
     ways
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_choose() {
+    fn binomial_coefficients() {
         assert_eq!(choose(4, 2), BigUint::from(6_u8));
         assert_eq!(choose(4, 5), BigUint::ZERO);
         assert_eq!(choose(0, 0), BigUint::from(1_u8));

@@ -1,14 +1,14 @@
 //! Intervals for a rate that was observed in a number of trials.
 //!
-//! | interval | what it promises |
+//! | interval | property |
 //! |---|---|
-//! | Wald | the textbook ± figure, good for planning; badly off near 0 and 1, so it is never shown alone |
-//! | Wilson ([`wilson`]) | close to its confidence on average, never leaves 0..1 |
+//! | Wald | the textbook ± figure, suitable for planning; inaccurate near 0 and 1, so it is never shown alone |
+//! | Wilson ([`wilson`]) | close to its confidence on average, always within 0..1 |
 //! | Clopper-Pearson ([`clopper_pearson`]) | exact: never below its confidence, so wider |
 //!
 //! The functions use `libm` and basic arithmetic only, so they give the same bits on every
-//! platform. A whole percent that a gate stands on ([`certified_percent`]) is decided in integers
-//! wherever doubles could not tell.
+//! platform. A whole percent that a gate compares ([`certified_percent`]) is computed in integers
+//! wherever doubles are not exact enough.
 //!
 //! # Formulas
 //! With s successes in n trials and p = s/n, Wilson's bounds are (p + z²/2n ± z √(p(1-p)/n +
@@ -22,7 +22,7 @@
 //! use mcptest_numbers::statistics::{Z_95, certified_percent, wilson};
 //! let interval = wilson(9, 10, Z_95);
 //! assert!((interval.lower - 0.596).abs() < 0.001 && (interval.upper - 0.982).abs() < 0.001);
-//! // One perfect run certifies next to nothing.
+//! // One perfect run certifies very little.
 //! assert_eq!(certified_percent(1, 1), 5);
 //! assert_eq!(certified_percent(59, 59), 95);
 //! ```
@@ -31,33 +31,34 @@ use num_bigint::BigUint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The critical value of the standard normal distribution for 95 %, as the documents round it.
+/// The critical value of the standard normal distribution for 95 %, rounded as in the
+/// specification.
 pub const Z_95: f64 = 1.96;
 
 /// Bounds on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// From 0.
+    /// The lower bound, at least 0.
     pub lower: f64,
-    /// To 1.
+    /// The upper bound, at most 1.
     pub upper: f64,
 }
 
 impl Interval {
-    /// What one knows without a trial.
+    /// The interval without any trial: 0 to 1.
     pub const UNKNOWN: Self = Self {
         lower: 0.0,
         upper: 1.0,
     };
 
-    /// Half of what lies between the bounds.
+    /// Half of the distance between the bounds.
     #[must_use]
     pub fn half_width(self) -> f64 {
         (self.upper - self.lower) / 2.0
     }
 }
 
-/// How sure an interval is to hold the true rate.
+/// The confidence level of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
     percent: f64,
@@ -94,7 +95,7 @@ impl Confidence {
         })
     }
 
-    /// As given.
+    /// The level as given.
     #[must_use]
     pub fn as_percent(self) -> f64 {
         self.percent
@@ -112,7 +113,7 @@ impl Confidence {
         f64::from(self.z_thousandths) / 1000.0
     }
 
-    /// What is left to chance, on both sides together.
+    /// The error probability, both sides together.
     #[must_use]
     pub fn alpha(self) -> f64 {
         (100.0 - self.percent) / 100.0
@@ -132,7 +133,7 @@ pub fn wilson(successes: u64, trials: u64, z: f64) -> Interval {
     let spread = z * (rate * (1.0 - rate) / n + square / (4.0 * n * n)).sqrt();
     let scale = 1.0 + square / n;
     Interval {
-        // At the ends the two terms are equal, but doubles may leave a crumb.
+        // At the ends the two terms are equal, but doubles may differ in the last bit.
         lower: if successes == 0 {
             0.0
         } else {
@@ -164,7 +165,7 @@ pub fn clopper_pearson_lower(successes: u64, trials: u64, alpha: f64) -> f64 {
     if successes >= trials {
         return libm::exp(libm::log(alpha) / trials as f64);
     }
-    // The tail grows with the rate, and at the observed rate it is far above any alpha in use.
+    // The tail grows with the rate, and at the observed rate it is far above any alpha.
     let (mut low, mut high) = (0.0, successes as f64 / trials as f64);
     loop {
         let middle = low + (high - low) / 2.0;
@@ -182,7 +183,7 @@ pub fn clopper_pearson_lower(successes: u64, trials: u64, alpha: f64) -> f64 {
 /// The exact one-sided lower bound at 95 % (α = 0.05) in whole percent, rounded down.
 ///
 /// m percent are certified if and only if `successes` or more of `trials` happen with probability
-/// at most 0.05 at a true rate of m/100. Where doubles leave that open the comparison is made in
+/// at most 0.05 at a true rate of m/100. Where doubles are not exact enough, the comparison uses
 /// integers, so one success in one trial gives 5 and not 4.
 #[must_use]
 pub fn certified_percent(successes: u64, trials: u64) -> u64 {
@@ -204,7 +205,7 @@ pub fn certified_percent(successes: u64, trials: u64) -> u64 {
 
 fn is_certified(successes: u64, trials: u64, percent: u64) -> bool {
     let tail = upper_tail(successes, trials, percent as f64 / 100.0);
-    // The tail is good to about 1e-13; a thousand times and more that is room enough.
+    // The tail is accurate to about 1e-13; this margin is more than a thousand times that.
     match (u32::try_from(successes), u32::try_from(trials)) {
         (Ok(successes), Ok(trials)) if (tail - 0.05).abs() < 1e-9 => {
             is_certified_exactly(successes, trials, percent)
@@ -218,7 +219,7 @@ fn is_certified_exactly(successes: u32, trials: u32, percent: u64) -> bool {
     let mut term = BigUint::from(percent).pow(trials);
     let mut tail = term.clone();
     for i in (successes + 1..=trials).rev() {
-        // From the term of i to that of i - 1; both are integers, so the division leaves nothing.
+        // From the term of i to that of i - 1; both are integers, so the division is exact.
         term = term * i * (100 - percent) / (trials - i + 1) / percent;
         tail += &term;
     }
@@ -237,7 +238,7 @@ pub fn upper_tail(least: u64, trials: u64, rate: f64) -> f64 {
     if rate >= 1.0 {
         return 1.0;
     }
-    // Away from the middle terms only shrink, so a sum may end where they no longer count.
+    // Terms shrink with the distance from the middle, so the sum ends where they are negligible.
     let odds = rate / (1.0 - rate);
     let n = trials as f64;
     if least as f64 > n * rate {
@@ -265,8 +266,8 @@ pub fn upper_tail(least: u64, trials: u64, rate: f64) -> f64 {
     }
 }
 
-/// P(X = `successes`), by Loader's saddle point method: the large parts of the logarithms cancel on
-/// paper instead of in doubles.
+/// P(X = `successes`), by Loader's saddle point method: the large parts of the logarithms cancel
+/// algebraically instead of in doubles.
 fn binomial(successes: u64, trials: u64, rate: f64) -> f64 {
     let n = trials as f64;
     let x = successes as f64;
@@ -285,7 +286,7 @@ fn binomial(successes: u64, trials: u64, rate: f64) -> f64 {
     libm::exp(exponent - spread / 2.0)
 }
 
-/// ln n! less Stirling's formula for it.
+/// ln n! minus Stirling's formula.
 fn stirling_error(n: u64) -> f64 {
     const EXACT: [f64; 16] = [
         0.0,
@@ -345,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn critical_values_are_those_of_the_tables() {
+    fn critical_values_match_the_tables() {
         for (percent, z) in [
             (90.0, 1645),
             (95.0, 1960),
@@ -372,12 +373,12 @@ mod tests {
         assert_eq!(wilson(0, 0, Z_95), Interval::UNKNOWN);
         assert_eq!(wilson(0, 7, Z_95).lower, 0.0);
         assert_eq!(wilson(7, 7, Z_95).upper, 1.0);
-        // z² / (n + z²) is what all failures leave open.
+        // z² / (n + z²) is the upper bound for no success.
         assert!((wilson(0, 10, Z_95).upper - 3.8416 / 13.8416).abs() < 1e-15);
     }
 
     #[test]
-    fn exact_bounds_as_the_literature_prints_them() {
+    fn exact_bounds_match_the_literature() {
         // 60-digit arithmetic, rounded.
         for (successes, trials, alpha, lower) in REFERENCE {
             let bound = clopper_pearson_lower(successes, trials, alpha);
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn large_counts_stay_quick_and_right() {
+    fn large_counts_are_fast_and_exact() {
         assert_eq!(certified_percent(5_000, 10_000), 49);
         assert_eq!(certified_percent(1_000_000, 1_000_000), 99);
         let bound = clopper_pearson_lower(500_000, 1_000_000, 0.025);

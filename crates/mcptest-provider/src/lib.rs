@@ -13,14 +13,14 @@
 //! |---|---|
 //! | `adapter` | the providers' APIs |
 //! | `provider` | the settings of a provider, and the retry loop of a request |
-//! | `exchange` | one attempt: request, response, stream |
+//! | `attempt` | one attempt: request, response, stream |
 //! | `limiter` | the number of requests in flight |
 //! | `retry`, `retry_after` | the waits between attempts |
 //! | `send_failure` | the failure of an attempt, and its message |
 //! | `registry` | the known providers |
 
 pub mod adapter;
-mod exchange;
+mod attempt;
 pub mod limiter;
 mod provider;
 pub mod registry;

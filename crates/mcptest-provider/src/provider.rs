@@ -13,7 +13,7 @@ use mcptest_numbers::random::combine;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::adapter::{Adapter, ApiErrorKind, ProviderRequest};
-use crate::exchange::Exchange;
+use crate::attempt::OutgoingRequest;
 use crate::limiter::{Limiter, PausedFor};
 use crate::retry::{MAX_WAIT, RetryDecision, RetrySchedule};
 use crate::send_failure::{FailedRequest, SecretMask, SendFailure, run_error};
@@ -166,7 +166,7 @@ impl Provider {
             self.base_query.as_deref(),
             &self.adapter.path(model, settings.stream),
         );
-        let exchange = Exchange {
+        let outgoing = OutgoingRequest {
             settings,
             adapter: self.adapter.as_ref(),
             pool: &self.pool,
@@ -184,7 +184,7 @@ impl Provider {
                 Err(PausedFor(wait)) => return Err(self.paused(model, attempts, wait)),
             };
             attempts += 1;
-            let failure = match exchange.attempt(attempts).await {
+            let failure = match outgoing.attempt(attempts).await {
                 Ok(turn) => {
                     permit.answered();
                     return Ok(turn);

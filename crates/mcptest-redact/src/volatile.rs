@@ -1,10 +1,10 @@
-//! Values that are different each time: found by rules, replaced by placeholders, and put back for
-//! replay.
+//! Volatile values, which differ in every run: found by rules, replaced by placeholders in a
+//! recording, and restored for the replay.
 //!
-//! In the recorded exchanges a UUID stands as `<uuid:1>`: the same value has the same placeholder
-//! throughout a run, in whatever the model said or a tool answered. What it was stands in one table
-//! at the end of the file. So two recordings of the same behaviour differ in that table alone, and
-//! a replay still gives every gate what the live run saw.
+//! In recorded exchanges a UUID is `<uuid:1>`. The same value has the same placeholder throughout a
+//! run, in messages of the model and in answers of tools. One table at the end of the file holds
+//! the values. So two recordings of the same behaviour differ in that table only, and in a replay
+//! every gate sees the values of the live run.
 
 #[cfg(test)]
 mod tests;
@@ -17,21 +17,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// How volatile values are found.
+/// A rule that finds volatile values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What placeholders are called: `order` gives `<order:1>`. The name of a built-in rule
-    /// replaces that rule.
+    /// The name of the placeholders: `order` gives `<order:1>`. A rule with the name of a built-in
+    /// rule replaces it.
     pub name: String,
     /// A regular expression. If it has a group, the first group is the value.
     pub pattern: String,
 }
 
-/// The rule that also finds JSON numbers: it is asked about `"key":number`.
+/// The rule that also finds JSON numbers: it is applied to `"key":number`.
 const EPOCH: &str = "epoch";
 
-/// The rules that always apply, with what they are for.
+/// The built-in rules: name, pattern and description.
 pub const BUILTIN: [(&str, &str, &str); 5] = [
     (
         "uuid",
@@ -41,41 +41,43 @@ pub const BUILTIN: [(&str, &str, &str); 5] = [
     (
         "timestamp",
         r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?",
-        "points in time with date and time of day, as in ISO 8601",
+        "timestamps with date and time of day, as in ISO 8601",
     ),
     (
         "date",
         r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b",
-        "the dates of HTTP",
+        "HTTP dates",
     ),
     (
         "id",
         r"\b(?:req|call|toolu|srvtoolu|msg|resp|chatcmpl|fc|rs|gen)[_-][A-Za-z]{0,40}[0-9][A-Za-z0-9]{7,}\b",
-        "ids that providers give to requests, answers and calls",
+        "ids that providers assign to requests, responses and calls",
     ),
     (
         EPOCH,
         r#""(?:\w*(?:[Tt]ime|[Tt]imestamp|[Dd]ate|_at|_ts|[a-z]At)|created|updated|modified|expires|iat|exp|nbf|ts|now)\\?"\s*:\s*([12]\d{9}(?:\d{3}){0,3}(?:\.\d+)?)\b"#,
-        "seconds since 1970 (or milli-, micro-, nanoseconds) in JSON, under a key that tells a time; also where they are numbers",
+        "seconds since 1970 (or milli-, micro-, nanoseconds) in JSON, as strings or numbers, under a \
+         key that names a time",
     ),
 ];
 
-/// A cassette from somebody else must not keep us busy with its rules.
-const MOST_RULES: usize = 100;
+/// The maximum number of rules: a cassette from another source must not slow down its replay.
+const MAX_RULES: usize = 100;
 
-/// Text that only looks like a placeholder.
+/// The rule of text that looks like a placeholder but is not one.
 const LITERAL: &str = "literal";
 const PLACEHOLDER: &str = r"<[a-z][a-z0-9_-]{0,31}:[0-9]{1,9}>";
 
 /// A rule that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct RuleError {
-    /// Which of the rules, from 0.
+    /// The index of the rule, from 0.
     pub index: usize,
-    /// Whether it is the name that is wrong, not the pattern.
+    /// True if the name is wrong, not the pattern.
     pub in_name: bool,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -86,8 +88,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The suite's own rules, which come first, and the built-in ones. A rule with the name of a
-    /// built-in one replaces it.
+    /// Compiles the suite's own rules, which take precedence, and the built-in ones. A rule with
+    /// the name of a built-in one replaces it.
     ///
     /// # Errors
     /// The first rule that cannot be used.
@@ -104,16 +106,16 @@ impl Rules {
         Self::compile(&all)
     }
 
-    /// These rules and no others: those that a cassette says it was written with.
+    /// Compiles exactly these rules: those that a cassette was recorded with.
     ///
     /// # Errors
     /// The first rule that cannot be used.
     pub fn compile(rules: &[Rule]) -> Result<Self, RuleError> {
-        if rules.len() > MOST_RULES {
+        if rules.len() > MAX_RULES {
             return Err(RuleError {
-                index: MOST_RULES,
+                index: MAX_RULES,
                 in_name: true,
-                message: format!("there are more than {MOST_RULES} rules"),
+                message: format!("more than {MAX_RULES} rules"),
             });
         }
         let mut compiled: Vec<(Rule, Regex)> = Vec::new();
@@ -124,18 +126,22 @@ impl Rules {
                 message,
             };
             let mut letters = rule.name.chars();
-            let named = letters
+            let is_name = letters
                 .next()
                 .is_some_and(|first| first.is_ascii_lowercase())
                 && letters
                     .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-')
                 && rule.name.len() <= 32;
-            if !named {
-                let words = "a name begins with a small letter and has small letters, digits, `_` and `-`, at most 32";
-                return Err(fail(true, words.to_owned()));
+            if !is_name {
+                let message = "a rule name starts with a lowercase letter, followed by lowercase \
+                               letters, digits, `_` and `-`; at most 32 characters";
+                return Err(fail(true, message.to_owned()));
             }
             if rule.name == LITERAL || compiled.iter().any(|(other, _)| other.name == rule.name) {
-                return Err(fail(true, format!("`{}` is taken", rule.name)));
+                return Err(fail(
+                    true,
+                    format!("the rule name `{}` is already in use", rule.name),
+                ));
             }
             let regex = regex::RegexBuilder::new(&rule.pattern)
                 .size_limit(1 << 20)
@@ -144,7 +150,7 @@ impl Rules {
             if regex.is_match("") {
                 return Err(fail(
                     false,
-                    "the pattern matches the empty text, so it is everywhere".to_owned(),
+                    "the pattern matches the empty string, so it would match everywhere".to_owned(),
                 ));
             }
             compiled.push((rule.clone(), regex));
@@ -152,14 +158,13 @@ impl Rules {
         Ok(Self { rules: compiled })
     }
 
-    /// As they are written into cassettes.
+    /// The rules as recorded in cassettes.
     #[must_use]
     pub fn written(&self) -> Vec<Rule> {
         self.rules.iter().map(|(rule, _)| rule.clone()).collect()
     }
 
-    /// Whether a number under a key is volatile. A number alone could be anything: only its key
-    /// tells.
+    /// Returns true if a number under a key is a point in time. Only the key can show that.
     fn is_epoch(&self, key: &str, number: &Number) -> bool {
         let Some((_, regex)) = self.rules.iter().find(|(rule, _)| rule.name == EPOCH) else {
             return false;
@@ -170,12 +175,12 @@ impl Rules {
         value.is_some_and(|value| value.end() == text.len() && value.as_str() == number.to_string())
     }
 
-    /// The volatile values of a text: where they are, and the name of the rule. The earliest wins,
-    /// then the first rule.
+    /// The volatile values of a text: their ranges, and the names of their rules. The earliest
+    /// match wins, then the first rule.
     fn find(&self, text: &str) -> Vec<(std::ops::Range<usize>, &str)> {
         let mut found = Vec::new();
         let mut at = 0;
-        // Most texts have no placeholder in them; the check is cheap.
+        // Most texts contain no placeholder; the check is cheap.
         let literal = text.contains('<').then(placeholder);
         while at < text.len() {
             let literal = literal.as_ref().and_then(|regex| regex.find_at(text, at));
@@ -205,27 +210,27 @@ fn placeholder() -> Regex {
     static COMPILED: std::sync::OnceLock<Regex> = std::sync::OnceLock::new();
     COMPILED
         .get_or_init(|| {
-            #[expect(clippy::unwrap_used, reason = "a constant, compiled in every test")]
+            #[expect(clippy::unwrap_used, reason = "a constant that many tests compile")]
             Regex::new(PLACEHOLDER).unwrap()
         })
         .clone()
 }
 
-/// A volatile value as it was found. The number 1 and the text `1` have placeholders of their own,
-/// so that each comes back as it was.
+/// A volatile value. The number 1 and the string `1` have separate placeholders, so that each is
+/// restored with its type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
+enum VolatileValue {
     Text(String),
     /// In digits.
     Number(String),
 }
 
-impl Found {
+impl VolatileValue {
     fn number(number: &Number) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// As the table of a cassette has it.
+    /// Reads a value of a cassette's table.
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::Text(text.clone())),
@@ -240,7 +245,7 @@ impl Found {
         }
     }
 
-    /// A number has been one, so it is one again.
+    /// The JSON value; a number stays a number.
     fn value(&self) -> Value {
         match self {
             Self::Text(text) => text.as_str().into(),
@@ -255,13 +260,13 @@ impl Found {
 #[derive(Debug)]
 pub struct Normaliser {
     rules: Arc<Rules>,
-    by_value: BTreeMap<(String, Found), String>,
+    by_value: BTreeMap<(String, VolatileValue), String>,
     counts: BTreeMap<String, u32>,
     values: Map<String, Value>,
 }
 
 impl Normaliser {
-    /// For one run.
+    /// A normaliser for one run.
     #[must_use]
     pub fn new(rules: Arc<Rules>) -> Self {
         Self {
@@ -272,7 +277,7 @@ impl Normaliser {
         }
     }
 
-    fn name(&mut self, rule: &str, found: Found) -> String {
+    fn name(&mut self, rule: &str, found: VolatileValue) -> String {
         let key = (rule.to_owned(), found);
         if let Some(known) = self.by_value.get(&key) {
             return known.clone();
@@ -285,21 +290,21 @@ impl Normaliser {
         name
     }
 
-    /// Puts placeholders into a value.
+    /// Replaces the volatile values in a value by placeholders.
     pub fn value(&mut self, value: &mut Value) {
         let rules = Arc::clone(&self.rules);
-        each_text(value, &mut |text| {
+        map_strings(value, &mut |text| {
             replaced(&rules, text, &mut |rule, value| {
-                self.name(rule, Found::Text(value.to_owned()))
+                self.name(rule, VolatileValue::Text(value.to_owned()))
             })
         });
-        // After the texts, which would take a placeholder for one that was there before.
-        each_epoch(&rules, value, &mut |number| {
-            self.name(EPOCH, Found::number(number))
+        // After the strings, which would treat such a placeholder as literal text.
+        replace_epochs(&rules, value, &mut |number| {
+            self.name(EPOCH, VolatileValue::number(number))
         });
     }
 
-    /// What the placeholders stand for, in the order in which they came up.
+    /// The values of the placeholders, in the order of their first use.
     #[must_use]
     pub fn take_values(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.values)
@@ -318,17 +323,17 @@ fn replaced(rules: &Rules, text: &str, name: &mut dyn FnMut(&str, &str) -> Strin
     out
 }
 
-/// All texts of a value, keys included.
-fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
+/// Changes all strings of a value, keys included.
+fn map_strings(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Array(items) => items.iter_mut().for_each(|item| map_strings(item, change)),
         Value::Object(map) => {
             *map = std::mem::take(map)
                 .into_iter()
                 .map(|(key, mut value)| {
                     let key = change(&key);
-                    each_text(&mut value, change);
+                    map_strings(&mut value, change);
                     (key, value)
                 })
                 .collect();
@@ -337,19 +342,19 @@ fn each_text(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
     }
 }
 
-/// All numbers of a value that are volatile, in place of which a placeholder stands.
-fn each_epoch(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) -> String) {
+/// Replaces all numbers of a value that are points in time by placeholders.
+fn replace_epochs(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) -> String) {
     match value {
         Value::Array(items) => items
             .iter_mut()
-            .for_each(|item| each_epoch(rules, item, name)),
+            .for_each(|item| replace_epochs(rules, item, name)),
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
                     Value::Number(number) if rules.is_epoch(key, number) => {
                         *value = name(number).into()
                     }
-                    other => each_epoch(rules, other, name),
+                    other => replace_epochs(rules, other, name),
                 }
             }
         }
@@ -357,19 +362,19 @@ fn each_epoch(rules: &Rules, value: &mut Value, name: &mut dyn FnMut(&Number) ->
     }
 }
 
-/// What placeholders stand for while a run is replayed: the recorded values, or those of the live
-/// side where there is one.
+/// The values of placeholders during a replay: the recorded values, or those of the live side where
+/// there is one.
 #[derive(Debug, Clone)]
 pub struct Bindings {
     rules: Arc<Rules>,
     recorded: Map<String, Value>,
-    by_name: BTreeMap<String, Found>,
+    by_name: BTreeMap<String, VolatileValue>,
     /// By rule and value.
-    by_value: BTreeMap<(String, Found), String>,
+    by_value: BTreeMap<(String, VolatileValue), String>,
 }
 
 impl Bindings {
-    /// With what placeholders stood for when the run was recorded.
+    /// Bindings to the recorded values.
     #[must_use]
     pub fn new(rules: Arc<Rules>, recorded: Map<String, Value>) -> Self {
         Self {
@@ -380,24 +385,24 @@ impl Bindings {
         }
     }
 
-    /// Puts values in for placeholders. From then on they are what the placeholders stand for.
+    /// Replaces placeholders by their values, and binds them to these values.
     pub fn restore(&mut self, value: &mut Value) {
         self.restore_numbers(value);
         let regex = placeholder();
-        each_text(value, &mut |text| {
-            let put_in = |found: &regex::Captures<'_>| match self.stands_for(&found[0]) {
+        map_strings(value, &mut |text| {
+            let insert = |found: &regex::Captures<'_>| match self.value_of(&found[0]) {
                 Some(value) => value.text().to_owned(),
                 None => found[0].to_owned(),
             };
-            regex.replace_all(text, put_in).into_owned()
+            regex.replace_all(text, insert).into_owned()
         });
     }
 
-    /// A placeholder of a number stands alone.
+    /// Restores numbers: the placeholder of a number is a whole string.
     fn restore_numbers(&mut self, value: &mut Value) {
         match value {
             Value::String(text) if rule_of(text) == EPOCH => {
-                if let Some(number @ Found::Number(_)) = self.stands_for(text) {
+                if let Some(number @ VolatileValue::Number(_)) = self.value_of(text) {
                     *value = number.value();
                 }
             }
@@ -409,33 +414,33 @@ impl Bindings {
         }
     }
 
-    fn stands_for(&mut self, name: &str) -> Option<Found> {
+    fn value_of(&mut self, name: &str) -> Option<VolatileValue> {
         if let Some(bound) = self.by_name.get(name) {
             return Some(bound.clone());
         }
-        let value = Found::read(self.recorded.get(name)?)?;
+        let value = VolatileValue::read(self.recorded.get(name)?)?;
         bind(&mut self.by_name, &mut self.by_value, name, &value);
         Some(value)
     }
 
-    /// Puts placeholders in for known values, and marks those that are not known.
+    /// Replaces known values by their placeholders, and marks unknown ones as `<rule:?>`.
     pub fn denote(&self, value: &mut Value) {
-        let name = |rule: &str, found: Found| {
+        let name = |rule: &str, found: VolatileValue| {
             let known = self.by_value.get(&(rule.to_owned(), found)).cloned();
             known.unwrap_or_else(|| format!("<{rule}:?>"))
         };
-        each_text(value, &mut |text| {
+        map_strings(value, &mut |text| {
             replaced(&self.rules, text, &mut |rule, value| {
-                name(rule, Found::Text(value.to_owned()))
+                name(rule, VolatileValue::Text(value.to_owned()))
             })
         });
-        each_epoch(&self.rules, value, &mut |number| {
-            name(EPOCH, Found::number(number))
+        replace_epochs(&self.rules, value, &mut |number| {
+            name(EPOCH, VolatileValue::number(number))
         });
     }
 
-    /// Whether a live value is the recorded one up to volatile values. If so, its values are what
-    /// the placeholders stand for from now on.
+    /// Returns true if a live value equals the recorded one apart from volatile values. If so, the
+    /// placeholders are bound to the live values.
     pub fn align(&mut self, recorded: &Value, live: &Value) -> bool {
         let mut fresh = Vec::new();
         if !self.same(recorded, live, &mut fresh) {
@@ -447,7 +452,12 @@ impl Bindings {
         true
     }
 
-    fn same(&self, recorded: &Value, live: &Value, fresh: &mut Vec<(String, Found)>) -> bool {
+    fn same(
+        &self,
+        recorded: &Value,
+        live: &Value,
+        fresh: &mut Vec<(String, VolatileValue)>,
+    ) -> bool {
         match (recorded, live) {
             (Value::String(recorded), Value::String(live)) => self.same_text(recorded, live, fresh),
             (Value::Array(recorded), Value::Array(live)) => {
@@ -464,7 +474,7 @@ impl Bindings {
                             let name = value.as_str().unwrap_or_default();
                             rule_of(name) == EPOCH
                                 && self.rules.is_epoch(key, number)
-                                && self.may_stand_for(name, &Found::number(number), fresh)
+                                && self.can_bind(name, &VolatileValue::number(number), fresh)
                         }
                         Some(other) => self.same(value, other, fresh),
                         None => live.iter().any(|(other_key, other)| {
@@ -478,7 +488,12 @@ impl Bindings {
         }
     }
 
-    fn same_text(&self, recorded: &str, live: &str, fresh: &mut Vec<(String, Found)>) -> bool {
+    fn same_text(
+        &self,
+        recorded: &str,
+        live: &str,
+        fresh: &mut Vec<(String, VolatileValue)>,
+    ) -> bool {
         let regex = placeholder();
         let mut names = regex.find_iter(recorded);
         let mut values = self.rules.find(live).into_iter();
@@ -490,9 +505,11 @@ impl Bindings {
                     if recorded[at_recorded..name.start()] != live[at_live..range.start] {
                         return false;
                     }
-                    let (value, name_text) =
-                        (Found::Text(live[range.clone()].to_owned()), name.as_str());
-                    if rule_of(name_text) != rule || !self.may_stand_for(name_text, &value, fresh) {
+                    let (value, name_text) = (
+                        VolatileValue::Text(live[range.clone()].to_owned()),
+                        name.as_str(),
+                    );
+                    if rule_of(name_text) != rule || !self.can_bind(name_text, &value, fresh) {
                         return false;
                     }
                     (at_recorded, at_live) = (name.end(), range.end);
@@ -502,9 +519,15 @@ impl Bindings {
         }
     }
 
-    fn may_stand_for(&self, name: &str, value: &Found, fresh: &mut Vec<(String, Found)>) -> bool {
+    fn can_bind(
+        &self,
+        name: &str,
+        value: &VolatileValue,
+        fresh: &mut Vec<(String, VolatileValue)>,
+    ) -> bool {
         let rule = rule_of(name);
-        let just_now = |(a, b): &&(String, Found)| a == name || (b == value && rule_of(a) == rule);
+        let just_now =
+            |(a, b): &&(String, VolatileValue)| a == name || (b == value && rule_of(a) == rule);
         if let Some((known_name, known_value)) = fresh.iter().find(just_now) {
             return known_name == name && known_value == value;
         }
@@ -522,7 +545,7 @@ impl Bindings {
     }
 }
 
-/// The rule whose placeholder this is.
+/// The rule of a placeholder.
 fn rule_of(name: &str) -> &str {
     name.trim_start_matches('<')
         .split(':')
@@ -531,22 +554,22 @@ fn rule_of(name: &str) -> &str {
 }
 
 fn bind(
-    by_name: &mut BTreeMap<String, Found>,
-    by_value: &mut BTreeMap<(String, Found), String>,
+    by_name: &mut BTreeMap<String, VolatileValue>,
+    by_value: &mut BTreeMap<(String, VolatileValue), String>,
     name: &str,
-    value: &Found,
+    value: &VolatileValue,
 ) {
     by_value.insert((rule_of(name).to_owned(), value.clone()), name.to_owned());
     by_name.insert(name.to_owned(), value.clone());
 }
 
-/// The placeholders in a value that the table does not explain.
+/// The placeholders in a value that are missing in the table.
 #[must_use]
 pub fn unexplained(value: &Value, table: &Map<String, Value>) -> Vec<String> {
     let regex = placeholder();
     let mut missing = Vec::new();
     let mut value = value.clone();
-    each_text(&mut value, &mut |text| {
+    map_strings(&mut value, &mut |text| {
         for found in regex.find_iter(text) {
             if !table.contains_key(found.as_str())
                 && !missing.iter().any(|known| known == found.as_str())

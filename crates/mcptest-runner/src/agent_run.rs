@@ -1,7 +1,7 @@
 //! Making one run of an agent: servers, offer, faults, the loop.
 
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
-use mcptest_cassette::{Catalog, Role};
+use mcptest_cassette::{ModelRole, RecordedCatalog};
 use mcptest_events::{Event, Usage};
 use mcptest_gates::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_suite::suite::AgentTest;
@@ -113,7 +113,7 @@ async fn prepare(
 ) -> Result<Ready, RunError> {
     // With several counts of distractors, each count has all the runs, and the script starts again.
     let script_run = (case.run - 1) % test.runs + 1;
-    let slot = case.model_slot(Role::Agent, case.model, &test.script, script_run);
+    let slot = case.model_slot(ModelRole::Agent, case.model, &test.script, script_run);
     let model = context.open_model(&slot, cassette)?;
     let catalogs = match cassette.servers() {
         Some(replay) => replay.catalogs().to_vec(),
@@ -139,13 +139,13 @@ async fn list(
     test: &AgentTest,
     sessions: &Sessions,
     tools: &mut RunTools<'_>,
-) -> Result<Vec<Catalog>, RunError> {
+) -> Result<Vec<RecordedCatalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
         let session = sessions.open(name).await?;
         let found = session.listing().await;
         tools.sessions.insert(name.clone(), session);
-        listed.push(Catalog {
+        listed.push(RecordedCatalog {
             server: name.clone(),
             tools: found?,
         });

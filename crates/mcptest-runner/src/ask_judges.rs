@@ -2,7 +2,7 @@
 //! verdict is computed.
 
 use mcptest_agent::{AssistantTurn, Message, Model, Request, Usage};
-use mcptest_cassette::Role;
+use mcptest_cassette::ModelRole;
 use mcptest_events::Event;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_suite::suite::ScriptTurn;
@@ -38,7 +38,7 @@ pub(crate) async fn ask(
         for juror in &judge.jurors {
             let script = script_of(juror.script.as_ref());
             number += 1;
-            let slot = case.model_slot(Role::Judge(number), &juror.model, &script, case.run);
+            let slot = case.model_slot(ModelRole::Judge(number), &juror.model, &script, case.run);
             let answered = |usage: Option<Usage>| {
                 context.emit(Event::ModelAnswered {
                     case: context.planned(case.case),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_cassette::{
-    Catalog, Change, LoadError, Player, REMEDY, Recording, RecordingOutcome, RecordingSpec,
-    RunRecorder, RunReplay, catalog_changes, load, partial_path,
+    CassetteChange, LoadError, Player, REMEDY, RecordedCatalog, Recording, RecordingOutcome,
+    RecordingSpec, RunRecorder, RunReplay, catalog_changes, load, partial_path,
 };
 use mcptest_events::Event;
 use mcptest_redact::redact::Redactor;
@@ -262,7 +262,7 @@ fn replay(
     }
 }
 
-fn stale(place: &str, changes: &[Change]) -> String {
+fn stale(place: &str, changes: &[CassetteChange]) -> String {
     let changes: Vec<String> = changes
         .iter()
         .map(|change| format!("\n  {change}"))
@@ -309,7 +309,11 @@ impl RunCassette {
     }
 
     /// Records the tools that live servers list, or compares them with the recording.
-    pub fn listed(&self, catalogs: &[Catalog], redactor: &Redactor) -> Result<(), RunError> {
+    pub fn listed(
+        &self,
+        catalogs: &[RecordedCatalog],
+        redactor: &Redactor,
+    ) -> Result<(), RunError> {
         match self {
             Self::Record(recorder, _) => recorder.record_catalogs(catalogs.to_vec()),
             Self::Replay(replay, _) => {

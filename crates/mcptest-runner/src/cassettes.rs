@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mcptest_agent::builtin;
 use mcptest_cassette::{
-    Cassette, Catalog, Change, Subject, cassette_path, catalog_changes, changes, digest, load,
+    Cassette, CassetteChange, RecordedCatalog, Subject, cassette_path, catalog_changes, changes,
+    digest, load,
 };
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
@@ -161,7 +162,7 @@ pub fn cassette_changes(
     test: &AgentTest,
     model: &str,
     settings: &CassetteSettings,
-) -> Vec<Change> {
+) -> Vec<CassetteChange> {
     let redact = |value: Value| {
         let mut value = value;
         settings.redactor.value(&mut value);
@@ -194,19 +195,20 @@ pub fn cassette_changes(
     let mut found = changes(cassette, &subject, needed);
     let known = test.servers.iter().filter_map(|name| {
         let tools = (settings.listing)(suite.servers.get(name)?)?;
-        Some(Catalog {
+        Some(RecordedCatalog {
             server: name.clone(),
             tools: tools.into_iter().map(redact).collect(),
         })
     });
-    let known: Vec<Catalog> = known.map(stable_keys).collect();
-    let recorded: Vec<Catalog> = cassette.catalogs.iter().cloned().map(stable_keys).collect();
+    let known: Vec<RecordedCatalog> = known.map(stable_keys).collect();
+    let recorded: Vec<RecordedCatalog> =
+        cassette.catalogs.iter().cloned().map(stable_keys).collect();
     found.extend(catalog_changes(&recorded, &known));
     found
 }
 
 /// Keeps the keys that a tool has in every revision of the protocol.
-fn stable_keys(mut catalog: Catalog) -> Catalog {
+fn stable_keys(mut catalog: RecordedCatalog) -> RecordedCatalog {
     for tool in catalog.tools.iter_mut().filter_map(Value::as_object_mut) {
         tool.retain(|key, _| ["name", "description", "inputSchema"].contains(&key.as_str()));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcptest_agent::Model;
-use mcptest_cassette::Role;
+use mcptest_cassette::ModelRole;
 use mcptest_events::Event;
 use mcptest_numbers::random::seed_of;
 use mcptest_redact::redact::Redactor;
@@ -64,7 +64,7 @@ impl<'a> CaseRef<'a> {
     /// A model for the run. `script_run` is the run of a script that is played.
     pub fn model_slot(
         self,
-        role: Role,
+        role: ModelRole,
         id: &'a str,
         script: &'a [Vec<ScriptTurn>],
         script_run: u32,
@@ -82,7 +82,7 @@ impl<'a> CaseRef<'a> {
 /// A model that a run needs, and its role.
 pub(crate) struct ModelSlot<'a> {
     pub case: CaseRef<'a>,
-    pub role: Role,
+    pub role: ModelRole,
     /// The model's id.
     pub id: &'a str,
     /// The script of `builtin/scripted`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
-use mcptest_suite::suite::{KeptAnswer, Test};
+use mcptest_suite::suite::{StoredSnapshot, Test};
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::snapshot::{Stored, render};
 use mcptest_trace::verdict::{ErrorKind, RunError};
@@ -45,7 +45,7 @@ impl Snapshots {
     /// held; an answer that fails them is not kept.
     pub fn check(
         &self,
-        test: &KeptAnswer,
+        test: &StoredSnapshot,
         seen: &Value,
         others_hold: bool,
     ) -> Result<Checked, RunError> {

@@ -1,19 +1,19 @@
-//! What the schema cannot say: that names refer to something, that expressions compile, that a test
-//! can be run.
+//! Semantic checks, which a schema cannot express: names refer to something, expressions compile, a
+//! test can be run.
 //!
-//! This file walks the sections and keeps what they share; each section's own checks are in a file
-//! of its own.
+//! This file walks the sections and holds what they share; the checks of each section are in a
+//! file of their own.
 
 mod agent_tests;
-mod broken;
+mod diagnostics;
 mod expressions;
+mod invalid_file;
 mod judges;
 mod limits;
 mod providers;
 mod recording;
 mod servers;
 mod tool_tests;
-mod words;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ use mcptest_trace::fault::Fault;
 use mcptest_trace::matcher::Problem;
 use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
 
-pub(crate) use self::broken::expressions_of_broken;
+use self::diagnostics::{place, unknown_name};
 use self::expressions::compile;
-use self::words::{place, unknown_name};
+pub(crate) use self::invalid_file::expressions_of_invalid;
 use crate::file::{NoEvidenceFile, WrittenDuration};
 use crate::import::Part;
 use crate::options::{LoadOptions, Purpose};
@@ -43,7 +43,7 @@ pub(crate) struct Checked {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Checks all parts together: names may refer across files.
+/// Checks all files together: names may refer to other files.
 pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
     let mut checker = Checker {
         parts,
@@ -66,7 +66,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
             .snapshot_folders
             .push(tool_tests::snapshot_folder(part));
     }
-    checker.models_instead();
+    checker.override_models();
     for part in parts {
         checker.tests(part);
     }
@@ -81,7 +81,7 @@ struct Checker<'a> {
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
-    /// Test names with the place of their first use.
+    /// Test names with the places of their first use.
     names: BTreeMap<String, (Arc<Source>, Span)>,
     /// Snapshot files with the test that each belongs to.
     snapshots: BTreeMap<PathBuf, String>,
@@ -115,9 +115,9 @@ impl Checker<'_> {
         for (index, written) in part.file.faults.iter().enumerate() {
             let at = format!("/faults/{index}");
             if self.faults.iter().any(|fault| fault.name == written.name) {
-                let words = format!("a second fault called `{}`", written.name);
+                let message = format!("duplicate fault `{}`", written.name);
                 self.problems
-                    .push(part.document.diagnostic_at(&format!("{at}/name"), words));
+                    .push(part.document.diagnostic_at(&format!("{at}/name"), message));
             }
             if let Some(server) = &written.target.server
                 && self.options.purpose == Purpose::Run
@@ -144,7 +144,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Tests come in the order of the file, whatever section they stand in.
+    /// Adds the tests in the order of the file, whatever their section.
     fn tests(&mut self, part: &Part) {
         let NodeValue::Mapping(entries) = &part.document.root().value else {
             return;
@@ -157,7 +157,7 @@ impl Checker<'_> {
                         if self.is_test_itself(&agent.0) {
                             self.agent_test(part, &at, &agent.0, None);
                         } else if self.options.purpose == Purpose::Run {
-                            // The tests that refer to it may bring the script.
+                            // The tests that refer to it may have the script.
                             self.references(part, &at, &agent.0.fields, true);
                         }
                     }
@@ -195,7 +195,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// Rows of the report and traces find their test by name.
+    /// Checks that a name is unique: reports and traces identify tests by name.
     fn name(&mut self, part: &Part, at: &str, name: &str) {
         let span = part.document.span_at(&format!("{at}/name"));
         if let Some((source, first)) = self.names.get(name) {
@@ -203,8 +203,8 @@ impl Checker<'_> {
             let first = format!("{}:{line}", source.name());
             self.problems.push(
                 part.document
-                    .error(span, format!("a second test called `{name}`"))
-                    .label(format!("the first is at {first}")),
+                    .error(span, format!("duplicate test name `{name}`"))
+                    .label(format!("first used at {first}")),
             );
         } else {
             let place = (Arc::clone(part.document.source()), span);

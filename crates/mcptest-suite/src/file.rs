@@ -1,5 +1,5 @@
-//! A suite file as written. Doc comments here are the descriptions in the JSON Schema and in the
-//! reference docs.
+//! A suite file as written. The doc comments here are the descriptions in the JSON Schema and in
+//! the reference docs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,19 +28,18 @@ pub use crate::values::{OneOrMany, Scalar};
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-mcptest-expected" = "a suite: a mapping with keys such as `servers:`, `agents:`, `tests:` and `tools:`"))]
 pub struct SuiteFile {
-    /// What reports call the suite. Default: the file's name.
+    /// The suite's name in reports. Default: the file's name.
     pub name: Option<String>,
-    /// Words for the reader.
+    /// A description for readers.
     pub description: Option<String>,
-    /// More suite files, relative to this one. Their servers, agents, tests and tool tests join
-    /// this suite's.
+    /// Other suite files, relative to this one. Their servers, agents, tests and tool tests become
+    /// part of this suite.
     pub imports: Vec<String>,
-    /// Values that `${name}` stands for in this file and the files it imports.
+    /// Values of `${name}` in this file and the files that it imports.
     pub variables: BTreeMap<String, Value>,
     /// The MCP servers, by name.
     pub servers: BTreeMap<String, ServerFile>,
-    /// Agents. An entry that no test refers to, or that has expectations of its own, is a test
-    /// itself.
+    /// Agents. An entry is itself a test if no test refers to it, or if it has its own expectations.
     pub agents: Vec<AgentEntry>,
     /// Tests that refer to an agent by name.
     pub tests: Vec<TestEntry>,
@@ -48,79 +47,79 @@ pub struct SuiteFile {
     pub tools: Vec<ToolTestFile>,
     /// Faults that a test can inject.
     pub faults: Vec<WrittenFault>,
-    /// Quality bars for the tool descriptions of a server.
+    /// Quality requirements for the tool descriptions of a server.
     pub tool_quality: Vec<ToolQualityFile>,
-    /// Spend and time caps.
+    /// Limits on cost and time.
     pub budget: BudgetFile,
-    /// Model providers, by the name that stands before the slash of `provider/model`.
+    /// Model providers, by the name before the slash in `provider/model`.
     pub providers: BTreeMap<String, ProviderFile>,
-    /// Prices of models in US dollars per million tokens, over the built-in table.
+    /// Prices of models in US dollars per million tokens. They override the built-in prices.
     pub prices: WrittenPrices,
-    /// How the suite runs.
+    /// Options for running the suite.
     pub run_options: RunOptionsFile,
 }
 
-/// How an agent runs and what is expected of it. Shared by entries of `agents:` and `tests:`.
+/// The configuration and expectations of an agent, for entries of `agents:` and `tests:`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentFields {
-    /// The name; rows of the report carry it.
+    /// The name, as shown in reports.
     #[schemars(with = "String", length(min = 1))]
     pub name: Option<String>,
-    /// Words for the reader.
+    /// A description for readers.
     pub description: Option<String>,
     /// The kind of test.
     pub r#type: Option<TestKind>,
-    /// The entry of `agents:` that this test runs. What is written here comes first.
+    /// The entry of `agents:` that this test runs. Keys of the test override those of the agent.
     pub agent: Option<String>,
     /// Model ids; the test runs once per model.
     #[serde(alias = "model")]
     pub models: Option<OneOrMany>,
-    /// Servers whose tools are offered.
+    /// The servers whose tools are offered to the model.
     #[serde(alias = "server")]
     pub servers: Option<OneOrMany>,
-    /// What the agent is asked to do.
+    /// The task for the agent.
     #[serde(alias = "user_prompt")]
     pub prompt: Option<String>,
     /// The system prompt.
     pub system: Option<String>,
-    /// How often the test runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon
-    /// as no further run can change a verdict.
+    /// The number of runs. Default: 1; 0 counts as 1. `{max: 30, stop: decided}` stops as soon as
+    /// no further run can change a verdict.
     pub runs: Option<WrittenRuns>,
-    /// What the test may cost.
+    /// Limits on the cost of the test.
     pub budget: Option<TestBudgetFile>,
-    /// The most assistant turns in one run. Default: 10.
+    /// The maximum number of assistant turns in one run. Default: 10.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_turns: Option<u32>,
-    /// The most tokens the model may write per turn, passed on to the provider.
+    /// The maximum number of tokens that the model may write per turn, passed to the provider.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Assertions on each run, over `tool_calls`, `tool_names`, `tool_results`, `final_response`
     /// and `conversation`.
     pub expect: Vec<WrittenExpectation>,
-    /// What `builtin/scripted` plays: a list of runs, each a list of turns. The last run serves all
-    /// further ones.
+    /// The script for `builtin/scripted`: a list of runs, each a list of turns. Further runs repeat
+    /// the last one.
     pub script: Option<Vec<Vec<ScriptTurn>>>,
-    /// Names of entries of `faults:` that strike in every run.
+    /// Names of entries of `faults:` to inject in every run.
     pub inject: Option<OneOrMany>,
-    /// The promise that the prompt names no tool and no server.
+    /// A check that the prompt names no tool and no server.
     pub discovery: Option<Discovery>,
-    /// Which side of a cassette is replayed. Default: the suite's.
+    /// The side of a cassette that is replayed. Default: the suite's.
     pub replay: Option<ReplayFile>,
-    /// Labels for choosing tests.
+    /// Tags for selecting tests.
     pub tags: Vec<String>,
 }
 
-/// Which side of a cassette is replayed; the other one is live.
+/// The side of a cassette that is replayed; the other side is live.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayFile {
-    /// Both: no server is started, no model is asked.
+    /// Both: no server is started and no model is called.
     #[default]
     Both,
-    /// What the model said; servers are live.
+    /// The model's answers; servers are live.
     Model,
-    /// What tools answered; the model is live.
+    /// The tools' results; the model is live.
     Tools,
 }
 
@@ -150,7 +149,7 @@ pub struct ScriptTurn {
 pub struct ScriptCall {
     /// The tool: `server.tool`, the wire name `server__tool`, or the bare name. It need not exist.
     pub tool: String,
-    /// The arguments. A text stands for arguments that are not valid JSON.
+    /// The arguments. A string represents arguments that are not valid JSON.
     #[serde(default)]
     pub args: Option<Value>,
     /// The tag of a call made from generated code.
@@ -162,57 +161,57 @@ pub struct ScriptCall {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptUsage {
-    /// Tokens read.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: u64,
 }
 
-/// A quality bar for the tool descriptions of a server.
+/// A quality requirement for the tool descriptions of a server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolQualityFile {
-    /// The name; the row of the report carries it.
+    /// The name, as shown in reports.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Words for the reader.
+    /// A description for readers.
     #[serde(default)]
     pub description: Option<String>,
-    /// The server whose catalog is judged.
+    /// The server whose tool descriptions are checked.
     pub server: String,
     /// Assertions over the quality figures. Default: `min_score >= 0.50`, `mean_score >= 0.70` and
     /// `critical_count <= 0`.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
-    /// Labels for choosing tests.
+    /// Tags for selecting tests.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
-/// How the suite runs.
+/// Options for running the suite.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunOptionsFile {
-    /// The time allowed for each tool call. Default: 30s. `--timeout` comes first.
+    /// The timeout for each tool call. Default: 30s. `--timeout` overrides it.
     pub timeout: Option<WrittenDuration>,
-    /// How many runs go on at once. Default: 8; 16 for direct calls to a server that is shared; 64
-    /// for runs whose model is asked over HTTP and whose servers are shared. `--jobs` comes first.
+    /// The maximum number of concurrent runs. Default: 8; 16 for direct calls to a shared server; 64
+    /// for runs whose model is called over HTTP and whose servers are shared. `--jobs` overrides it.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
-    /// What a test without evidence counts as. Default: its own verdict, exit code 3.
+    /// The verdict of a test without evidence. Default: `no_evidence`, with exit code 3.
     pub no_evidence: Option<NoEvidenceFile>,
     /// The folder of recorded runs, relative to this file. Default: `cassettes`. `--cassettes`
-    /// comes first.
+    /// overrides it.
     #[schemars(with = "String", length(min = 1))]
     pub cassettes: Option<String>,
-    /// Which side of a cassette is replayed. Default: `both`. `--replay` comes first.
+    /// The side of a cassette that is replayed. Default: `both`. `--replay` overrides it.
     pub replay: Option<ReplayFile>,
-    /// How values that are different in every run are found, so that cassettes hold placeholders
-    /// for them. These rules come before the built-in ones (`uuid`, `timestamp`, `date`, `id`).
+    /// Rules that find values that differ in every run; cassettes hold placeholders for them. These
+    /// rules take precedence over the built-in ones (`uuid`, `timestamp`, `date`, `id`, `epoch`).
     pub normalise: Vec<Rule>,
 }
 
-/// What a test without evidence counts as.
+/// The verdict of a test without evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoEvidenceFile {
@@ -222,7 +221,7 @@ pub enum NoEvidenceFile {
     Fail,
 }
 
-/// Other spellings that are accepted: (spelling, canonical).
+/// Alternative spellings of keys: (spelling, canonical).
 const ALIASES: [(&str, &str); 3] = [
     ("model", "models"),
     ("server", "servers"),
@@ -239,11 +238,11 @@ pub struct TestEntry(pub Entry);
 
 /// The fields of an entry, and its gate blocks as written.
 ///
-/// The gates come from the registry, so the struct cannot list them; they are split off by name
-/// before the rest is decoded.
+/// The gates come from the registry, so the struct cannot list them; they are separated by name
+/// before the other keys are decoded.
 #[derive(Debug)]
 pub struct Entry {
-    /// How it runs.
+    /// All other keys.
     pub fields: AgentFields,
     /// The gate blocks, in the order of the file.
     pub gates: Vec<(String, Value)>,
@@ -285,7 +284,7 @@ impl JsonSchema for AgentEntry {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         entry_schema(
             generator,
-            "An agent, which is a test itself or is referred to by tests.",
+            "An agent: a test itself, or referred to by tests.",
             &["agent", "type"],
         )
     }

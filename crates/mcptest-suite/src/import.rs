@@ -15,28 +15,28 @@ use crate::interpolate::{Scope, interpolate};
 pub(crate) struct Part {
     pub document: Document,
     pub file: SuiteFile,
-    /// Where its relative paths start.
+    /// The directory that its relative paths start from.
     pub dir: PathBuf,
 }
 
-/// A file whose shape is wrong, with the places that are.
-pub(crate) struct Broken {
+/// A file that does not fit the schema, with the places of the problems.
+pub(crate) struct InvalidFile {
     pub document: Document,
-    pub wrong: Vec<Span>,
+    pub problem_spans: Vec<Span>,
 }
 
 #[derive(Default)]
 pub(crate) struct Gathered {
-    /// Imported files first, so that what they declare comes first.
+    /// Imported files first, so that their declarations come first.
     pub parts: Vec<Part>,
-    pub broken: Vec<Broken>,
+    pub invalid: Vec<InvalidFile>,
     pub problems: Vec<Diagnostic>,
     /// Display names in the order read.
     pub order: Vec<String>,
     pub secrets: Vec<String>,
 }
 
-/// Reads everything that belongs to the suite.
+/// Reads all files of the suite.
 pub(crate) fn gather(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Gathered {
     let mut gathered = Gathered::default();
     let mut reader = Reader {
@@ -52,38 +52,43 @@ pub(crate) fn gather(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Gathe
 struct Reader<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     gathered: &'a mut Gathered,
-    /// The files that are being read, outermost first: one that comes again imports itself.
+    /// The files that are being read, outermost first, to detect circular imports.
     stack: Vec<PathBuf>,
     done: Vec<PathBuf>,
 }
 
 impl Reader<'_> {
-    /// `asked_by` is the place of the import, for a file that cannot be read.
-    fn read(&mut self, path: &Path, outer: &BTreeMap<String, Value>, asked_by: Option<Diagnostic>) {
+    /// `imported_at` is the place of the import, for a file that cannot be read.
+    fn read(
+        &mut self,
+        path: &Path,
+        outer: &BTreeMap<String, Value>,
+        imported_at: Option<Diagnostic>,
+    ) {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let words = format!(
+                let message = format!(
                     "cannot read `{}`: {}",
                     path.display(),
                     plain_io_error(&error)
                 );
-                self.gathered.problems.push(match asked_by {
-                    Some(place) => place.with_message(words),
-                    None => Diagnostic::new(Severity::Error, words),
+                self.gathered.problems.push(match imported_at {
+                    Some(place) => place.with_message(message),
+                    None => Diagnostic::new(Severity::Error, message),
                 });
                 return;
             }
         };
         let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if self.stack.contains(&identity) {
-            if let Some(place) = asked_by {
-                let words = format!("`{}` imports itself in the end", path.display());
-                self.gathered.problems.push(place.with_message(words));
+            if let Some(place) = imported_at {
+                let message = format!("circular import of `{}`", path.display());
+                self.gathered.problems.push(place.with_message(message));
             }
             return;
         }
-        // Two files may import a third: it joins once.
+        // Two files may import the same third file: it is read once.
         if self.done.contains(&identity) {
             return;
         }
@@ -109,28 +114,28 @@ impl Reader<'_> {
             config_dir: &dir.to_string_lossy(),
             env: self.env,
         };
-        let put_in = interpolate(&mut document, scope);
-        let unset: Vec<Option<Span>> = put_in.problems.iter().map(Diagnostic::span).collect();
-        self.gathered.problems.extend(put_in.problems);
-        for (name, value) in put_in.from_env {
+        let interpolated = interpolate(&mut document, scope);
+        let unset: Vec<Option<Span>> = interpolated.problems.iter().map(Diagnostic::span).collect();
+        self.gathered.problems.extend(interpolated.problems);
+        for (name, value) in interpolated.from_env {
             self.secret(&name, value);
         }
-        let mut wrong = crate::schema::problems(&document);
-        // That nothing is there has been said.
-        wrong.retain(|problem| !unset.contains(&problem.span()));
-        if !wrong.is_empty() || !unset.is_empty() {
-            let spans = wrong.iter().filter_map(Diagnostic::span).collect();
-            self.gathered.problems.extend(wrong);
-            self.gathered.broken.push(Broken {
+        let mut problems = crate::schema::problems(&document);
+        // A value that is not set has been reported.
+        problems.retain(|problem| !unset.contains(&problem.span()));
+        if !problems.is_empty() || !unset.is_empty() {
+            let problem_spans = problems.iter().filter_map(Diagnostic::span).collect();
+            self.gathered.problems.extend(problems);
+            self.gathered.invalid.push(InvalidFile {
                 document,
-                wrong: spans,
+                problem_spans,
             });
             return;
         }
         let file = match SuiteFile::deserialize(document.root()) {
             Ok(file) => file,
-            // The shape is right, so this is a gap between schema and types: still told, at the
-            // file's start.
+            // The schema fits, so this is a gap between schema and types. It is reported at the
+            // start of the file.
             Err(error) => {
                 self.gathered
                     .problems
@@ -140,10 +145,10 @@ impl Reader<'_> {
         };
         for (index, import) in file.imports.iter().enumerate() {
             let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
-            // Named as the importing file is named, so that messages stay short and free of
-            // absolute paths.
+            // The name is relative like that of the importing file, so that messages stay short and
+            // without absolute paths.
             let beside = path.parent().unwrap_or(Path::new("")).join(import);
-            self.read(&beside, &put_in.variables, Some(place));
+            self.read(&beside, &interpolated.variables, Some(place));
         }
         for server in file.servers.values() {
             for (name, value) in &server.env {
@@ -159,7 +164,7 @@ impl Reader<'_> {
             .values()
             .flat_map(|provider| &provider.headers);
         for (name, value) in of_servers.chain(of_providers) {
-            // `Bearer abc`: whoever shows the credential may leave out its scheme.
+            // `Bearer abc`: output may show the credential without its scheme.
             if let Some((_, credential)) = value.0.split_once(' ') {
                 self.secret(name, credential.trim().to_owned());
             }

@@ -1,4 +1,4 @@
-//! `${NAME}` in texts of a suite.
+//! `${NAME}` in strings of a suite.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::references::{Reference, expand};
 use crate::template;
 
-/// How much may be put in all told: a variable that uses another twice, and so on, doubles each
-/// time.
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// The maximum number of inserted bytes: a chain of variables that each use the previous one twice
+/// grows exponentially.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Where names get their values from, besides the file's own `variables:`.
+/// The sources of values, in addition to the file's own `variables:`.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    /// Variables of the files that import this one; they come before its own.
+    /// Variables of the files that import this one; they override its own.
     pub outer: &'a BTreeMap<String, Value>,
     /// The directory of the file.
     pub config_dir: &'a str,
@@ -23,28 +23,28 @@ pub(crate) struct Scope<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// What came of putting values in.
+/// The outcome of an interpolation.
 #[derive(Default)]
 pub(crate) struct Interpolated {
     /// The outer variables and the file's own.
     pub variables: BTreeMap<String, Value>,
-    /// Names without a value.
+    /// Problems, such as names without a value.
     pub problems: Vec<Diagnostic>,
     /// Values that came from the environment, by the variable's name.
     pub from_env: Vec<(String, String)>,
-    /// How much was put in.
+    /// The number of inserted bytes.
     bytes: usize,
 }
 
-/// Puts values in, everywhere but in keys. `variables:` comes first, each entry with those above
-/// it.
+/// Inserts values in all strings, but not in keys. `variables:` comes first; each entry can use
+/// those above it.
 ///
-/// A text that is nothing but one `${name}` takes the variable's value with its type; inside a
-/// longer text it is put in as text. `${name:-default}` has a default; `$${` is a literal `${`, and
-/// `$$${price}` a dollar sign and the price, as in mock manifests.
+/// A string that is just `${name}` keeps the value's type; inside a longer string the value is
+/// inserted as text. `${name:-default}` has a default; `$${` is a literal `${`, and `$$${price}` a
+/// dollar sign and the price, as in mock manifests.
 ///
-/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is left for
-/// [`crate::template`], and whatever else could be taken for such a reference then is escaped.
+/// In the arguments of a direct tool test and of its fixtures, `${saved.name}` is kept for
+/// [`crate::template`], and inserted text that looks like such a reference is escaped.
 pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpolated {
     let original = document.without_values();
     let mut done = Interpolated {
@@ -59,7 +59,7 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
         .filter_map(|entry| entries_of(&mut entry.value))
         .flatten()
     {
-        done.put_in(&mut entry.value, &original, scope, Mode::Now);
+        done.interpolate(&mut entry.value, &original, scope, Mode::Expand);
         if !scope.outer.contains_key(&entry.key) {
             done.variables
                 .insert(entry.key.clone(), entry.value.to_json());
@@ -69,24 +69,24 @@ pub(crate) fn interpolate(document: &mut Document, scope: Scope<'_>) -> Interpol
         match &mut entry.value.value {
             NodeValue::Sequence(tests) if entry.key == "tools" => {
                 for test in tests {
-                    done.put_in_tool_test(test, &original, scope);
+                    done.interpolate_tool_test(test, &original, scope);
                 }
             }
-            _ => done.put_in(&mut entry.value, &original, scope, Mode::Now),
+            _ => done.interpolate(&mut entry.value, &original, scope, Mode::Expand),
         }
     }
     done
 }
 
-/// Keys of a direct tool test under which saved values are known.
+/// The keys of a direct tool test that can use saved values.
 const HOLDS_SAVED: [&str; 3] = ["args", "setup", "teardown"];
 
-/// What is done with `${saved.name}`.
+/// The handling of `${saved.name}`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// It is a name like any other.
-    Now,
-    /// It stays for the run.
+    /// It is an ordinary name.
+    Expand,
+    /// It is kept for the run.
     KeepSaved,
 }
 
@@ -98,44 +98,47 @@ fn entries_of(node: &mut Node) -> Option<&mut Vec<Entry>> {
 }
 
 impl Interpolated {
-    fn put_in_tool_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
+    fn interpolate_tool_test(&mut self, test: &mut Node, original: &Document, scope: Scope<'_>) {
         let NodeValue::Mapping(fields) = &mut test.value else {
-            return self.put_in(test, original, scope, Mode::Now);
+            return self.interpolate(test, original, scope, Mode::Expand);
         };
         for field in fields {
             let holds_saved = HOLDS_SAVED.contains(&field.key.as_str());
             let mode = if holds_saved {
                 Mode::KeepSaved
             } else {
-                Mode::Now
+                Mode::Expand
             };
-            self.put_in(&mut field.value, original, scope, mode);
+            self.interpolate(&mut field.value, original, scope, mode);
         }
     }
 
-    fn put_in(&mut self, node: &mut Node, original: &Document, scope: Scope<'_>, mode: Mode) {
+    fn interpolate(&mut self, node: &mut Node, original: &Document, scope: Scope<'_>, mode: Mode) {
         node.replace_strings(&mut |text, span| {
             if !text.contains("${") {
                 return None;
             }
             let mut resolve = |reference: &Reference<'_>| {
-                // Said once, and not gone on with.
-                if self.bytes > MOST_BYTES {
+                // The limit is reported once.
+                if self.bytes > MAX_BYTES {
                     return None;
                 }
                 let value = self.value_of(reference, original, scope, span)?;
                 self.bytes += value
                     .as_str()
                     .map_or_else(|| value.to_string().len(), str::len);
-                if self.bytes <= MOST_BYTES {
+                if self.bytes <= MAX_BYTES {
                     return Some(value);
                 }
-                let words = format!("more than {} MiB are put in for `${{…}}`", MOST_BYTES >> 20);
-                self.problems.push(original.error(span, words));
+                let message = format!(
+                    "the values of `${{…}}` insert more than {} MiB",
+                    MAX_BYTES >> 20
+                );
+                self.problems.push(original.error(span, message));
                 None
             };
             let value = match mode {
-                Mode::Now => expand(text, &mut resolve),
+                Mode::Expand => expand(text, &mut resolve),
                 Mode::KeepSaved => template::expand_keeping_saved(text, &mut resolve),
             };
             Some(Node {
@@ -171,12 +174,12 @@ impl Interpolated {
         }
         let unset = original.error(span, format!("`${{{name}}}` is not set"));
         self.problems.push(if name.starts_with(template::SAVED) {
-            unset.help("saved values are known in `args`, `setup` and `teardown` of the direct tool test that saves them")
+            unset.help("saved values can be used in `args`, `setup` and `teardown` of the direct tool test that saves them")
         } else {
             unset.help(format!(
-                "set the environment variable, name it in `variables:` (above what uses it), or give a default: `${{{name}:-value}}`"
+                "set the environment variable, define it in `variables:` (above its use), or write a default: `${{{name}:-value}}`"
             ))
-            .help("for the literal text write `$${`")
+            .help("for a literal `${` write `$${`")
         });
         None
     }
@@ -234,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn variables_may_use_those_above_them() {
+    fn variables_can_use_those_above_them() {
         let (value, problems) = run(
             "tools: ['${url}', '${city}']\nvariables: {host: '${KEY}.example', url: 'http://${host}/${city}', city: Rome}\n",
         );
         assert_eq!(problems, Vec::<String>::new());
-        // The importing file's value comes before the file's own.
+        // The importing file's value overrides the file's own.
         assert_eq!(
             value["tools"],
             json!(["http://s3cret.example/Paris", "Paris"])
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_doubles_again_and_again_is_refused_in_time() {
+    fn exponential_growth_is_rejected_early() {
         let mut text = "variables:\n  v0: abcdefghij\n".to_owned();
         for number in 1..64 {
             let last = number - 1;

@@ -1,9 +1,9 @@
 //! Suite files: YAML in, a checked [`Suite`] out.
 //!
-//! Loading goes through five steps and reports everything that is wrong, not the first thing: text
-//! → tree with places → variables put in → shape checked against the JSON Schema → meaning checked
-//! (names that refer to nothing, expressions that do not compile). The written form is in
-//! [`mod@file`], the checked one in [`suite`].
+//! Loading has five steps and reports every problem, not just the first: text → tree with
+//! positions → variables inserted → checked against the JSON Schema → semantic checks (names that
+//! refer to nothing, expressions that do not compile). The written form is in [`mod@file`], the
+//! checked one in [`suite`].
 
 mod check;
 mod duration;

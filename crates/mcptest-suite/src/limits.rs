@@ -1,4 +1,4 @@
-//! How far a suite may go: how often a test runs, and what all of it may cost.
+//! Limits of a suite: the number of runs, and budgets.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,35 +10,34 @@ use serde_json::{Number, Value, json};
 
 use crate::duration::WrittenDuration;
 
-/// More runs than this are a slip of the finger.
-const MOST_RUNS: u32 = 100_000;
+/// The maximum number of runs: more are a typing error.
+const MAX_RUNS: u32 = 100_000;
 
-/// Spend and time caps of a suite. They are looked at before every request to a model.
+/// Limits on cost and time of a suite. They are checked before every request to a model.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetFile {
-    /// The most US dollars that each test may cost with each of its models.
+    /// The maximum cost in US dollars of each test with each of its models.
     #[schemars(schema_with = "dollars")]
     pub per_test_usd: Option<Number>,
-    /// The most US dollars that the suite may cost. `--max-usd` comes first.
+    /// The maximum cost in US dollars of the suite. `--max-usd` overrides it.
     #[schemars(schema_with = "dollars")]
     pub per_suite_usd: Option<Number>,
-    /// The most tokens that models may read and write in the whole suite. `--max-tokens` comes
-    /// first.
+    /// The maximum number of input and output tokens of the suite. `--max-tokens` overrides it.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// The longest that the suite may take. `--max-duration` comes first.
+    /// The maximum duration of the suite. `--max-duration` overrides it.
     pub max_duration: Option<WrittenDuration>,
 }
 
-/// Spend caps of one test, with each of its models.
+/// Limits on the cost of one test with each of its models.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TestBudgetFile {
-    /// The most US dollars that the test may cost. Comes before the suite's `per_test_usd`.
+    /// The maximum cost in US dollars. Overrides the suite's `per_test_usd`.
     #[schemars(schema_with = "dollars")]
     pub usd: Option<Number>,
-    /// The most tokens that the model may read and write in all of the test's runs.
+    /// The maximum number of input and output tokens in all runs of the test.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
 }
@@ -47,28 +46,28 @@ fn dollars(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0, "maximum": 1_000_000})
 }
 
-/// How often a test runs: a number, or the most runs with a rule for stopping before.
+/// The number of runs of a test, or a maximum with a rule for stopping early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenRuns {
-    /// The most runs.
+    /// The maximum number of runs.
     pub max: u32,
-    /// When to stop before.
+    /// The rule for stopping early.
     pub stop: Option<StopFile>,
 }
 
-/// The most runs, and when to stop before.
+/// A maximum number of runs, and a rule for stopping early.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RunsFields {
-    /// The most runs.
+    /// The maximum number of runs.
     #[schemars(range(min = 1, max = 100_000))]
     max: u32,
-    /// When to stop before. Default: never.
+    /// The rule for stopping early. Default: none.
     #[serde(default)]
     stop: Option<StopFile>,
 }
 
-/// When a test stops before all its runs are made.
+/// A rule for stopping a test before all its runs are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopFile {
@@ -99,12 +98,12 @@ impl JsonSchema for WrittenRuns {
         let fields = generator.subschema_for::<RunsFields>();
         json_schema!({
             "x-mcptest-expected": "a number of runs, or `{max: 30, stop: decided}`",
-            "anyOf": [json!({"type": "integer", "minimum": 0, "maximum": MOST_RUNS}), fields]
+            "anyOf": [json!({"type": "integer", "minimum": 0, "maximum": MAX_RUNS}), fields]
         })
     }
 }
 
-/// Caps on what one test may cost, with each of its models.
+/// Limits on the cost of one test with each of its models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TestBudget {
     /// In dollars.
@@ -113,10 +112,10 @@ pub struct TestBudget {
     pub tokens: Option<u64>,
 }
 
-/// Caps on what a suite may cost.
+/// Limits on cost and time of a suite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// In dollars, for each test that has no cap of its own.
+    /// In dollars, for each test without its own limit.
     pub per_test_usd: Option<Usd>,
     /// In dollars.
     pub usd: Option<Usd>,
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_a_number_or_a_number_with_a_rule() {
+    fn runs_are_a_number_or_a_maximum_with_a_rule() {
         let runs = |value: Value| serde_json::from_value::<WrittenRuns>(value);
         assert_eq!(
             runs(json!(30)).unwrap(),

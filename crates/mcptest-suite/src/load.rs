@@ -1,4 +1,4 @@
-//! From a path to a checked suite.
+//! Loading: from a path to a checked suite.
 
 use std::path::{Path, PathBuf};
 
@@ -11,47 +11,47 @@ use crate::options::LoadOptions;
 use crate::providers::Keys;
 use crate::suite::Suite;
 
-/// A suite, and what is odd about it.
+/// A suite, and warnings about it.
 #[derive(Debug)]
 pub struct Loaded {
     /// The suite.
     pub suite: Suite,
-    /// Problems that do not keep it from working.
+    /// Problems that do not prevent its use.
     pub warnings: Diagnostics,
-    /// The files it was read from: its own and those it imports.
+    /// The files that it was read from: its own and the imported ones.
     pub files: Vec<PathBuf>,
 }
 
 /// Loads a suite file with everything it imports.
 ///
 /// # Errors
-/// Every problem found, each with its place.
+/// Every problem, each with its place.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
     let mut gathered = import::gather(path, options.env);
     let keys = keys(&gathered.parts, options);
-    // Short values are no secrets: hiding them would hide the report.
+    // Short values are not secrets: masking them would make the report unreadable.
     let secret = keys
         .values()
         .filter(|key| is_secret("key", key))
         .map(str::to_owned);
     gathered.secrets.extend(secret);
-    // A value from the environment may stand where a name was expected, and would be told in the
-    // complaint.
+    // A value from the environment may be where a name was expected, and would then be part of the
+    // message.
     let redactor = Redactor::new(gathered.secrets.iter().cloned());
-    let clean = |problems| sorted(problems, &gathered.order, &redactor);
+    let finish = |problems| sorted(problems, &gathered.order, &redactor);
     let mut problems = gathered.problems;
     if problems
         .iter()
         .any(|problem| problem.severity == Severity::Error)
     {
-        // What can be said about expressions is said now, not after the next attempt.
+        // Problems of expressions are reported now, not after the next attempt.
         problems.extend(
             gathered
-                .broken
+                .invalid
                 .iter()
-                .flat_map(check::expressions_of_broken),
+                .flat_map(check::expressions_of_invalid),
         );
-        return Err(clean(problems));
+        return Err(finish(problems));
     }
     let mut checked = check::check(&gathered.parts, options);
     checked.suite.name = gathered
@@ -68,7 +68,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
     checked.suite.secrets.clone_from(&gathered.secrets);
     checked.suite.keys = keys;
     problems.extend(checked.problems);
-    let all = clean(problems);
+    let all = finish(problems);
     if all.has_errors() {
         Err(all)
     } else {
@@ -80,7 +80,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
     }
 }
 
-/// The keys of all providers that could be asked.
+/// The API keys of all providers.
 fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
     let mut keys = Keys::default();
     let built_in = options
@@ -97,7 +97,7 @@ fn keys(parts: &[Part], options: &LoadOptions<'_>) -> Keys {
     keys
 }
 
-/// By file, in the order read, then by place; without secrets.
+/// Sorts problems by file, in the order read, then by place; masks secrets.
 fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) -> Diagnostics {
     problems.sort_by_key(|problem| {
         let (file, position) = problem.location();
@@ -107,6 +107,6 @@ fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) 
             .unwrap_or(usize::MAX);
         (rank, position)
     });
-    let clean = |problem: Diagnostic| problem.map_text(|text| redactor.text(text));
-    Diagnostics(problems.into_iter().map(clean).collect())
+    let mask = |problem: Diagnostic| problem.map_text(|text| redactor.text(text));
+    Diagnostics(problems.into_iter().map(mask).collect())
 }

@@ -1,5 +1,4 @@
-//! Model providers: `providers:` as written and as checked, and the keys that the environment holds
-//! for them.
+//! Model providers: `providers:` as written and as checked, and their keys from the environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,46 +10,45 @@ use serde_json::{Map, Value};
 use crate::duration::WrittenDuration;
 use crate::values::Scalar;
 
-/// A model provider: how its models are reached. Everything has a default for a provider that is
-/// built in.
+/// A model provider. Every key has a default for a built-in provider.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderFile {
-    /// The beginning of its addresses, as in `http://127.0.0.1:8000/v1`. Needed for a provider that
-    /// is not built in.
+    /// The base URL, such as `http://127.0.0.1:8000/v1`. Required for a provider that is not built
+    /// in.
     #[schemars(with = "String", length(min = 1))]
     pub base_url: Option<String>,
-    /// The environment variable that holds the key. The key itself never stands in a suite.
+    /// The environment variable that holds the API key. The key itself is never part of a suite.
     #[schemars(with = "String", length(min = 1))]
     pub api_key_env: Option<String>,
-    /// What it speaks. Default: what a built-in provider speaks, else `openai_chat`.
+    /// The API dialect. Default: that of the built-in provider, else `openai_chat`.
     pub api: Option<ApiFile>,
-    /// Headers sent with every request, before ours. Values of headers that carry credentials are
-    /// hidden in all output; take them from the environment: `Bearer ${TOKEN}`.
+    /// Headers for every request; they override ours. Values of headers that carry credentials are
+    /// redacted in all output; take them from the environment: `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
-    /// The time allowed for one whole answer. Default: 120s.
+    /// The timeout for one complete answer. Default: 120s.
     pub timeout: Option<WrittenDuration>,
-    /// Whether answers are asked for as streams. Default: `false`.
+    /// Request answers as streams. Default: `false`.
     pub stream: Option<bool>,
-    /// More fields for every request's body, such as `temperature`. They are laid over ours,
-    /// mappings key by key; `tools` are added to ours.
+    /// Additional fields for every request body, such as `temperature`. They override ours,
+    /// mappings key by key; `tools` are appended to ours.
     pub body: Map<String, Value>,
-    /// The most requests at once. Default: 64; within it, the width adapts to what the provider
-    /// bears.
+    /// The maximum number of concurrent requests. Default: 64. Below it, concurrency adapts to what
+    /// the provider accepts.
     #[schemars(range(min = 1, max = 1024))]
     pub max_concurrency: Option<u32>,
-    /// How often a request is sent again after a refusal that may pass. Default: 8.
+    /// The number of retries after a temporary failure. Default: 8.
     #[schemars(range(min = 0, max = 100))]
     pub retries: Option<u32>,
 }
 
-/// The dialect of a provider.
+/// The API dialect of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum ApiFile {
     /// Anthropic Messages.
     #[serde(rename = "anthropic")]
     Anthropic,
-    /// OpenAI Chat Completions, and what is compatible with it.
+    /// OpenAI Chat Completions, and compatible APIs.
     #[serde(rename = "openai_chat")]
     OpenAiChat,
     /// OpenAI Responses.
@@ -61,7 +59,7 @@ pub enum ApiFile {
     Gemini,
 }
 
-/// What the loader must know of a provider that is built in.
+/// A built-in provider, as far as the loader needs it.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltInProvider {
     /// Its name.
@@ -70,26 +68,26 @@ pub struct BuiltInProvider {
     pub key_variables: &'static [&'static str],
 }
 
-/// A provider as the suite sets it; what it leaves out has the provider's default.
+/// A provider as set by the suite; other settings have the provider's default.
 #[derive(Clone, Default)]
 pub struct Provider {
-    /// The beginning of its addresses.
+    /// The base URL.
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub key_variable: Option<String>,
-    /// What it speaks.
+    /// The API dialect.
     pub api: Option<ApiFile>,
-    /// Headers sent with every request.
+    /// Headers for every request.
     pub headers: Vec<(String, String)>,
-    /// The time allowed for one whole answer.
+    /// The timeout for one complete answer.
     pub timeout: Option<Duration>,
-    /// Whether answers are asked for as streams.
+    /// True if answers are requested as streams.
     pub stream: bool,
-    /// More fields for every request's body.
+    /// Additional fields for every request body.
     pub body: Map<String, Value>,
-    /// The most requests at once.
+    /// The maximum number of concurrent requests.
     pub max_concurrency: Option<u32>,
-    /// How often a request is sent again.
+    /// The number of retries.
     pub retries: Option<u32>,
 }
 

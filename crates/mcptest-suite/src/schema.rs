@@ -1,4 +1,4 @@
-//! The JSON Schema of suite files, for editors and for our own checks.
+//! The JSON Schema of suite files, for editors and for loading.
 
 use mcptest_yaml::{Diagnostic, Document};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schema_is_itself_valid_and_closed() {
+    fn the_schema_is_valid_and_closed() {
         let schema = suite_schema();
         assert!(jsonschema::meta::is_valid(&schema));
         assert_eq!(schema["additionalProperties"], json!(false));
@@ -81,10 +81,10 @@ mod tests {
         fn walk(value: &Value, path: &str, bare: &mut Vec<String>) {
             if let Some(properties) = value.get("properties").and_then(Value::as_object) {
                 for (name, property) in properties {
-                    let told = ["description", "$ref", "x-mcptest-alias-of", "not"]
+                    let described = ["description", "$ref", "x-mcptest-alias-of", "not"]
                         .iter()
                         .any(|key| property.get(key).is_some());
-                    if !told && property != &json!(false) && !path.contains("Matcher") {
+                    if !described && property != &json!(false) && !path.contains("Matcher") {
                         bare.push(format!("{path}.{name}"));
                     }
                 }

@@ -8,47 +8,46 @@ use serde::Deserialize;
 use crate::duration::WrittenDuration;
 use crate::values::{OneOrMany, Scalar};
 
-/// An MCP server that is started as a process and spoken to over its standard streams.
+/// An MCP server: a process that is started (stdio), or an address (streamable HTTP).
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerFile {
-    /// The program and its arguments, run without a shell in the suite file's directory. The word
-    /// `mcptest` in first place means this very program.
+    /// The program and its arguments, run without a shell in the suite file's directory. `mcptest`
+    /// as the program means the running mcptest itself.
     pub command: Option<OneOrMany>,
-    /// More arguments, after those in `command`.
+    /// Arguments to append to those in `command`.
     pub args: Vec<String>,
-    /// Environment variables for the server, on top of the inherited ones.
+    /// Environment variables for the server, in addition to the inherited ones.
     pub env: BTreeMap<String, Scalar>,
     /// Working directory, relative to the suite file. Default: the suite file's directory.
     pub cwd: Option<String>,
-    /// The time allowed for each call. Default: the suite's.
+    /// The timeout for each call. Default: the suite's.
     pub timeout: Option<WrittenDuration>,
-    /// The time allowed until the server is ready. Default: 30s.
+    /// The timeout for starting the server. Default: 30s.
     pub startup_timeout: Option<WrittenDuration>,
-    /// How the connection is opened.
+    /// The way to open the connection.
     pub lifecycle: LifecycleFile,
-    /// Whether runs share one server process or each has its own.
+    /// The sharing of the server process between runs.
     pub isolation: IsolationFile,
-    /// Address of a server that speaks streamable HTTP, in place of `command`, as in
-    /// `http://127.0.0.1:3000/mcp`. Within `startup_timeout`, a server that is not there yet is
-    /// waited for.
+    /// The address of a server over streamable HTTP, instead of `command`, such as
+    /// `http://127.0.0.1:3000/mcp`. Connecting is retried until `startup_timeout`.
     #[schemars(with = "String", length(min = 1))]
     pub url: Option<String>,
-    /// Headers sent to a server over HTTP with every request. Values of headers that carry
-    /// credentials (`Authorization`, `X-Api-Key` …) are hidden in all output; take them from the
-    /// environment: `Bearer ${TOKEN}`.
+    /// Headers for every request to a server over HTTP. Values of headers that carry credentials
+    /// (`Authorization`, `X-Api-Key` …) are redacted in all output; take them from the environment:
+    /// `Bearer ${TOKEN}`.
     pub headers: BTreeMap<String, Scalar>,
-    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is hidden in all
+    /// A token for a server over HTTP, sent as `Authorization: Bearer …`. It is redacted in all
     /// output; take it from the environment: `${TOKEN}`.
     #[schemars(with = "String", length(min = 1))]
     pub bearer: Option<String>,
 }
 
-/// How a connection is opened.
+/// The way to open a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LifecycleFile {
-    /// Ask with `server/discover`, and fall back to `initialize`.
+    /// Try `server/discover`, and fall back to `initialize`.
     #[default]
     Auto,
     /// `initialize` only (revisions up to 2025-11-25).
@@ -57,7 +56,7 @@ pub enum LifecycleFile {
     Discover,
 }
 
-/// Whether runs share a server process.
+/// The sharing of a server process between runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IsolationFile {

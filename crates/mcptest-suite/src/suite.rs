@@ -1,4 +1,4 @@
-//! The checked suite: everything refers to something, every expression is compiled.
+//! The checked suite: all references are resolved, all expressions compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,27 +26,27 @@ use crate::template::Args;
 /// A suite that can be run or scored.
 #[derive(Debug)]
 pub struct Suite {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// The file it was read from.
+    /// The file that it was read from.
     pub file: PathBuf,
     /// The servers, by name.
     pub servers: BTreeMap<String, Server>,
-    /// What the suite says about model providers, by name.
+    /// The providers that the suite configures, by name.
     pub providers: BTreeMap<String, Provider>,
-    /// The keys of providers that the environment holds.
+    /// The API keys from the environment.
     pub keys: Keys,
     /// The tests, in the order of the files.
     pub tests: Vec<Test>,
-    /// How it runs.
+    /// Options for running it.
     pub options: RunOptions,
-    /// The built-in prices with the suite's own over them.
+    /// The built-in prices, overridden by the suite's own.
     pub prices: Prices,
-    /// What it may cost.
+    /// Its limits on cost and time.
     pub budget: Budget,
-    /// Values that must not appear in any output.
+    /// Values that are redacted in all output.
     pub secrets: Vec<String>,
-    /// Where the snapshots of its tests are, one folder per file of the suite.
+    /// The folders of its snapshots, one per file of the suite.
     pub snapshot_folders: Vec<PathBuf>,
 }
 
@@ -69,8 +69,8 @@ impl Default for Suite {
 }
 
 impl Suite {
-    /// Names that qualify a tool id: declared servers, and those that tests only mention (a suite
-    /// for `score` need not declare them).
+    /// The names that qualify a tool id: declared servers, and those that tests only mention (a
+    /// suite for `score` need not declare them).
     #[must_use]
     pub fn known_servers(&self) -> KnownServers {
         let mentioned = self.tests.iter().flat_map(|test| match test {
@@ -81,8 +81,7 @@ impl Suite {
         self.servers.keys().cloned().chain(mentioned).collect()
     }
 
-    /// How many runs a test makes with each model: its `runs`, at each of its counts of
-    /// distractors.
+    /// The number of runs of a test with each model: its `runs`, for each of its distractor counts.
     #[must_use]
     pub fn runs_of(test: &AgentTest) -> u32 {
         let counts = test
@@ -102,29 +101,29 @@ impl Suite {
     }
 }
 
-/// How to reach a server.
+/// A server, and the way to reach it.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Where it is, if it is not a program to start.
+    /// Its address, unless it is a program to start.
     pub http: Option<HttpAddress>,
     /// Program and arguments; empty for a server over HTTP.
     pub argv: Vec<String>,
-    /// Variables on top of the inherited environment.
+    /// Environment variables in addition to the inherited ones.
     pub env: Vec<(String, String)>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// The time allowed for each call, if the server has its own.
+    /// The timeout for each call, if the server has its own.
     pub timeout: Option<Duration>,
-    /// The time allowed until it is ready.
+    /// The timeout for starting it.
     pub startup_timeout: Duration,
-    /// How the connection is opened.
+    /// The way to open the connection.
     pub lifecycle: Lifecycle,
-    /// Whether runs share the process.
+    /// The sharing of the process between runs.
     pub isolation: Isolation,
 }
 
 impl Server {
-    /// A server that is started by a command line, with everything else as a suite's default.
+    /// A server that is started by a command line, with a suite's defaults.
     #[must_use]
     pub fn command(argv: Vec<String>, cwd: PathBuf) -> Self {
         Self {
@@ -145,12 +144,12 @@ impl Server {
 pub struct HttpAddress {
     /// Its address.
     pub url: String,
-    /// What is sent with every request.
+    /// Headers for every request.
     pub headers: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for HttpAddress {
-    /// Values of headers and queries may be secrets.
+    /// Hides the values of headers and queries, which may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("HttpAddress")
@@ -166,7 +165,7 @@ pub enum Test {
     Agent(Box<AgentTest>),
     /// A direct tool call.
     Tool(Box<ToolTest>),
-    /// A bar for the descriptions of a server's tools.
+    /// A quality requirement for the tool descriptions of a server.
     ToolQuality(ToolQualityTest),
 }
 
@@ -187,44 +186,44 @@ impl Test {
 pub struct AgentTest {
     /// The name.
     pub name: String,
-    /// Model ids; empty only in a suite that is loaded for scoring.
+    /// Model ids; empty only in a suite loaded for scoring.
     pub models: Vec<String>,
     /// The servers whose tools are offered.
     pub servers: Vec<String>,
-    /// The task; empty only in a suite that is loaded for scoring.
+    /// The task; empty only in a suite loaded for scoring.
     pub prompt: String,
     /// The system prompt.
     pub system: Option<String>,
-    /// At least 1.
+    /// The number of runs, at least 1.
     pub runs: u32,
-    /// Whether it stops as soon as no further run can change a verdict.
+    /// True if it stops as soon as no further run can change a verdict.
     pub stops_when_decided: bool,
-    /// What it may cost with each of its models.
+    /// Limits on its cost with each of its models.
     pub budget: TestBudget,
-    /// The most assistant turns.
+    /// The maximum number of assistant turns.
     pub max_turns: u32,
-    /// The most tokens per turn.
+    /// The maximum number of tokens per turn.
     pub max_tokens: Option<u32>,
     /// Assertions on each run.
     pub expect: Vec<Expectation>,
-    /// Whether a run on which they do not hold is left to the `reliability:` gate.
+    /// True if a run that fails them is left to the `reliability:` gate.
     pub tolerates_failed_runs: bool,
     /// Gates over all runs.
     pub gates: Vec<LoadedGate>,
-    /// What `builtin/scripted` plays.
+    /// The script for `builtin/scripted`.
     pub script: Vec<Vec<ScriptTurn>>,
-    /// The faults that strike in every run.
+    /// The faults that are injected in every run.
     pub faults: Vec<Fault>,
-    /// How long an agent waits for a call that never comes back, in virtual time:
+    /// The virtual time that an agent waits for a call that never returns:
     /// `recovery.max_detection_ms`.
     pub detection_budget_ms: Option<u64>,
-    /// The tools that are put into the offer.
+    /// The tools that are added to the offer.
     pub distractors: Option<Distractors>,
-    /// The promise about the prompt.
+    /// The check of the prompt.
     pub discovery: Discovery,
-    /// Which side of a cassette is replayed, if the test says.
+    /// The side of a cassette that is replayed, if the test sets it.
     pub replay: Option<Replay>,
-    /// Labels.
+    /// Tags.
     pub tags: Vec<String>,
 }
 
@@ -241,30 +240,30 @@ pub struct ToolTest {
     pub args: Args,
     /// Assertions over `result` and `error`.
     pub expect: Vec<Expectation>,
-    /// The longest the call may take.
+    /// The maximum duration of the call.
     pub max_duration: Option<Duration>,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens of the result.
     pub max_response_tokens: Option<u64>,
-    /// The kept answer that it is held against.
-    pub snapshot: Option<KeptAnswer>,
-    /// Calls made before.
+    /// The stored result that it is compared with.
+    pub snapshot: Option<StoredSnapshot>,
+    /// Calls before the test.
     pub setup: Vec<FixtureCall>,
-    /// Calls made afterwards.
+    /// Calls after the test.
     pub teardown: Vec<FixtureCall>,
-    /// What of the answer is saved, by name.
+    /// Values of the result to save, by name.
     pub save: Vec<(String, Target)>,
-    /// The time allowed for the call, if the test has its own.
+    /// The timeout for the call, if the test has its own.
     pub timeout: Option<Duration>,
-    /// Whether it shares the process, if it does not leave that to the server.
+    /// The sharing of the process, if the test sets it.
     pub isolation: Option<Isolation>,
-    /// Whether nothing else talks to its servers meanwhile.
+    /// True if no other test may use its servers meanwhile.
     pub serial: bool,
-    /// Labels.
+    /// Tags.
     pub tags: Vec<String>,
 }
 
 impl ToolTest {
-    /// The servers that it talks to, each once.
+    /// The servers that it uses, each once.
     #[must_use]
     pub fn servers(&self) -> BTreeSet<&str> {
         let fixtures = self.setup.iter().chain(&self.teardown);
@@ -275,10 +274,10 @@ impl ToolTest {
     }
 }
 
-/// A snapshot and where it is.
+/// A snapshot and its file.
 #[derive(Debug)]
-pub struct KeptAnswer {
-    /// What of the answer is kept.
+pub struct StoredSnapshot {
+    /// The parts of the result that are stored.
     pub snapshot: Snapshot,
     /// The file.
     pub file: PathBuf,
@@ -293,13 +292,13 @@ pub struct FixtureCall {
     pub tool: String,
     /// The arguments.
     pub args: Args,
-    /// What of the answer is saved, by name.
+    /// Values of the result to save, by name.
     pub save: Vec<(String, Target)>,
-    /// The time allowed for the call, if it has its own.
+    /// The timeout for the call, if it has its own.
     pub timeout: Option<Duration>,
 }
 
-/// A bar for the descriptions of a server's tools.
+/// A quality requirement for the tool descriptions of a server.
 #[derive(Debug)]
 pub struct ToolQualityTest {
     /// The name.
@@ -308,22 +307,22 @@ pub struct ToolQualityTest {
     pub server: String,
     /// Assertions over the quality figures.
     pub expect: Vec<Expectation>,
-    /// Labels.
+    /// Tags.
     pub tags: Vec<String>,
 }
 
-/// How a suite runs.
+/// Options for running a suite.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// The time allowed for each call, where neither the server nor the test says otherwise.
+    /// The timeout for each call, unless the server or the test sets its own.
     pub timeout: Duration,
-    /// Runs at once, if the suite says.
+    /// The maximum number of concurrent runs, if the suite sets it.
     pub jobs: Option<u32>,
-    /// What a test without evidence counts as.
+    /// The verdict of a test without evidence.
     pub no_evidence: NoEvidence,
-    /// The folder of recorded runs, if the suite says.
+    /// The folder of recorded runs, if the suite sets it.
     pub cassettes: Option<PathBuf>,
-    /// Which side of a cassette is replayed.
+    /// The side of a cassette that is replayed.
     pub replay: Replay,
     /// The suite's own rules for volatile values.
     pub normalise: Vec<Rule>,
@@ -342,10 +341,10 @@ impl Default for RunOptions {
     }
 }
 
-/// What a test without evidence counts as.
+/// The verdict of a test without evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoEvidence {
-    /// Its own verdict.
+    /// `no_evidence`.
     Keep,
     /// A pass.
     Pass,

@@ -1,9 +1,9 @@
-//! Arguments with places for values that are known only while a test runs: `${saved.name}`.
+//! Arguments with references to values that are known only while a test runs: `${saved.name}`.
 //!
-//! They come through two steps. When the file is read, every other `${…}` gets its value
-//! (`expand_keeping_saved`); whatever could then be mistaken for a reference is escaped. When the
-//! test runs, the saved values are put in ([`Args::fill`]) and the escapes undone. So a value with
-//! `${saved.x}` in its text, from the environment or from a server, stays that text.
+//! There are two steps. When the file is read, every other `${…}` is replaced
+//! (`expand_keeping_saved`), and inserted text that looks like a reference is escaped. When the test
+//! runs, the saved values are inserted ([`Args::fill`]) and the escapes resolved. So a value from
+//! the environment or from a server that contains `${saved.x}` stays as it is.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::references::{Piece, Reference, expand, pieces, reference};
 
-/// What the names of saved values begin with.
+/// The prefix of the names of saved values.
 pub(crate) const SAVED: &str = "saved.";
 
-/// Values saved from answers, by name.
+/// Values saved from results, by name.
 pub type Saved = BTreeMap<String, Value>;
 
 /// A value that is used but was not saved.
@@ -29,7 +29,7 @@ pub struct NotSaved {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Args {
     value: Value,
-    /// Whether there is anything to put in or to undo.
+    /// True if there is nothing to insert and no escape to resolve.
     plain: bool,
 }
 
@@ -40,14 +40,14 @@ impl Args {
         Self { value, plain }
     }
 
-    /// The names of the saved values that are used, each with the JSON pointer of the text that
+    /// The names of the saved values that are used, each with the JSON pointer of the string that
     /// uses it.
     pub(crate) fn uses(&self) -> Vec<(String, String)> {
         let mut uses = Vec::new();
         if self.plain {
             return uses;
         }
-        each_text(&self.value, "", &mut |text, at| {
+        each_string(&self.value, "", &mut |text, at| {
             for piece in pieces(text) {
                 if let Piece::Reference(reference) = piece {
                     let name = reference.name.trim_start_matches(SAVED);
@@ -58,8 +58,8 @@ impl Args {
         uses
     }
 
-    /// The arguments with saved values in their places. A text that is nothing but one
-    /// `${saved.name}` takes the value with its type.
+    /// The arguments with saved values inserted. A string that is just `${saved.name}` keeps the
+    /// value's type.
     ///
     /// # Errors
     /// A value that is used was not saved.
@@ -96,7 +96,7 @@ fn fill(value: &Value, resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>)
     }
 }
 
-/// Whether no text of a value has anything that could be a reference or an escaped one.
+/// Returns true if no string of a value contains a reference or an escape.
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.contains("${"),
@@ -106,29 +106,29 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
-fn each_text(value: &Value, at: &str, visit: &mut dyn FnMut(&str, &str)) {
+fn each_string(value: &Value, at: &str, visit: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::String(text) => visit(text, at),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                each_text(item, &format!("{at}/{index}"), visit);
+                each_string(item, &format!("{at}/{index}"), visit);
             }
         }
         Value::Object(map) => {
             for (key, value) in map {
-                each_text(value, &mcptest_json::pointer_join(at, key), visit);
+                each_string(value, &mcptest_json::pointer_join(at, key), visit);
             }
         }
         _ => {}
     }
 }
 
-/// Puts values in, but leaves references to saved values, in a form that [`Args::fill`] reads.
+/// Inserts values, but keeps references to saved values in a form that [`Args::fill`] reads.
 pub(crate) fn expand_keeping_saved(
     text: &str,
     resolve: &mut dyn FnMut(&Reference<'_>) -> Option<Value>,
 ) -> Value {
-    // One name alone keeps its type.
+    // A single reference keeps its type.
     if let Some((only, "")) = text.strip_prefix("${").and_then(reference)
         && !only.name.starts_with(SAVED)
     {
@@ -137,8 +137,8 @@ pub(crate) fn expand_keeping_saved(
         return value;
     }
     let mut out = String::new();
-    // What stands for itself is gathered before it is escaped: a brace may follow a dollar from
-    // elsewhere.
+    // Literal text is collected before it is escaped: a brace may follow a dollar sign from another
+    // piece.
     let mut literal = String::new();
     for piece in pieces(text) {
         match piece {
@@ -172,7 +172,7 @@ fn escape_all(value: &mut Value) {
     }
 }
 
-/// Doubles the dollars in front of each brace.
+/// Doubles the dollar signs before each brace.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn saved_values_keep_their_type_alone_and_are_text_inside_text() {
+    fn saved_values_keep_their_type_unless_inside_a_longer_string() {
         let id = json!({"n": 7});
         assert_eq!(both("${saved.id}", &json!(1), &id), Ok(id.clone()));
         assert_eq!(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_are_found_with_their_places() {
+    fn uses_are_found_with_their_pointers() {
         let args = Args::new(
             json!({"a": ["${saved.x}", "$${saved.y}"], "b/c": {"d": "${saved.z} ${saved.x}"}})
                 .as_object(),
@@ -252,17 +252,17 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around them, a variable and a saved value come out as they are.
+        /// A variable and a saved value are inserted unchanged in any context.
         #[test]
-        fn what_is_put_in_is_never_read_again(variable in "[${}a]{0,6}", saved in "[${}a]{0,6}", between in "[{}a]{0,3}") {
+        fn inserted_values_are_never_expanded_again(variable in "[${}a]{0,6}", saved in "[${}a]{0,6}", between in "[{}a]{0,3}") {
             let text = format!("{between}${{v}}{between}${{saved.id}}{between}${{v}}");
             let wanted = format!("{between}{variable}{between}{saved}{between}{variable}");
             prop_assert_eq!(both(&text, &json!(variable), &json!(saved)), Ok(json!(wanted)));
         }
 
-        /// A text without saved values means in these places what it means elsewhere.
+        /// A string without saved values expands here as it does elsewhere.
         #[test]
-        fn both_steps_together_are_the_ordinary_step(text in "[${}va]{0,12}", variable in "[${}a]{0,4}") {
+        fn both_steps_together_equal_the_ordinary_expansion(text in "[${}va]{0,12}", variable in "[${}a]{0,4}") {
             let mut resolve = |reference: &Reference<'_>| Some(if reference.name == "v" { json!(variable) } else { json!("-") });
             let ordinary = expand(&text, &mut resolve);
             let kept = expand_keeping_saved(&text, &mut resolve);

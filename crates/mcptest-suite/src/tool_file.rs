@@ -16,47 +16,47 @@ use crate::server_file::IsolationFile;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolTestFile {
-    /// The name; the row of the report carries it.
+    /// The name, as shown in reports.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Words for the reader.
+    /// A description for readers.
     #[serde(default)]
     pub description: Option<String>,
     /// The server.
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// The arguments. `${saved.name}` stands for what `setup` saved.
+    /// The arguments. `${saved.name}` is a value that `setup` saved.
     #[serde(default)]
     pub args: Option<Map<String, Value>>,
     /// Assertions over `result` and `error`. Default: no error.
     #[serde(default)]
     pub expect: ToolExpect,
-    /// Whether the answer is held against one that was kept in a file. Default: `false`.
+    /// Compare the result with a stored snapshot. Default: `false`.
     #[serde(default)]
     pub snapshot: SnapshotFile,
-    /// Calls made before, in order. If one fails, the test is an error and its own call is not
-    /// made.
+    /// Calls before the test, in order. If one fails, the test has the verdict `error` and its call
+    /// is not made.
     #[serde(default)]
     pub setup: Vec<FixtureCallFile>,
-    /// Calls made afterwards, in order, whatever came before.
+    /// Calls after the test, in order, whatever its outcome.
     #[serde(default)]
     pub teardown: Vec<FixtureCallFile>,
-    /// Values of the answer that `teardown` uses: a name, and the target of the value, as in `id:
-    /// result.structuredContent.id`.
+    /// Values of the result for `teardown`: a name and a target, such as
+    /// `id: result.structuredContent.id`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
-    /// The time allowed for the call. Default: the server's.
+    /// The timeout for the call. Default: the server's.
     #[serde(default)]
     pub timeout: Option<WrittenDuration>,
-    /// Whether the test shares the server's process or has its own. Default: what the server says.
+    /// The sharing of the server process. Default: the server's `isolation`.
     #[serde(default)]
     pub isolation: Option<IsolationFile>,
-    /// Whether nothing else talks to the server meanwhile. Default: `true` with `setup`, `teardown`
+    /// Run the test while no other test uses its servers. Default: `true` with `setup`, `teardown`
     /// or `max_duration_ms`, else `false`.
     #[serde(default)]
     pub serial: Option<bool>,
-    /// Labels for choosing tests.
+    /// Tags for selecting tests.
     #[serde(default)]
     pub tags: Vec<String>,
 }
@@ -70,41 +70,41 @@ pub struct FixtureCallFile {
     pub server: Option<String>,
     /// The tool.
     pub tool: String,
-    /// The arguments. `${saved.name}` stands for what was saved before.
+    /// The arguments. `${saved.name}` is a value that an earlier call saved.
     #[serde(default)]
     pub args: Option<Map<String, Value>>,
-    /// Values of the answer that later calls use: a name, and the target of the value, as in `id:
-    /// result.structuredContent.id`.
+    /// Values of the result for later calls: a name and a target, such as
+    /// `id: result.structuredContent.id`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
-    /// The time allowed for the call. Default: the server's.
+    /// The timeout for the call. Default: the server's.
     #[serde(default)]
     pub timeout: Option<WrittenDuration>,
 }
 
-/// The `expect:` of a direct tool test: a list, or a list with bounds.
+/// The `expect:` of a direct tool test: a list, or a list with limits.
 #[derive(Debug, Default)]
 pub struct ToolExpect {
     /// The assertions.
     pub assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take.
+    /// The maximum duration of the call.
     pub max_duration_ms: Option<u64>,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens of the result.
     pub max_response_tokens: Option<u64>,
-    /// Where the assertions stand, from `expect`.
+    /// The JSON pointer of the assertions, relative to `expect`.
     pub(crate) assertions_at: &'static str,
 }
 
-/// Assertions, and bounds beside them.
+/// Assertions and limits.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ToolExpectFields {
     /// Assertions over `result` and `error`.
     assertions: Vec<WrittenExpectation>,
-    /// The longest the call may take, in milliseconds.
+    /// The maximum duration of the call in milliseconds.
     max_duration_ms: Option<u64>,
-    /// The most cl100k tokens that the response may have: of `result.text`; without a text block,
-    /// of `structuredContent` as compact JSON; of an error, of its message.
+    /// The maximum number of cl100k tokens of the response: of `result.text`; without a text block,
+    /// of `structuredContent` as compact JSON; for an error, of its message.
     max_response_tokens: Option<u64>,
 }
 
@@ -138,29 +138,29 @@ impl JsonSchema for ToolExpect {
         let list = generator.subschema_for::<Vec<WrittenExpectation>>();
         let fields = generator.subschema_for::<ToolExpectFields>();
         json_schema!({
-            "description": "A list of assertions, or `assertions:` with bounds beside it.",
+            "description": "A list of assertions, or `assertions:` with limits.",
             "x-mcptest-expected": "a list of assertions, or a mapping with `assertions:`",
             "anyOf": [list, fields]
         })
     }
 }
 
-/// The `snapshot:` of a direct tool test: yes, no, or what of the answer is kept.
+/// The `snapshot:` of a direct tool test: true, false, or the parts to store.
 #[derive(Debug, Default)]
 pub struct SnapshotFile(pub Option<SnapshotFields>);
 
-/// What of an answer is kept in a snapshot.
+/// The parts of a result that a snapshot stores.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotFields {
-    /// The part that is kept, as in `result.structuredContent`. Default: the whole answer without
+    /// The part to store, such as `result.structuredContent`. Default: the whole result without
     /// `_meta` and `resultType`.
     #[schemars(with = "String", length(min = 1))]
     pub target: Option<String>,
-    /// Values that change from call to call, as in `result.structuredContent.time`: only that they
-    /// are there is kept.
+    /// Values that differ from call to call, such as `result.structuredContent.time`: only their
+    /// presence is compared.
     pub ignore: Vec<String>,
-    /// The name of the file, without its ending. Default: from the test's name.
+    /// The name of the file, without extension. Default: derived from the test's name.
     #[schemars(with = "String", length(min = 1))]
     pub name: Option<String>,
 }
@@ -185,7 +185,7 @@ impl JsonSchema for SnapshotFile {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let fields = generator.subschema_for::<SnapshotFields>();
         json_schema!({
-            "description": "Whether the answer is held against one that was kept in a file, and what of it.",
+            "description": "Compare the result with a stored snapshot, or with parts of it.",
             "x-mcptest-expected": "`true`, `false`, or a mapping such as `ignore: [result.structuredContent.time]`",
             "anyOf": [{"type": "boolean"}, fields]
         })

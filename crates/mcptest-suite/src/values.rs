@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Value;
 
-/// One text, or a list of them.
+/// A string, or a list of strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneOrMany(pub Vec<String>);
 
@@ -38,7 +38,7 @@ impl JsonSchema for OneOrMany {
     }
 }
 
-/// A text, or a number or boolean that is meant as text.
+/// A string, number or boolean, read as a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar(pub String);
 

@@ -196,15 +196,15 @@ impl SpendLedger {
             // Enabled before the check, so that no change between check and wait is missed.
             changed.as_mut().enable();
             match self.try_reserve(accounts, amount, &label) {
-                Attempt::Reserved(reservation) => return Ok(reservation),
-                Attempt::Refused(message) => {
+                ReserveOutcome::Reserved(reservation) => return Ok(reservation),
+                ReserveOutcome::Refused(message) => {
                     self.changed.notify_waiters();
                     return Err(RunError {
                         kind: ErrorKind::Budget,
                         message,
                     });
                 }
-                Attempt::Wait => changed.await,
+                ReserveOutcome::Wait => changed.await,
             }
         }
     }
@@ -214,7 +214,7 @@ impl SpendLedger {
         ids: &[AccountId],
         amount: Amount,
         label: &dyn Fn() -> String,
-    ) -> Attempt {
+    ) -> ReserveOutcome {
         let mut accounts = self.accounts();
         let mut must_wait = false;
         for id in ids {
@@ -222,7 +222,7 @@ impl SpendLedger {
                 continue;
             };
             if let Some(reason) = &account.stopped {
-                return Attempt::Refused(format!("{reason}; {} was not sent", label()));
+                return ReserveOutcome::Refused(format!("{reason}; {} was not sent", label()));
             }
             if account
                 .charged
@@ -235,12 +235,12 @@ impl SpendLedger {
                 let reason = account.spent_message();
                 let refusal = format!("{reason}; {} was not sent", label());
                 account.stopped = Some(reason);
-                return Attempt::Refused(refusal);
+                return ReserveOutcome::Refused(refusal);
             }
             must_wait = true;
         }
         if must_wait {
-            return Attempt::Wait;
+            return ReserveOutcome::Wait;
         }
         for id in ids {
             if let Some(account) = accounts.get_mut(id.0) {
@@ -248,7 +248,7 @@ impl SpendLedger {
                 account.in_flight += 1;
             }
         }
-        Attempt::Reserved(Reservation {
+        ReserveOutcome::Reserved(Reservation {
             ledger: Arc::clone(self),
             accounts: ids.to_vec(),
             amount,
@@ -269,7 +269,7 @@ impl Account {
     }
 }
 
-enum Attempt {
+enum ReserveOutcome {
     Reserved(Reservation),
     Wait,
     Refused(String),

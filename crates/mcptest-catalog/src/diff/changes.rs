@@ -1,25 +1,25 @@
-//! What a comparison of two catalogs tells.
+//! The result of comparing two catalogs.
 
 use serde::Serialize;
 
-/// What changed between two catalogs.
+/// The changes between two catalogs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CatalogDiff {
-    /// Whether anything breaks callers.
+    /// True if any change breaks callers.
     pub breaking: bool,
-    /// How many changes break callers: removed and renamed tools, and changes inside of tools.
+    /// The number of breaking changes: removed and renamed tools, and changes inside tools.
     pub breaking_count: u64,
-    /// How many changes do not.
+    /// The number of compatible changes.
     pub compatible_count: u64,
-    /// Tools that are new.
+    /// Added tools.
     pub added: Vec<Listed>,
-    /// Tools that are gone: breaking.
+    /// Removed tools: breaking.
     pub removed: Vec<Listed>,
-    /// Tools with another name: breaking.
+    /// Renamed tools: breaking.
     pub renamed: Vec<Renamed>,
-    /// Tools that are in both, or renamed, and not the same.
+    /// Tools that are in both catalogs, or renamed, and differ.
     pub changed: Vec<ToolChange>,
-    /// What the catalogs cost.
+    /// The cost of the catalogs in tokens.
     pub tokens: Delta,
 }
 
@@ -28,11 +28,11 @@ pub struct CatalogDiff {
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// What it costs, in tokens.
+    /// Its cost in tokens.
     pub tokens: u64,
 }
 
-/// A tool with another name.
+/// A renamed tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Renamed {
     /// The old name.
@@ -63,17 +63,17 @@ impl Delta {
     }
 }
 
-/// What changed in one tool.
+/// The changes of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolChange {
     /// The tool's name (the new one).
     pub tool: String,
-    /// What the tool costs.
+    /// The cost of the tool in tokens.
     pub tokens: Delta,
     /// The description, if it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<DescriptionChange>,
-    /// Everything else that changed.
+    /// All other changes.
     pub changes: Vec<Change>,
 }
 
@@ -84,9 +84,9 @@ pub struct DescriptionChange {
     pub old: Option<String>,
     /// The new text.
     pub new: Option<String>,
-    /// What the texts cost.
+    /// The cost of the texts in tokens.
     pub tokens: Delta,
-    /// The tool's quality score before and after; nothing where that is not measured.
+    /// The tool's quality score before and after; absent where it is not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tdqs: Option<ScoreDelta>,
 }
@@ -100,59 +100,59 @@ pub struct ScoreDelta {
     pub new: f64,
 }
 
-/// One change inside of a tool.
+/// One change inside a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Where, as a JSON pointer into the new tool; for what is gone, into the old one.
+    /// The place, as a JSON pointer into the new tool; for removed parts, into the old one.
     pub pointer: String,
-    /// What kind of change.
+    /// The kind of change.
     pub kind: Kind,
-    /// What it does to callers.
+    /// The effect on callers.
     pub class: Class,
-    /// What changed.
+    /// The change.
     pub message: String,
-    /// Why it breaks callers, or why not.
+    /// The reason why it breaks callers, or not.
     pub reason: &'static str,
 }
 
-/// What a change does to callers.
+/// The effect of a change on callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// What worked can fail.
+    /// Calls that worked can fail.
     Breaking,
-    /// What worked still does.
+    /// Calls that worked still work.
     Compatible,
 }
 
-/// Kinds of change inside of a tool.
+/// Kinds of change inside a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A property is new.
+    /// A property was added.
     PropertyAdded,
-    /// A property is gone.
+    /// A property was removed.
     PropertyRemoved,
-    /// A property that was there became required.
+    /// An existing property became required.
     RequiredAdded,
-    /// A property that was required became optional.
+    /// A required property became optional.
     RequiredRemoved,
     /// Less is accepted.
     Narrowed,
     /// More is accepted.
     Widened,
-    /// Neither can be shown.
+    /// Neither can be proven.
     Changed,
-    /// The schema as a whole is new.
+    /// The schema was added.
     SchemaAdded,
-    /// The schema as a whole is gone.
+    /// The schema was removed.
     SchemaRemoved,
-    /// Words and hints: no rule changed.
+    /// Descriptions and hints: no constraint changed.
     Annotation,
 }
 
 impl Kind {
-    /// What the same change is when old and new trade places.
+    /// The kind of the reverse change.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -170,7 +170,7 @@ impl Kind {
     }
 }
 
-/// Who writes what a schema describes.
+/// The side that writes the values that a schema describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// The caller.
@@ -180,7 +180,7 @@ pub(super) enum Direction {
 }
 
 impl CatalogDiff {
-    /// Whether nothing changed.
+    /// Returns true if nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()

@@ -1,9 +1,9 @@
-//! What changed between two catalogs, and what of it breaks callers.
+//! Comparison of two catalogs: the changes, and which of them break callers.
 //!
 //! A caller of a tool writes arguments and reads results. So an *input* schema that accepts less
-//! breaks, and an *output* schema that allows more does. A tool that is gone breaks, and so does
-//! one that is renamed. Whatever cannot be decided (a rewritten pattern, a changed `if`) counts as
-//! breaking, and says so.
+//! breaks callers, and so does an *output* schema that allows more. A removed tool breaks callers,
+//! and so does a renamed one. A change that cannot be decided (a rewritten pattern, a changed `if`)
+//! counts as breaking, with a note.
 //!
 //! | change | input schema | output schema |
 //! |---|---|---|
@@ -18,8 +18,8 @@
 //! | description, default and other annotations | compatible | compatible |
 //! | the whole schema added or removed | as from or to "anything" | added compatible, removed breaking |
 //!
-//! The order of tools, of keys, and of what is a set (`required`, `enum`, `type`) says nothing.
-//! Changes are listed by tool name, then by place.
+//! The order of tools, of keys, and of sets (`required`, `enum`, `type`) does not matter. Changes
+//! are listed by tool name, then by place.
 
 mod changes;
 mod rename;
@@ -43,7 +43,7 @@ pub use changes::{
     ToolChange,
 };
 
-/// What changed from `old` to `new`.
+/// Compares `old` with `new`.
 #[must_use]
 pub fn diff(old: &[Tool], new: &[Tool], quality: &dyn CatalogQuality) -> CatalogDiff {
     let mut pairs: Vec<(&Tool, &Tool)> = Vec::new();
@@ -108,8 +108,8 @@ pub fn diff(old: &[Tool], new: &[Tool], quality: &dyn CatalogQuality) -> Catalog
     }
 }
 
-/// Tools by server and name. Several of one name are put in an order that does not depend on their
-/// places.
+/// Tools by server and name. Several tools with the same name are sorted by content, so that their
+/// positions do not matter.
 fn by_name(tools: &[Tool]) -> BTreeMap<(Option<&str>, &str), Vec<&Tool>> {
     let mut map: BTreeMap<_, Vec<&Tool>> = BTreeMap::new();
     for tool in tools {
@@ -130,7 +130,7 @@ fn listed(tool: &Tool) -> Listed {
     }
 }
 
-/// A tool without an input schema takes anything.
+/// The input schema; a tool without one accepts anything.
 fn input_schema(tool: &Tool) -> &Value {
     tool.input_schema().unwrap_or(&Value::Bool(true))
 }
@@ -235,7 +235,7 @@ fn output_changes(old: &Tool, new: &Tool) -> Vec<Change> {
     }
 }
 
-/// Titles, annotations, and whatever else a tool carries.
+/// Titles, annotations, and all other keys of a tool.
 fn hint_changes(old: &Tool, new: &Tool) -> Vec<Change> {
     const ELSEWHERE: [&str; 5] = [
         "server",
@@ -252,8 +252,8 @@ fn hint_changes(old: &Tool, new: &Tool) -> Vec<Change> {
         let text = |value: &Value| mcptest_json::text::shorten(&one_line(&value.to_string()), 60);
         let name = one_line(name);
         let message = match (old, new) {
-            (None, Some(new)) => format!("`{name}` is new: {}", text(new)),
-            (Some(old), None) => format!("`{name}` is gone: {}", text(old)),
+            (None, Some(new)) => format!("`{name}` was added: {}", text(new)),
+            (Some(old), None) => format!("`{name}` was removed: {}", text(old)),
             (old, new) => format!(
                 "`{name}` {} is now {}",
                 old.map(text).unwrap_or_default(),

@@ -1,8 +1,8 @@
-//! Which tool is an old one under a new name.
+//! Detection of renamed tools.
 //!
 //! A removed and an added tool are one if their names have the same words (`getWeather`,
 //! `get_weather`), or if they take the same arguments and their names or descriptions share at
-//! least half of their words. The most alike find each other first.
+//! least half of their words. The most similar tools are paired first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,13 +14,13 @@ use mcptest_trace::catalog::Tool;
 /// Half of the words, in thousandths.
 const ALIKE: u64 = 500;
 
-/// Pairs of places in `removed` and `added`.
+/// Pairs of indexes in `removed` and `added`.
 pub(super) fn find(removed: &[&Tool], added: &[&Tool]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (from, old) in removed.iter().enumerate() {
         for (to, new) in added.iter().enumerate() {
             if let Some(score) = likeness(old, new) {
-                // Equal scores are settled by the names, whichever of them is the old one.
+                // Equal scores are ordered by the names, whichever of them is the old one.
                 let mut names = [old.name(), new.name()];
                 names.sort_unstable();
                 pairs.push((Reverse(score), names, from, to));
@@ -41,7 +41,7 @@ pub(super) fn find(removed: &[&Tool], added: &[&Tool]) -> Vec<(usize, usize)> {
     found
 }
 
-/// How alike two tools are; nothing if they are not alike enough to be one.
+/// The similarity of two tools; `None` if they are too different to be the same.
 fn likeness(old: &Tool, new: &Tool) -> Option<u64> {
     let of_names = shared(&set(words(old.name())), &set(words(new.name())));
     let text = |tool: &Tool| content_words(tool.description().unwrap_or(""));
@@ -49,7 +49,7 @@ fn likeness(old: &Tool, new: &Tool) -> Option<u64> {
     if of_names < ALIKE && of_texts < ALIKE {
         return None;
     }
-    // Comparing schemas is the expensive part: only where the words allow it.
+    // Comparing schemas is expensive: only where the words allow it.
     (of_names == 1000 || same_arguments(old, new)).then_some(of_names + of_texts)
 }
 
@@ -57,7 +57,7 @@ fn set(words: Vec<String>) -> BTreeSet<String> {
     words.into_iter().collect()
 }
 
-/// The shared part of two sets of words, in thousandths of all of them; no words are like nothing.
+/// The shared part of two sets of words, in thousandths of all of them; 0 for no words.
 fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> u64 {
     let both = a.intersection(b).count() as u64;
     let all = a.union(b).count() as u64;

@@ -7,18 +7,18 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-001",
     severity: Severity::Critical,
     title: "the description is empty or under 20 characters",
-    why: "A model chooses by the description. With a word or two there is nothing to choose by, and the tool is picked for its name or not at all. Outer blanks do not count; a description that is no text is none.",
+    why: "A model chooses by the description. With a word or two there is nothing to choose by, and the tool is picked for its name or not at all. Surrounding whitespace does not count; a description that is not a string counts as missing.",
     bad: r#"{"name": "get_weather", "description": "Weather.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Underspecified),
     check,
 };
 
-const SHORTEST: usize = 20;
+const MIN_LENGTH: usize = 20;
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let length = chars(description(tool));
-    if length >= SHORTEST {
+    if length >= MIN_LENGTH {
         return Vec::new();
     }
     let message = match (tool.raw().get("description"), length) {
@@ -27,10 +27,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
         (Some(serde_json::Value::String(_)), _) => {
             format!("the description has {length} characters")
         }
-        _ => "the description is no text".to_owned(),
+        _ => "the description is not a string".to_owned(),
     };
     let suggestion = format!(
-        "say in at least {SHORTEST} characters what the tool does, when to use it and what it returns"
+        "describe in at least {MIN_LENGTH} characters what the tool does, when to use it and what it \
+         returns"
     );
     vec![Hit::new(message, suggestion).at("/description")]
 }
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_count_and_outer_blanks_do_not() {
+    fn characters_count_and_surrounding_whitespace_does_not() {
         let fires = |text: &str| {
             !check(&Tool::from_listing(None, &json!({"name": "x", "description": text})).unwrap())
                 .is_empty()

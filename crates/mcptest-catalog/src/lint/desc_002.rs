@@ -7,23 +7,23 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-002",
     severity: Severity::Warning,
     title: "the description is over 500 characters",
-    why: "Every description is paid for in tokens on every call, and a long one buries what tells tools apart. Most of what makes it long belongs into the input schema: types, limits, enums, descriptions of arguments. Outer blanks do not count.",
+    why: "Every description is paid for in tokens on every call, and a long one buries what tells tools apart. Most of what makes it long belongs in the input schema: types, limits, enums, descriptions of arguments. Surrounding whitespace does not count.",
     bad: r#"{"name": "get_weather", "description": "Get the weather. Returns text. The city must be a name of at most eighty characters without digits. The unit must be celsius or fahrenheit. If the unit is absent then celsius is used. If the city is not known then an error is returned. Do not pass a country. Do not pass a postal code. Do not pass coordinates. Do not pass more than one city. The city must be a name of at most eighty characters without digits. The unit must be celsius or fahrenheit. If the unit is absent then celsius is used. If the city is not known then an error comes.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Verbose),
     check,
 };
 
-const LONGEST: usize = 500;
+const MAX_LENGTH: usize = 500;
 
 fn check(tool: &Tool) -> Vec<Hit> {
     let length = chars(description(tool));
-    if length <= LONGEST {
+    if length <= MAX_LENGTH {
         return Vec::new();
     }
     let message = format!("the description has {length} characters");
     let suggestion =
-        format!("keep it under {LONGEST}: move types, limits and values into the input schema");
+        format!("keep it under {MAX_LENGTH}: move types, limits and values into the input schema");
     vec![Hit::new(message, suggestion).at("/description")]
 }
 

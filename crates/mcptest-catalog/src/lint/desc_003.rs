@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-003",
     severity: Severity::Critical,
     title: "the description equals the tool name",
-    why: "A description that repeats the name costs tokens and tells nothing that the name does not. Case, and blanks in the place of underscores and hyphens, make no difference.",
+    why: "A description that repeats the name costs tokens and adds no information. Case does not matter, nor do spaces in place of underscores and hyphens.",
     bad: r#"{"name": "list_open_pull_requests", "description": "List open pull requests", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "list_open_pull_requests", "description": "List the pull requests of a repository that are neither merged nor closed. Returns number and title of each.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: Some(Smell::Uninformative),
@@ -21,19 +21,19 @@ fn check(tool: &Tool) -> Vec<Hit> {
     vec![
         Hit::new(
             "the description only repeats the name",
-            "say what the name does not: on what, when to use it, what comes back",
+            "describe what the name does not: what it works on, when to use it, what it returns",
         )
         .at("/description"),
     ]
 }
 
-/// Whether the description is the name again.
+/// Returns true if the description only repeats the name.
 pub(super) fn repeats(tool: &Tool) -> bool {
     let text = fold(description(tool));
     !text.is_empty() && text == fold(tool.name())
 }
 
-/// Lower case, with one blank for whatever separates words.
+/// Converts to lowercase, with one space between words.
 fn fold(text: &str) -> String {
     let text = text.trim().trim_end_matches('.').to_lowercase();
     let words: Vec<&str> = text

@@ -10,14 +10,14 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-004",
     severity: Severity::Warning,
     title: "the description contains no common verb",
-    why: "A verb says what kind of thing the tool does: read, change, search, send. Without one a model cannot put the tool into a category. The rule knows some three hundred verbs and their usual forms; an empty description is DESC-001 alone.",
+    why: "A verb names what the tool does: read, change, search, send. Without one a model cannot categorise the tool. The rule knows some three hundred verbs and their usual forms; an empty description is DESC-001 alone.",
     bad: r#"{"name": "weather", "description": "Current temperature and sky conditions for a city.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Uninformative),
     check,
 };
 
-/// Verbs that name what tools do.
+/// Verbs for the actions of tools.
 const VERBS: &str = "accept access acknowledge acquire activate add adjust aggregate allow analyse analyze answer append apply approve archive ask \
     assign attach authenticate authorize backup block book browse build buy calculate call cancel capture change check choose classify clean clear \
     click clone close collect combine commit compare compile complete compose compress compute configure confirm connect consume contain control \
@@ -44,7 +44,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
     vec![
         Hit::new(
             "the description has no common verb",
-            "begin with what the tool does: `Get …`, `Create …`, `Search …`",
+            "start with a verb: `Get …`, `Create …`, `Search …`",
         )
         .at("/description"),
     ]
@@ -61,7 +61,7 @@ fn has_verb(text: &str) -> bool {
         })
 }
 
-/// What a word may be a form of: `queries` of `query`, `stopped` of `stop`, `making` of `make`.
+/// The possible base forms of a word: `query` for `queries`, `stop` for `stopped`.
 fn forms(word: &str) -> Vec<String> {
     let mut forms = vec![word.to_owned()];
     for ending in ["s", "es", "ed", "d", "ing"] {

@@ -7,7 +7,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-005",
     severity: Severity::Warning,
     title: "the description uses positional phrases that mean nothing in a flat catalog",
-    why: "A client orders, filters and mixes the tools of many servers. What stood above or before on the page where the description was written stands somewhere else, or nowhere.",
+    why: "A client orders, filters and mixes the tools of many servers. Text that was above or before the description where it was written may be elsewhere, or missing.",
     bad: r#"{"name": "fetch_page", "description": "Fetch one more page, see above. Returns the items of the page.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "fetch_page", "description": "Fetch one more page of a list that search began. Returns the items of the page.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: Some(Smell::Brittle),
@@ -56,15 +56,15 @@ fn check(tool: &Tool) -> Vec<Hit> {
     vec![
         Hit::new(
             format!(
-                "the description says \"{phrase}\", and there is no such place in a list of tools"
+                "the description contains \"{phrase}\", which has no meaning in a list of tools"
             ),
-            "name the tool that is meant, or say it here",
+            "name the tool, or repeat the information here",
         )
         .at("/description"),
     ]
 }
 
-/// As whole words.
+/// Returns true if a text contains a phrase as whole words.
 fn has(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(start, found)| {
         let before = text[..start].chars().next_back();

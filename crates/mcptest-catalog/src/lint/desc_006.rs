@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-006",
     severity: Severity::Warning,
     title: "a required argument has no description",
-    why: "A model must fill a required argument on every call. Its name alone rarely says which of two ids is meant, or in what form. A description in the definition that the argument refers to counts; a required name that the schema does not know has none.",
+    why: "A model must fill a required argument on every call. Its name alone rarely shows which of two ids is meant, or in what format. A description in the definition that the argument refers to counts; a required name that the schema does not declare has none.",
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::Underspecified),
@@ -29,7 +29,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
         hits.push(
             Hit::new(
                 format!("the required argument `{name}` has no description"),
-                format!("say what `{name}` is and in what form"),
+                format!("describe what `{name}` is and in what format"),
             )
             .at(path),
         );

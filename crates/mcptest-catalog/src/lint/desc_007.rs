@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-007",
     severity: Severity::Warning,
     title: "an enum-typed argument has a description that mentions none of the enum values",
-    why: "The values are in the schema, but what they mean is not. A description that names them can say when to use which. One value that is mentioned, in any case, is enough; without a description DESC-006 speaks.",
+    why: "The values are in the schema, but what they mean is not. A description that names them can explain when to use which. One mentioned value, in any case, is enough; a missing description is DESC-006.",
     bad: r#"{"name": "list_issues", "description": "List the issues of a project. Returns id and title of each.", "inputSchema": {"type": "object", "properties": {"state": {"type": "string", "description": "Which ones", "enum": ["open", "closed"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "list_issues", "description": "List the issues of a project. Returns id and title of each.", "inputSchema": {"type": "object", "properties": {"state": {"type": "string", "description": "`open` for issues to be done, `closed` for the others", "enum": ["open", "closed"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     smell: Some(Smell::Underspecified),
@@ -46,7 +46,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     values.len()
                 ),
                 format!(
-                    "say what the values mean: {some}{}",
+                    "describe the values: {some}{}",
                     if values.len() > 3 { " …" } else { "" }
                 ),
             )
@@ -56,7 +56,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
     hits
 }
 
-/// A value as a description would write it. `null` and the empty text cannot be mentioned.
+/// A value as a description would write it. `null` and the empty string cannot be mentioned.
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

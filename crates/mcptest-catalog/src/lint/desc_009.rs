@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-009",
     severity: Severity::Warning,
     title: "a tool with a non-trivial input schema provides no usage examples",
-    why: "Examples show what a schema cannot: formats, idioms, which optional arguments go together. Published guidance reports 72 % to 90 % accuracy on complex parameters after adding them. A schema is non-trivial with more than one property, or with one that is required or no plain string. An `examples` array of the tool or its schema counts, and so does any argument with `examples`, `example` or `default`.",
+    why: "Examples show what a schema cannot: formats, idioms, which optional arguments go together. Published guidance reports 72 % to 90 % accuracy on complex parameters after adding them. A schema is non-trivial with more than one property, or with one that is required or not a plain string. An `examples` array of the tool or its schema counts, and so does any argument with `examples`, `example` or `default`.",
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80}}, "required": ["city"], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: Some(Smell::MissingExamples),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_documents_define_it() {
+    fn examples_are_required_for_non_trivial_schemas() {
         assert!(!fires(json!({"properties": {}})));
         assert!(!fires(json!({"properties": {"q": {"type": "string"}}})));
         assert!(fires(

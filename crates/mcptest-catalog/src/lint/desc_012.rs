@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-012",
     severity: Severity::Warning,
     title: "the tool declares no annotations object",
-    why: "Without annotations a client cannot tell whether a call reads, destroys or can be repeated, and has to assume the worst. An `annotations` object that is there, even empty, is enough for this rule.",
+    why: "Without annotations a client does not know if a call only reads, is destructive or can be repeated, and has to assume the worst. An empty `annotations` object is enough for this rule.",
     bad: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}}"#,
     good: r#"{"name": "delete_page", "description": "Delete a page for good. Returns nothing.", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}"#,
     smell: Some(Smell::MissingAnnotations),

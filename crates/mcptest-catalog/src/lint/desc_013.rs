@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "DESC-013",
     severity: Severity::Warning,
     title: "a string argument lists its allowed values in the description but declares no enum",
-    why: "A model can misread a sentence, and a server then refuses the call. An `enum` makes the wrong value impossible where the client checks, and visible where it does not. It is the inverse of DESC-007.",
+    why: "A model can misread a sentence, and the server then rejects the call. An `enum` makes the wrong value impossible where the client checks, and visible where it does not. It is the inverse of DESC-007.",
     bad: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "default": "open", "maxLength": 9}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "set_status", "description": "Set the status of an issue. Returns the issue as it is then.", "inputSchema": {"type": "object", "properties": {"status": {"type": "string", "description": "The new status, one of open, closed, or pending", "enum": ["open", "closed", "pending"], "default": "open"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     smell: Some(Smell::Underspecified),
@@ -20,14 +20,16 @@ fn check(tool: &Tool) -> Vec<Hit> {
     let root = tool.input_schema().unwrap_or(&Value::Null);
     let mut hits = Vec::new();
     for (name, property) in schema::properties(root) {
-        if !takes_text(root, property, DEEPEST) || !schema::enumerated(root, property).is_empty() {
+        if !allows_string(root, property, MAX_DEPTH)
+            || !schema::enumerated(root, property).is_empty()
+        {
             continue;
         }
         if let Some(values) = prose::allowed_values(schema::describe(root, property)) {
             let list = serde_json::to_string(&values).unwrap_or_default();
             hits.push(
                 Hit::new(
-                    format!("`{name}` names its allowed values in words only"),
+                    format!("`{name}` lists its allowed values only in its description"),
                     format!("add \"enum\": {list}"),
                 )
                 .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
@@ -37,11 +39,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
     hits
 }
 
-/// How far alternatives of alternatives are followed: a schema may refer to itself.
-const DEEPEST: usize = 8;
+/// The maximum nesting of alternatives: a schema may refer to itself.
+const MAX_DEPTH: usize = 8;
 
-/// Whether a schema allows a string, as far as it says what it allows.
-fn takes_text(root: &Value, property: &Value, deepest: usize) -> bool {
+/// Returns true if a schema allows a string, as far as it declares types.
+fn allows_string(root: &Value, property: &Value, depth: usize) -> bool {
     let inner = schema::resolve(root, property);
     if inner.get("type").is_some() {
         return schema::is_type(inner, "string");
@@ -49,9 +51,9 @@ fn takes_text(root: &Value, property: &Value, deepest: usize) -> bool {
     let alternatives =
         ["anyOf", "oneOf", "allOf"].map(|key| inner.get(key).and_then(Value::as_array));
     let mut alternatives = alternatives.into_iter().flatten().flatten().peekable();
-    deepest == 0
+    depth == 0
         || alternatives.peek().is_none()
-        || alternatives.any(|alternative| takes_text(root, alternative, deepest - 1))
+        || alternatives.any(|alternative| allows_string(root, alternative, depth - 1))
 }
 
 #[cfg(test)]
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_be_a_string_is_looked_at() {
+    fn only_arguments_that_can_be_strings_are_checked() {
         let fires = |mut property: Value| {
             property["description"] = json!("One of: a1, b1");
             let schema = json!({"properties": {"x": property}, "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}});

@@ -1,5 +1,5 @@
-//! Fixes that cannot break a caller who keeps to what the schema already says: strictness where
-//! nothing was said, and an `enum` where the description spells out the values.
+//! Safe fixes, which cannot break a caller that follows the current schema: strictness where the
+//! schema is silent, and an `enum` where the description lists the values.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,16 +12,16 @@ use mcptest_json::pointer_join;
 pub struct Change {
     /// The tool.
     pub tool: String,
-    /// The rule that it answers.
+    /// The rule that it fixes.
     pub rule: &'static str,
     /// The place in the tool, as a JSON pointer.
     pub path: String,
-    /// What was done.
+    /// The change.
     pub change: String,
 }
 
-/// Applies every safe fix. Entries keep their number and order, keys their order; what is added
-/// stands at the end of its object.
+/// Applies every safe fix. Entries and keys keep their order; new keys are added at the end of
+/// their object.
 #[must_use]
 pub fn fix(listed: &[Value]) -> (Vec<Value>, Vec<Change>) {
     let mut fixed = listed.to_vec();
@@ -74,7 +74,7 @@ fn enums(root: &mut Value, add: &mut Add<'_>) {
     }
 }
 
-/// Whether default and examples are among the values.
+/// Returns true if default and examples are among the values.
 fn agrees(property: &Map<String, Value>, values: &[String]) -> bool {
     let among = |value: &Value| {
         value
@@ -87,9 +87,8 @@ fn agrees(property: &Map<String, Value>, values: &[String]) -> bool {
         && examples.is_none_or(|examples| examples.iter().all(among))
 }
 
-/// SCH-001 and SCH-002 where the author said nothing. Objects that are combined with others are
-/// left alone: there, `additionalProperties: false` in one part would refuse the properties of the
-/// other.
+/// SCH-001 and SCH-002 where the schema is silent. Objects that are combined with others are
+/// skipped: `additionalProperties: false` in one part would reject the properties of the other.
 fn strict(path: &str, node: &mut Value, depth: usize, combined: bool, add: &mut Add<'_>) {
     if depth > 60 {
         return;

@@ -1,8 +1,8 @@
 //! The lint of tool catalogs: one rule, one file, stable ids.
 //!
-//! Rules look at a tool exactly as its server listed it, so a tool that is malformed gives findings
-//! and is never dropped. `DESC` rules are about descriptions, `SCH` rules about the strictness of
-//! input schemas, `TOOL` rules about what makes an entry no tool at all.
+//! Rules check a tool exactly as its server listed it, so a malformed tool gives findings and is
+//! never dropped. `DESC` rules are about descriptions, `SCH` rules about the strictness of input
+//! schemas, `TOOL` rules about entries that are not valid tools.
 
 mod desc_001;
 mod desc_002;
@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use mcptest_trace::catalog::Tool;
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -60,27 +60,27 @@ impl Severity {
     }
 }
 
-/// A rule: what it is called, why it is there, an example of either side, and the check itself.
+/// A rule: its id, its reason, an example that it flags and one that it accepts, and the check.
 #[derive(Debug)]
 pub struct Rule {
     /// The stable id.
     pub id: &'static str,
-    /// How grave its findings are.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// What it catches, in one line.
+    /// The problem that it finds, in one line.
     pub title: &'static str,
-    /// Why that matters, and what the rule looks at exactly.
+    /// The reason for the rule, and its exact definition.
     pub why: &'static str,
-    /// A listed tool on which it fires, as JSON.
+    /// A tool that it flags, as JSON.
     pub bad: &'static str,
-    /// The same tool put right.
+    /// The same tool, corrected.
     pub good: &'static str,
     /// The smell that its findings count as.
     pub smell: Option<Smell>,
     check: fn(&Tool) -> Vec<Hit>,
 }
 
-/// Where a rule fired.
+/// A place that a rule flagged.
 #[derive(Debug)]
 struct Hit {
     path: Option<String>,
@@ -103,7 +103,7 @@ impl Hit {
     }
 }
 
-/// All rules, in the order in which they are told.
+/// All rules, in the order of reports.
 pub const RULES: [&Rule; 19] = [
     &desc_001::RULE,
     &desc_002::RULE,
@@ -126,7 +126,7 @@ pub const RULES: [&Rule; 19] = [
     &tool_002::RULE,
 ];
 
-/// The rule with this id, in whatever case it is written.
+/// The rule with this id, in any case.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES
@@ -141,7 +141,7 @@ pub enum Family {
     Description,
     /// `SCH`: strictness of input schemas.
     Schema,
-    /// `TOOL`: what makes an entry no tool.
+    /// `TOOL`: entries that are not valid tools.
     Tool,
 }
 
@@ -155,7 +155,7 @@ pub fn family(rule: &str) -> Family {
     }
 }
 
-/// What is wrong with a description, in one word. Findings are counted by it.
+/// The kind of a description problem. Findings are counted by it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -208,7 +208,7 @@ impl Smell {
     }
 }
 
-/// One thing the lint has to say about one tool.
+/// One result of the lint for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The server, where the catalog has several.
@@ -218,32 +218,32 @@ pub struct Finding {
     pub tool: String,
     /// The entry of the list, from 0.
     pub index: usize,
-    /// The rule's id; nothing for the pass of a clean tool.
+    /// The rule's id; none for the pass of a clean tool.
     pub rule: Option<String>,
-    /// How grave it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The suggested change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The place in the tool, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Why it is accepted, if a waiver says so.
+    /// The reason of the waiver that accepts it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waived: Option<String>,
 }
 
 impl Finding {
-    /// Whether it counts: a rule fired, and no waiver covers it.
+    /// Returns true if it counts: a rule fired, and no waiver covers it.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.severity != Severity::Pass && self.waived.is_none()
     }
 }
 
-/// How an entry of a list is called: by its name, else by its place, from 1.
+/// The label of an entry: its name, else its position from 1.
 #[must_use]
 pub fn label(index: usize, listed: &Value) -> String {
     match listed.get("name").and_then(Value::as_str) {
@@ -252,8 +252,7 @@ pub fn label(index: usize, listed: &Value) -> String {
     }
 }
 
-/// Lints a `tools/list` answer, entry by entry. Every entry is represented: a clean one by a single
-/// pass.
+/// Lints a `tools/list` result, entry by entry. A clean entry gives a single pass.
 #[must_use]
 pub fn lint(server: Option<&str>, listed: &[Value]) -> Vec<Finding> {
     listed
@@ -271,12 +270,15 @@ fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding>
         rule: rule.map(|rule| rule.id.to_owned()),
         severity: rule.map_or(Severity::Pass, |rule| rule.severity),
         message: hit.message,
-        suggestion: Some(hit.suggestion).filter(|words| !words.is_empty()),
+        suggestion: Some(hit.suggestion).filter(|text| !text.is_empty()),
         path: hit.path,
         waived: None,
     };
     let Some(tool) = Tool::from_listing(None, entry) else {
-        return vec![finding(Some(&tool_001::RULE), tool_001::no_object(entry))];
+        return vec![finding(
+            Some(&tool_001::RULE),
+            tool_001::not_an_object(entry),
+        )];
     };
     let mut found = Vec::new();
     for rule in RULES {
@@ -292,26 +294,26 @@ fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding>
     found
 }
 
-/// The description without outer blanks; empty where there is none.
+/// The description without surrounding whitespace; empty where there is none.
 fn description(tool: &Tool) -> &str {
     tool.description().unwrap_or("").trim()
 }
 
-/// Length as people see it.
+/// The length in characters.
 fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The four hints of the protocol.
-pub(crate) const HINTS: [&str; 4] = [
+/// The four annotation hints of the protocol.
+pub(crate) const ANNOTATION_HINTS: [&str; 4] = [
     "readOnlyHint",
     "destructiveHint",
     "idempotentHint",
     "openWorldHint",
 ];
 
-/// Whether a description says what comes back, in the coarse way that can be told without a model.
-pub(crate) fn tells_return(tool: &Tool) -> bool {
+/// Returns true if a description mentions the result, by a coarse test that needs no model.
+pub(crate) fn describes_return(tool: &Tool) -> bool {
     let text = description(tool).to_lowercase();
     tool.raw().get("outputSchema").is_some_and(Value::is_object)
         || ["return", "output", "result"]
@@ -319,12 +321,12 @@ pub(crate) fn tells_return(tool: &Tool) -> bool {
             .any(|word| text.contains(word))
 }
 
-/// Whether a description only repeats the name (DESC-003).
+/// Returns true if a description only repeats the name (DESC-003).
 pub(crate) fn repeats_name(tool: &Tool) -> bool {
     desc_003::repeats(tool)
 }
 
-/// The arguments of a tool that have a description, and all of them.
+/// The number of arguments with a description, and of all arguments.
 pub(crate) fn documented_arguments(tool: &Tool) -> (usize, usize) {
     let root = tool.input_schema().unwrap_or(&Value::Null);
     let all = schema::properties(root);
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_has_no_gaps_and_its_examples_are_true() {
+    fn the_registry_has_no_gaps_and_its_examples_hold() {
         let mut ids = BTreeSet::new();
         for rule in RULES {
             assert!(ids.insert(rule.id), "{} is listed twice", rule.id);
@@ -489,7 +491,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_a_server_lists_can_crash_it(listed in prop::collection::vec(any_json(), 0..4)) {
+        fn no_catalog_makes_the_lint_panic(listed in prop::collection::vec(any_json(), 0..4)) {
             let findings = lint(None, &listed);
             for index in 0..listed.len() {
                 prop_assert!(findings.iter().any(|finding| finding.index == index));

@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "SCH-001",
     severity: Severity::Warning,
     title: "an object schema has properties but no required list",
-    why: "Without the list nobody knows whether every argument is optional or the author forgot. An empty list says that all are optional. Nested objects count; an object without properties has nothing to require.",
+    why: "Without the list it is unclear if every argument is optional or the author forgot it. An empty list makes all optional. Nested objects count; an object without properties has nothing to require.",
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80}}, "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: None,
@@ -29,7 +29,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                             "{} has properties but no `required` list",
                             schema::place(path)
                         ),
-                        "list what must be given; `\"required\": []` if nothing must",
+                        "list the required properties; `\"required\": []` if there are none",
                     )
                     .at(path),
                 );

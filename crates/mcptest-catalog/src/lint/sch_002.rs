@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "SCH-002",
     severity: Severity::Warning,
     title: "additionalProperties is not false",
-    why: "An object that takes anything takes misspelt arguments too: the model believes that it set one, and the server never sees it. Nested objects count; objects without properties are left alone.",
+    why: "An object that accepts any property also accepts misspelt ones: the model believes that it set an argument, and the server never sees it. Nested objects count; objects without properties are skipped.",
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80}}, "required": []}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: None,
@@ -27,7 +27,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
                 hits.push(
                     Hit::new(
                         format!(
-                            "{} takes properties that it does not declare",
+                            "{} accepts properties that it does not declare",
                             schema::place(path)
                         ),
                         "add `\"additionalProperties\": false`",

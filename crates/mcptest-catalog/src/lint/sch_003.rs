@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Any one of them says what a value is.
+/// Keywords that define a value; one of them is enough.
 const KINDS: [&str; 8] = [
     "type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not",
 ];
@@ -28,7 +28,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
         &mut |path, inner| {
             for (name, property) in schema::properties(inner) {
                 let told = KINDS.iter().any(|key| property.get(key).is_some());
-                // `false` forbids the property, which is as strict as can be.
+                // `false` forbids the property, which is strict enough.
                 if !told && property != &Value::Bool(false) {
                     let at = mcptest_json::pointer_join(&format!("{path}/properties"), name);
                     hits.push(

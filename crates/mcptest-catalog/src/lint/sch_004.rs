@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     id: "SCH-004",
     severity: Severity::Warning,
     title: "a string or array has no upper bound",
-    why: "A model that loops can fill an unbounded argument with megabytes, and a server that trusts its schema takes them. A string is bounded by `maxLength`, `enum`, `const`, `format` or `pattern`, an array by `maxItems`. Nested ones count.",
+    why: "A model that loops can fill an unbounded argument with megabytes, and a server that trusts its schema accepts them. A string is bounded by `maxLength`, `enum`, `const`, `format` or `pattern`, an array by `maxItems`. Nested ones count.",
     bad: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city"}}, "required": [], "additionalProperties": false}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: None,
@@ -23,11 +23,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
     schema::walk(
         tool.input_schema().unwrap_or(&Value::Null),
         &mut |path, inner| {
-            let open_text = schema::is_type(inner, "string")
+            let open_string = schema::is_type(inner, "string")
                 && !BOUNDS.iter().any(|key| inner.get(key).is_some());
-            let open_list = schema::is_type(inner, "array") && inner.get("maxItems").is_none();
-            // A place is one finding, whatever is open about it.
-            let (what, cure) = match (open_text, open_list) {
+            let open_array = schema::is_type(inner, "array") && inner.get("maxItems").is_none();
+            // One finding per place, whatever is unbounded.
+            let (what, cure) = match (open_string, open_array) {
                 (true, true) => (
                     "a string or an array of any length",
                     "add `maxItems`, and `maxLength`, `enum`, `format` or `pattern`",
@@ -75,7 +75,7 @@ mod tests {
             count(json!({"properties": {"a": {"type": "array", "maxItems": 3}}})),
             0
         );
-        // A place is told once, and half a bound is none.
+        // A place is reported once, and one bound of two is not enough.
         let either = json!(["string", "array"]);
         assert_eq!(count(json!({"properties": {"a": {"type": either}}})), 1);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Looking into input schemas that may be anything.
+//! Access to input schemas, which may be any JSON.
 
 use serde_json::Value;
 
 use mcptest_json::pointer_join;
 
-/// Deeper than any schema that a person wrote; a server's must not exhaust the stack.
+/// The maximum nesting: a server's schema must not exhaust the stack.
 const DEEPEST: usize = 100;
 
 /// The arguments of a tool: the properties of its schema's root, in the server's order.
@@ -27,7 +27,7 @@ pub(super) fn required(schema: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a schema's `type` is this one, or a list that has it.
+/// Returns true if a schema's `type` is this one, or a list with it.
 pub(super) fn is_type(schema: &Value, wanted: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one == wanted,
@@ -36,10 +36,10 @@ pub(super) fn is_type(schema: &Value, wanted: &str) -> bool {
     }
 }
 
-/// A property, or what its local `$ref` leads to.
+/// A property, or the target of its local `$ref`.
 pub(super) fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
     let mut found = property;
-    // A chain of references is short, unless it is a ring.
+    // A chain of references is short, unless it is circular.
     for _ in 0..8 {
         let target = found
             .get("$ref")
@@ -54,7 +54,7 @@ pub(super) fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
     found
 }
 
-/// An argument's own description, else that of the definition it refers to; without outer blanks.
+/// An argument's own description, else that of its definition; without surrounding whitespace.
 pub(super) fn describe<'a>(root: &'a Value, property: &'a Value) -> &'a str {
     let own = |schema: &'a Value| {
         schema
@@ -69,13 +69,13 @@ pub(super) fn describe<'a>(root: &'a Value, property: &'a Value) -> &'a str {
     }
 }
 
-/// Whether an argument is described at all.
+/// Returns true if an argument has a description.
 pub(super) fn describes(root: &Value, property: &Value) -> bool {
     !describe(root, property).is_empty()
 }
 
-/// The values an argument is limited to: its `enum`, or those of the alternatives it is made of.
-/// Empty if it is free.
+/// The allowed values of an argument: its `enum`, or those of its alternatives. Empty if there is
+/// no such limit.
 pub(super) fn enumerated<'a>(root: &'a Value, property: &'a Value) -> Vec<&'a Value> {
     let mut values = Vec::new();
     gather(root, property, 0, &mut values);
@@ -107,8 +107,8 @@ fn gather<'a>(root: &'a Value, schema: &'a Value, depth: usize, values: &mut Vec
 }
 
 /// Visits a schema and everything in it that describes a value: properties, items, alternatives,
-/// definitions. What stands below `not` and `if` only tests a value, and is left out. Paths are
-/// JSON pointers from the tool.
+/// definitions. Schemas below `not` and `if` only test a value, and are skipped. Paths are JSON
+/// pointers from the tool.
 pub(super) fn walk<'a>(schema: &'a Value, visit: &mut dyn FnMut(&str, &'a Value)) {
     step("/inputSchema", schema, 0, visit);
 }
@@ -139,12 +139,12 @@ fn step<'a>(path: &str, schema: &'a Value, depth: usize, visit: &mut dyn FnMut(&
     }
 }
 
-/// Whether it describes an object with properties of its own.
+/// Returns true if a schema describes an object with its own properties.
 pub(super) fn has_properties(schema: &Value) -> bool {
     !properties(schema).is_empty()
 }
 
-/// How messages name a place: `filter.tags[]` for
+/// The name of a place in messages: `filter.tags[]` for
 /// `/inputSchema/properties/filter/properties/tags/items`.
 pub(super) fn place(path: &str) -> String {
     let mut out = String::new();
@@ -167,7 +167,7 @@ pub(super) fn place(path: &str) -> String {
             }
             "items" | "prefixItems" => out.push_str("[]"),
             "additionalProperties" => out.push_str(".*"),
-            // Which alternative it is tells little.
+            // The number of the alternative is not shown.
             _ => {}
         }
     }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn references_in_a_ring_end() {
+    fn circular_references_end() {
         let root = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
         let property = json!({"$ref": "#/$defs/a"});
         assert_eq!(describe(&root, &property), "");

@@ -1,4 +1,4 @@
-//! TOOL-001: an entry of the list is no object with a name.
+//! TOOL-001: an entry of the list is not an object with a name.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use mcptest_trace::catalog::Tool;
 pub(super) const RULE: Rule = Rule {
     id: "TOOL-001",
     severity: Severity::Critical,
-    title: "an entry of the list is no object with a name",
-    why: "A client cannot call what has no name, and strict ones refuse the whole list for one such entry.",
+    title: "an entry of the list is not an object with a name",
+    why: "A client cannot call a tool without a name, and strict clients reject the whole list for one such entry.",
     bad: r#"{"description": "Get the current weather of a city. Returns text.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     good: r#"{"name": "get_weather", "description": "Get the current weather of a city. Returns temperature and sky as text.", "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city", "maxLength": 80, "examples": ["Lima"]}}, "required": ["city"], "additionalProperties": false}, "annotations": {"readOnlyHint": true}}"#,
     smell: None,
@@ -24,18 +24,18 @@ fn check(tool: &Tool) -> Vec<Hit> {
         None => "the tool has no name".to_owned(),
         Some(Value::String(_)) => "the tool's name is empty".to_owned(),
         Some(other) => format!(
-            "the tool's name is no text but {}",
+            "the tool's name is not a string but {}",
             mcptest_json::text::shorten(&other.to_string(), 60)
         ),
     };
     vec![Hit::new(message, "give every tool a name").at("/name")]
 }
 
-/// What is said of an entry that is no object at all.
-pub(super) fn no_object(entry: &Value) -> Hit {
+/// The hit for an entry that is not an object.
+pub(super) fn not_an_object(entry: &Value) -> Hit {
     let shown = mcptest_json::text::shorten(&entry.to_string(), 60);
     Hit::new(
-        format!("the entry is no object but {shown}"),
+        format!("the entry is not an object but {shown}"),
         "list tools as objects with a name",
     )
 }

@@ -1,4 +1,4 @@
-//! TOOL-002: inputSchema is no object schema.
+//! TOOL-002: inputSchema is not an object schema.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use mcptest_trace::catalog::Tool;
 pub(super) const RULE: Rule = Rule {
     id: "TOOL-002",
     severity: Severity::Critical,
-    title: "inputSchema is no object schema",
-    why: "The protocol demands an input schema of type object for every tool, also for one without arguments. Strict clients drop the tool, or the whole list.",
+    title: "inputSchema is not an object schema",
+    why: "The protocol requires an input schema of type object for every tool, even without arguments. Strict clients drop the tool, or the whole list.",
     bad: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "annotations": {}}"#,
     good: r#"{"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "inputSchema": {"type": "object"}, "annotations": {}}"#,
     smell: None,
@@ -24,7 +24,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
             None => "`inputSchema` has no `type`",
             Some(_) => "the `type` of `inputSchema` is not `object`",
         },
-        Some(_) => "`inputSchema` is no object",
+        Some(_) => "`inputSchema` is not an object",
     };
     vec![
         Hit::new(

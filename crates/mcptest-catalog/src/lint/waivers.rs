@@ -1,4 +1,4 @@
-//! Findings that are accepted, each with a reason.
+//! Accepted findings, each with a reason.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,21 +27,21 @@ pub struct WaiverFile {
 pub struct Waiver {
     /// The rule, such as `DESC-012`.
     pub rule: String,
-    /// The tool, with `*` for any characters. Default: every tool.
+    /// The tool; `*` matches any characters. Default: every tool.
     #[serde(default)]
     pub tool: Option<String>,
-    /// Why it is accepted.
+    /// The reason.
     #[schemars(length(min = 1))]
     pub reason: String,
 }
 
 impl Waiver {
     fn covers(&self, finding: &Finding) -> bool {
-        let ruled = finding
+        let rule_matches = finding
             .rule
             .as_deref()
             .is_some_and(|rule| rule.eq_ignore_ascii_case(&self.rule));
-        ruled
+        rule_matches
             && self
                 .tool
                 .as_deref()
@@ -49,7 +49,7 @@ impl Waiver {
     }
 }
 
-/// Marks what is accepted, and gives back the waivers that covered nothing.
+/// Marks accepted findings, and returns the waivers that matched nothing.
 pub fn apply<'a>(waivers: &'a [Waiver], findings: &mut [Finding]) -> Vec<&'a Waiver> {
     let mut used = vec![false; waivers.len()];
     for finding in findings
@@ -71,7 +71,10 @@ pub fn apply<'a>(waivers: &'a [Waiver], findings: &mut [Finding]) -> Vec<&'a Wai
         .collect()
 }
 
-/// `*` is any characters, everything else itself.
+/// Matches a name against a pattern in which only `*` is special.
+///
+/// Not `globset`: its patterns give `?`, `[`, `{` and `\` a meaning too, and so would change the
+/// waiver files that people have.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else {

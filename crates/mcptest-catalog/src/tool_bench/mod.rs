@@ -1,13 +1,12 @@
-//! Whether descriptions carry the choice of a tool: a benchmark without a model.
+//! A benchmark of tool descriptions without a model: do they determine the choice of a tool?
 //!
 //! A spec ([`BenchSpec`]) has a catalog, requests ("intents") with the tools that would be right,
 //! and edits of descriptions. The [word-overlap selector](crate::lexical) picks a tool for every
-//! request: that is the baseline. Then each edit is applied alone, and the picks are made again.
-//! What the edit costs is the drop in accuracy. A description whose loss changes no pick carries
-//! nothing.
+//! request: that is the baseline. Then each edit is applied alone, and the picks are repeated. The
+//! cost of an edit is the drop in accuracy. A description whose loss changes no pick is useless.
 //!
-//! The selector is a stand-in, chosen because it is reproducible: it reacts to the words that a
-//! retriever or a model's router reacts to as well, but it is no particular model.
+//! The selector is a substitute, chosen because it is reproducible: it reacts to the words that a
+//! retriever or a model's router reacts to as well, but it does not simulate a particular model.
 //!
 //! | figure | meaning |
 //! |---|---|
@@ -17,7 +16,7 @@
 //! | tokens removed | whitespace-separated words of names and descriptions, before − after |
 //! | TDQS | the mean and the worst of the tools' [quality scores](crate::quality) |
 //! | smells introduced | named smells of the [lint](crate::lint) that there are more of after the edit |
-//! | confusion | how often which tool was picked where which was intended, with the words that decided |
+//! | confusion | intended versus picked tool with counts, and the words that decided |
 //!
 //! # Intended tool
 //! An intent may accept several tools. Intended is the picked one if it is among them, else the one
@@ -48,7 +47,7 @@ pub fn all_mutations(tools: &[Tool], listed: &[Mutation]) -> Vec<Mutation> {
     let mut all: Vec<Mutation> = Vec::new();
     let mut names = BTreeSet::new();
     for tool in tools {
-        // Tools of one name are edited together.
+        // Tools with the same name are edited together.
         if names.insert(tool.name()) {
             all.extend(
                 Mutation::all_of(tool)
@@ -87,7 +86,7 @@ pub fn run(
     }
 }
 
-/// What is computed once for all mutations.
+/// Data that is computed once for all mutations.
 struct Bench<'a> {
     tools: &'a [Tool],
     intents: &'a [IntentSpec],
@@ -99,7 +98,7 @@ struct Bench<'a> {
     whitespace_tokens: u64,
 }
 
-/// Tools that are not as in the catalog, by their place.
+/// Edited tools, by index.
 type Edited = BTreeMap<usize, Tool>;
 
 impl<'a> Bench<'a> {
@@ -124,7 +123,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The place of the picked tool for every intent, as [`select`](crate::lexical::select) would
+    /// The index of the picked tool for every intent, as [`select`](crate::lexical::select) would
     /// pick.
     fn picks(&self, edited: &Edited) -> Vec<Option<usize>> {
         let words: BTreeMap<usize, BTreeSet<String>> = edited
@@ -282,7 +281,7 @@ impl<'a> Bench<'a> {
         cells.into_values().collect()
     }
 
-    /// The place of the tool that was meant; nothing if no gold tool is in the catalog.
+    /// The index of the intended tool; `None` if no gold tool is in the catalog.
     fn intended(&self, index: usize, pick: Option<usize>) -> Option<usize> {
         if self.is_correct(index, pick) {
             return pick;
@@ -299,7 +298,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The place of the highest rank, the first of equals.
+/// The index of the highest rank, the first of equals.
 fn best(ranks: impl Iterator<Item = (usize, Option<Rank>)>) -> Option<usize> {
     let mut best: Option<(Rank, usize)> = None;
     for (place, rank) in ranks {

@@ -9,39 +9,39 @@ use crate::lexical::{content_words, word_spans, words};
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
 
-/// What `genericize` leaves: words that say nothing, and that no request is matched by.
+/// The replacement of `genericize`: words without content, which match no request.
 pub const GENERIC: &str = "Does what it should do.";
 
 /// An edit of one tool's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutation {
-    /// The name of the tool. Several tools of that name are all edited.
+    /// The name of the tool. All tools with that name are edited.
     pub tool: String,
-    /// What is done to its description.
+    /// The kind of edit.
     pub kind: MutationKind,
 }
 
-/// What is done to a description.
+/// Kinds of edits of a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MutationKind {
-    /// The description goes.
+    /// The description is removed.
     Blank,
-    /// [`GENERIC`] takes its place.
+    /// The description is replaced by [`GENERIC`].
     Genericize,
-    /// Only the first characters stay.
+    /// The description is truncated.
     Truncate {
-        /// How many.
+        /// The number of characters that are kept.
         chars: u64,
     },
-    /// A word goes, wherever it stands and however it is written.
+    /// All occurrences of a word are removed, in any case.
     DropKeyword {
-        /// The word, in lower case.
+        /// The word, in lowercase.
         word: String,
     },
 }
 
 impl MutationKind {
-    /// As the spec calls it.
+    /// The name in the spec.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl MutationKind {
 }
 
 impl Mutation {
-    /// The tool after the edit; everything but its description stays as it was.
+    /// The tool after the edit; only its description changes.
     #[must_use]
     pub fn apply(&self, tool: &Tool) -> Tool {
         let mut listed = tool.raw().clone();
@@ -77,15 +77,15 @@ impl Mutation {
                 listed.insert("description".to_owned(), text.into());
             }
             None => {
-                // The keys behind it keep their order: it is part of what a tool costs.
+                // The other keys keep their order, which is part of the tool's cost.
                 listed.shift_remove("description");
             }
         }
         Tool::from_listing(None, &Value::Object(listed)).unwrap_or_else(|| tool.clone())
     }
 
-    /// All that can be done to one tool: its description blanked, made generic, cut in half, and
-    /// without each of its content words in turn (in alphabetical order).
+    /// All mutations of one tool: its description removed, made generic, cut in half, and without
+    /// each of its content words in turn (in alphabetical order).
     #[must_use]
     pub fn all_of(tool: &Tool) -> Vec<Self> {
         let Some(description) = tool.description().filter(|text| !text.is_empty()) else {
@@ -123,7 +123,7 @@ impl fmt::Display for Mutation {
 }
 
 impl Serialize for Mutation {
-    /// As the spec writes it.
+    /// Writes the mutation as in the spec.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut written = serde_json::Map::new();
         written.insert("tool".into(), self.tool.clone().into());
@@ -141,8 +141,8 @@ impl Serialize for Mutation {
     }
 }
 
-/// The text without a word. What stood beside it in the same token stays if it says anything; a
-/// bare mark goes with it.
+/// The text without a word. Other letters of the same token stay; bare punctuation is removed with
+/// the word.
 fn without_word(text: &str, word: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in text.split_inclusive(char::is_whitespace) {
@@ -262,7 +262,7 @@ mod tests {
         fn a_dropped_word_is_gone_and_the_others_stay(text in "[a-cA-C ,.()_-]{0,40}", word in "[a-c]") {
             let left = without_word(&text, &word);
             let kept: Vec<String> = words(&text).into_iter().filter(|one| *one != word).collect();
-            // Where a word goes from between two others, those must not melt into one.
+            // Two neighbours of a removed word must not become one word.
             prop_assert_eq!(words(&left), kept);
         }
     }

@@ -1,6 +1,5 @@
-//! What a tool's texts are worth: the [quality score](crate::quality) and the smells of the
-//! [lint](crate::lint), one tool at a time, so that an edit of one tool is measured by that tool
-//! alone.
+//! The quality of single tools: the [quality score](crate::quality) and the smells of the
+//! [lint](crate::lint), so that an edit of one tool is measured by that tool alone.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +9,19 @@ use serde_json::Value;
 use mcptest_numbers::ratio::{Ratio, mean};
 use mcptest_trace::catalog::Tool;
 
-/// Measures the descriptions of tools. The benchmark and the catalog diff take any measure; without
-/// one they leave its figures out.
+/// Measures the descriptions of tools. The benchmark and the catalog diff accept any measure; without
+/// one they omit its figures.
 pub trait CatalogQuality {
-    /// What one tool's texts are worth; nothing if that is not measured.
+    /// The quality of one tool; `None` if it is not measured.
     fn assess(&self, tool: &Tool) -> Option<ToolQuality>;
 }
 
-/// What one tool's texts are worth.
+/// The quality of one tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolQuality {
     /// The score, 0 to 1.
     pub score: f64,
-    /// The named smells with how often they were found.
+    /// The smells with their counts.
     pub smells: BTreeMap<String, u64>,
 }
 
@@ -60,12 +59,12 @@ pub struct Quality {
     pub tdqs_mean: f64,
     /// The worst tool's score.
     pub tdqs_min: f64,
-    /// The named smells with how often they were found.
+    /// The smells with their counts.
     pub smells: BTreeMap<String, u64>,
 }
 
 impl Quality {
-    /// Over the tools of a catalog; nothing for no tools, or if one was not measured.
+    /// The quality of a catalog; `None` without tools, or if one was not measured.
     #[must_use]
     pub fn of(tools: &[Option<ToolQuality>]) -> Option<Self> {
         let mut smells = BTreeMap::new();
@@ -94,7 +93,7 @@ impl Quality {
 /// rounded once.
 const BINARY_PLACES: u64 = 1 << 60;
 
-/// The smells that there are more of than before.
+/// The smells that are more frequent than before.
 #[must_use]
 pub fn smells_introduced(before: &Quality, after: &Quality) -> BTreeMap<String, u64> {
     let more = |(smell, count): (&String, &u64)| {

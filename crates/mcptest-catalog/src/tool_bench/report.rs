@@ -1,4 +1,4 @@
-//! What a benchmark comes to.
+//! The result of a benchmark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,26 @@ use serde::Serialize;
 use super::{Mutation, Quality};
 use mcptest_numbers::percent::Rate;
 
-/// What came of a benchmark.
+/// The result of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchReport {
-    /// How many tools the catalog has.
+    /// The number of tools in the catalog.
     pub tools: u64,
-    /// How many requests were tried.
+    /// The number of requests.
     pub intents: u64,
-    /// With the catalog as it is.
+    /// The result with the unchanged catalog.
     pub baseline: Score,
-    /// What was picked for every request.
+    /// The pick for every request.
     pub picks: Vec<Picked>,
-    /// Which tools were intended and which picked.
+    /// Intended versus picked tools.
     pub confusion: Vec<Confusion>,
-    /// What every edit cost, in the order of the spec.
+    /// The cost of every edit, in the order of the spec.
     pub mutations: Vec<MutationReport>,
-    /// The largest drop; nothing without edits.
+    /// The largest drop; absent without edits.
     pub max_drop: Option<f64>,
 }
 
-/// How well tools were picked from one form of the catalog, and what that form costs.
+/// The accuracy of the picks from one version of the catalog, and the cost of that version.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
     /// Correct picks.
@@ -35,9 +35,9 @@ pub struct Score {
     pub accuracy: f64,
     /// The 95 % Wilson interval of the accuracy.
     pub wilson: Bounds,
-    /// Words of names and descriptions, split at blanks.
+    /// Words of names and descriptions, split at whitespace.
     pub whitespace_tokens: u64,
-    /// What the descriptions are worth; nothing where that is not measured.
+    /// The quality of the descriptions; absent where it is not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quality: Option<Quality>,
 }
@@ -56,26 +56,26 @@ pub struct Bounds {
 pub struct Picked {
     /// The request.
     pub query: String,
-    /// What would be right.
+    /// The correct tools.
     pub gold: Vec<String>,
-    /// The tool that was picked; nothing if no tool shares a word with the request.
+    /// The picked tool; absent if no tool shares a word with the request.
     pub picked: Option<String>,
-    /// Whether that is right.
+    /// True if the pick is correct.
     pub correct: bool,
     /// The words that the picked tool shares with the request.
     pub shared: BTreeSet<String>,
 }
 
-/// How often one tool was picked where another was intended.
+/// A pair of intended and picked tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Confusion {
     /// The intended tool.
     pub intended: String,
-    /// The picked tool; nothing for no pick.
+    /// The picked tool; absent for no pick.
     pub picked: Option<String>,
-    /// Whether the pick is right.
+    /// True if the pick is correct.
     pub correct: bool,
-    /// How often.
+    /// The number of requests.
     pub count: u64,
     /// The words of those requests that the picked tool has.
     pub picked_words: BTreeSet<String>,
@@ -85,20 +85,20 @@ pub struct Confusion {
     pub queries: Vec<String>,
 }
 
-/// What one edit cost.
+/// The cost of one edit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MutationReport {
     /// The edit.
     pub mutation: Mutation,
-    /// Whether it changed anything: a word that is not there cannot be dropped.
+    /// True if it changed anything: a missing word cannot be dropped.
     pub changed: bool,
-    /// With the edited catalog.
+    /// The result with the edited catalog.
     pub score: Score,
     /// Baseline accuracy − accuracy after the edit.
     pub drop: f64,
     /// Words that the edit removed; below 0 if it added some.
     pub tokens_removed: i64,
-    /// Smells that there are more of; nothing where they are not measured.
+    /// Smells that became more frequent; absent where they are not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smells_introduced: Option<BTreeMap<String, u64>>,
     /// The requests whose pick changed.
@@ -114,14 +114,14 @@ pub struct Moved {
     pub from: Option<String>,
     /// The pick after.
     pub to: Option<String>,
-    /// Whether the pick before was right.
+    /// True if the pick before was correct.
     pub was_correct: bool,
-    /// Whether the pick after is right.
+    /// True if the pick after is correct.
     pub is_correct: bool,
 }
 
 impl BenchReport {
-    /// Whether the largest drop reaches a threshold, decided in whole numbers; nothing without
+    /// Returns true if the largest drop reaches a threshold, computed in integers; `None` without
     /// edits.
     #[must_use]
     pub fn reaches(&self, least: Rate) -> Option<bool> {

@@ -1,4 +1,4 @@
-//! The spec as it is written, and what it may not say.
+//! The spec as written, and its checks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::lexical::words;
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
 
-/// A tool-description benchmark: a catalog, requests with the tools that would be right, and edits
-/// of descriptions to try.
+/// A benchmark of tool descriptions: a catalog, requests with the correct tools, and edits of
+/// descriptions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "mcptest tool-bench spec")]
 pub struct BenchSpec {
-    /// The tools, as `tools/list` gives them: the result with its `tools`, or the list alone.
+    /// The tools as in a `tools/list` result: the result with its `tools`, or the list alone.
     pub catalog: Option<InlineCatalog>,
-    /// A file with the tools instead: a captured `tools/list` answer or a mock manifest. A relative
-    /// path starts at the spec's folder.
+    /// A file with the tools: a captured `tools/list` result or a mock manifest. A relative path
+    /// starts at the spec's folder.
     pub catalog_path: Option<String>,
     /// The requests.
     #[schemars(length(min = 1))]
@@ -31,11 +31,11 @@ pub struct BenchSpec {
     pub mutations: Vec<MutationSpec>,
 }
 
-/// A request and the tools that would be right for it.
+/// A request and the correct tools for it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntentSpec {
-    /// What somebody asks for, in their words.
+    /// The request in the user's words.
     #[schemars(length(min = 1))]
     pub query: String,
     /// The names of the tools that count as a correct pick.
@@ -49,21 +49,21 @@ pub struct IntentSpec {
 pub struct MutationSpec {
     /// The name of the tool.
     pub tool: String,
-    /// What is done to its description.
+    /// The kind of edit.
     pub kind: KindSpec,
-    /// For `truncate`: how many characters stay.
+    /// For `truncate`: the number of characters to keep.
     pub chars: Option<u64>,
-    /// For `drop_keyword`: the word that goes.
+    /// For `drop_keyword`: the word to remove.
     pub word: Option<String>,
 }
 
-/// What is done to a description.
+/// Kinds of edits of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KindSpec {
     /// Remove the description.
     Blank,
-    /// Put a phrase without content in its place.
+    /// Replace the description by a phrase without content.
     Genericize,
     /// Keep only the first `chars` characters.
     Truncate,
@@ -144,14 +144,14 @@ pub fn spec_schema() -> Value {
         .into()
 }
 
-/// Something in a spec that has the right shape but makes no sense.
+/// A problem of a spec that fits the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, as a JSON pointer into the spec.
+    /// The place, as a JSON pointer into the spec.
     pub pointer: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// The word that was written, where another may have been meant.
+    /// The unknown word, for a suggestion.
     pub unknown_tool: Option<String>,
 }
 
@@ -174,8 +174,7 @@ impl Problem {
 }
 
 impl BenchSpec {
-    /// What is wrong with where the catalog comes from: it stands in the spec, or in a file, and
-    /// not in both.
+    /// Checks that the catalog is either in the spec or in a file.
     #[must_use]
     pub fn source_problem(&self) -> Option<Problem> {
         match (&self.catalog, &self.catalog_path) {
@@ -194,8 +193,7 @@ impl BenchSpec {
     /// The mutations, ready to be applied to these tools.
     ///
     /// # Errors
-    /// Every mutation of a tool that is not there, and every parameter that is missing, superfluous
-    /// or unusable.
+    /// Every mutation of an unknown tool, and every parameter that is missing, unused or invalid.
     pub fn mutations(&self, tools: &[Tool]) -> Result<Vec<Mutation>, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut mutations = Vec::new();
@@ -222,8 +220,7 @@ impl BenchSpec {
         }
     }
 
-    /// What works, but probably not as meant: gold tools that are not in the catalog can never be
-    /// picked.
+    /// Warnings: gold tools that are not in the catalog can never be picked.
     #[must_use]
     pub fn doubts(&self, tools: &[Tool]) -> Vec<Problem> {
         let mut doubts = Vec::new();
@@ -344,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_mutation_is_told_with_its_place() {
+    fn every_invalid_mutation_is_reported_with_its_place() {
         let (spec, tools) = with_mutations(json!([
             {"tool": "zz", "kind": "blank"},
             {"tool": "a", "kind": "truncate"},
@@ -375,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused() {
+    fn unknown_keys_are_rejected() {
         let intents = json!([{"query": "x", "gold": ["a"]}]);
         for bad in [
             json!({"catalog": [], "intents": intents, "more": 1}),
@@ -391,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gold_tool_that_is_not_there_is_a_doubt() {
+    fn a_missing_gold_tool_is_a_warning() {
         let (spec, tools) = with_mutations(json!([]));
         let doubts = spec.doubts(&tools);
         assert_eq!(doubts.len(), 1);

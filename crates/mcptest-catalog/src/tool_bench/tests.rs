@@ -34,7 +34,7 @@ fn weather() -> Value {
 }
 
 #[test]
-fn a_mutation_costs_what_it_takes_away() {
+fn a_mutation_costs_the_picks_that_it_changes() {
     let report = bench(weather(), &NotMeasured);
     assert_eq!(
         (report.baseline.correct, report.baseline.accuracy),
@@ -88,7 +88,7 @@ fn thresholds_are_compared_exactly() {
         bench(none, &NotMeasured).reaches(Rate::from_f64(0.0).unwrap()),
         None
     );
-    // 7 of 10 lost meets 0.7, which doubles would deny.
+    // 7 of 10 lost meets 0.7, which doubles would miss.
     let intents: Vec<Value> = (0..10)
         .map(|n| json!({"query": if n < 7 { "alpha" } else { "beta" }, "gold": ["t"]}))
         .collect();
@@ -118,7 +118,7 @@ fn an_edit_that_helps_has_a_drop_below_zero() {
 }
 
 #[test]
-fn the_confusion_table_shows_who_took_what_by_which_words() {
+fn the_confusion_table_shows_picks_and_words() {
     let spec = json!({
         "catalog": [
             {"name": "search_web", "description": "search pages"},

@@ -155,7 +155,7 @@ fn called(block: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(block, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(block.get("input").cloned().unwrap_or_else(|| json!({}))),
         caller: conversation::caller(block),
     })
@@ -235,7 +235,7 @@ fn sent_back(
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                block["name"] = names.to_provider(&call.wire_name).into();
+                block["name"] = names.sent_name(&call.wire_name).into();
             }
             block["id"] = conversation::call_id(call, index, position).into();
         }
@@ -257,7 +257,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value
         json!({
             "type": "tool_use",
             "id": conversation::call_id(call, index, position),
-            "name": names.to_provider(&call.wire_name),
+            "name": names.sent_name(&call.wire_name),
             "input": conversation::object(call.args.as_ref()),
         })
     });

@@ -190,7 +190,7 @@ fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(call, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(
             call.get("args")
                 .filter(|args| !args.is_null())
@@ -259,7 +259,7 @@ fn sent_back(parts: &[Value], turn: &AssistantTurn, names: &ToolNames<'_>) -> Ve
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                block.insert("name".to_owned(), names.to_provider(&call.wire_name).into());
+                block.insert("name".to_owned(), names.sent_name(&call.wire_name).into());
             }
         }
         kept.push(part);
@@ -283,7 +283,7 @@ fn built(turn: &AssistantTurn, names: &ToolNames<'_>) -> Vec<Value> {
     let text = (!turn.text.is_empty()).then(|| json!({"text": turn.text}));
     let calls = turn.calls.iter().map(|call| {
         let mut block = json!({
-            "name": names.to_provider(&call.wire_name),
+            "name": names.sent_name(&call.wire_name),
             "args": conversation::object(call.args.as_ref()),
         });
         if let Some(id) = &call.id {
@@ -302,7 +302,7 @@ fn result(call: &ModelCall, reply: &ToolReply, names: &ToolNames<'_>) -> Value {
     } else {
         json!({"output": text})
     };
-    let mut result = json!({"name": names.to_provider(&call.wire_name), "response": response});
+    let mut result = json!({"name": names.sent_name(&call.wire_name), "response": response});
     if let Some(id) = &call.id {
         result["id"] = id.as_str().into();
     }

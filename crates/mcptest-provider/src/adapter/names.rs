@@ -110,7 +110,7 @@ impl<'a> ToolNames<'a> {
 
     /// Returns the name to send for a call in the conversation. For a tool that was never offered,
     /// any valid name works.
-    pub(super) fn to_provider<'n>(&self, wire_name: &'n str) -> Cow<'n, str> {
+    pub(super) fn sent_name<'n>(&self, wire_name: &'n str) -> Cow<'n, str> {
         if self.rule.is_valid(wire_name) {
             return Cow::Borrowed(wire_name);
         }
@@ -122,7 +122,7 @@ impl<'a> ToolNames<'a> {
     }
 
     /// Returns the tool's own name for a name in an answer.
-    pub(super) fn from_provider(&self, sent: &str) -> String {
+    pub(super) fn own_name(&self, sent: &str) -> String {
         let known = self.sent.iter().find(|(name, _)| name == sent);
         known.map_or_else(|| sent.to_owned(), |(_, tool)| tool.wire_name.clone())
     }
@@ -212,8 +212,8 @@ mod tests {
                 for (name, tool) in table.tools() {
                     prop_assert!(rule.is_valid(name), "{name}");
                     prop_assert!(out.insert(name.to_owned()), "{name} twice");
-                    prop_assert_eq!(table.from_provider(name), tool.wire_name.as_str());
-                    prop_assert_eq!(table.to_provider(&tool.wire_name), name);
+                    prop_assert_eq!(table.own_name(name), tool.wire_name.as_str());
+                    prop_assert_eq!(table.sent_name(&tool.wire_name), name);
                 }
                 let different: HashSet<_> = names.iter().collect();
                 prop_assert_eq!(out.len(), different.len());
@@ -223,7 +223,7 @@ mod tests {
         #[test]
         fn a_call_of_an_unknown_tool_gets_a_valid_name(name in ".{0,100}") {
             for rule in RULES {
-                let sent = ToolNames::new(rule, &[]).to_provider(&name).into_owned();
+                let sent = ToolNames::new(rule, &[]).sent_name(&name).into_owned();
                 prop_assert!(rule.is_valid(&sent), "{sent}");
             }
         }

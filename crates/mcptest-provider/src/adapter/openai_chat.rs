@@ -185,7 +185,7 @@ fn called(call: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     Ok(ModelCall {
         id: conversation::non_empty(call, "id"),
-        wire_name: names.from_provider(name),
+        wire_name: names.own_name(name),
         args: Some(args),
         caller: conversation::caller(call),
     })
@@ -259,7 +259,7 @@ fn sent_back(
         let name = written("name")
             .filter(|name| names.is_valid(name))
             .map(str::to_owned);
-        let name = name.unwrap_or_else(|| names.to_provider(&call.wire_name).into_owned());
+        let name = name.unwrap_or_else(|| names.sent_name(&call.wire_name).into_owned());
         let mut whole = block.as_object().cloned().unwrap_or_default();
         function.insert("name".to_owned(), name.into());
         function.insert("arguments".to_owned(), arguments.into());
@@ -288,7 +288,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Value {
                 "id": conversation::call_id(call, index, position),
                 "type": "function",
                 "function": {
-                    "name": names.to_provider(&call.wire_name),
+                    "name": names.sent_name(&call.wire_name),
                     "arguments": conversation::arguments_text(None, call.args.as_ref()),
                 },
             })

@@ -144,10 +144,8 @@ fn called(item: &Value, names: &ToolNames<'_>) -> Result<ModelCall, ApiError> {
     };
     // A namespace is part of the name, unless the plain name was offered.
     let wire_name = match conversation::non_empty(item, "namespace") {
-        Some(namespace) if !names.offers(name) => {
-            names.from_provider(&format!("{namespace}__{name}"))
-        }
-        _ => names.from_provider(name),
+        Some(namespace) if !names.offers(name) => names.own_name(&format!("{namespace}__{name}")),
+        _ => names.own_name(name),
     };
     let arguments = item
         .get("arguments")
@@ -242,7 +240,7 @@ fn sent_back(
                 .and_then(Value::as_str)
                 .is_some_and(|name| names.is_valid(name))
             {
-                item["name"] = names.to_provider(&call.wire_name).into();
+                item["name"] = names.sent_name(&call.wire_name).into();
             }
             item["call_id"] = conversation::call_id(call, index, position).into();
         }
@@ -272,7 +270,7 @@ fn built(turn: &AssistantTurn, index: usize, names: &ToolNames<'_>) -> Vec<Value
         json!({
             "type": "function_call",
             "call_id": conversation::call_id(call, index, position),
-            "name": names.to_provider(&call.wire_name),
+            "name": names.sent_name(&call.wire_name),
             "arguments": conversation::arguments_text(None, call.args.as_ref()),
         })
     });

@@ -1,18 +1,29 @@
-//! A known secret in another dress: JSON escapes, percent signs, base64.
+//! Known secrets in encoded form: JSON escapes, percent-encoding, base64.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::MASK;
 
-/// A core of base64 shorter than this could be anything.
-const SHORTEST_CORE: usize = 8;
+/// The minimum length of a base64 core: a shorter one would match unrelated text.
+const MIN_CORE: usize = 8;
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Unpadded base64 that ignores trailing bits, as lenient servers write it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
 
-/// One secret with what its base64 forms have in common.
+/// One secret, with the parts that all its base64 forms share.
 #[derive(Debug, Clone)]
 pub(super) struct Secret {
     pub(super) plain: String,
-    /// The characters of base64 that do not depend on what stands before and after, for each of the
-    /// three ways to be aligned.
+    /// The base64 characters that do not depend on the neighbouring bytes, for each of the three
+    /// alignments. (No library searches for a substring of encoded data, so this part is ours.)
     cores: Vec<String>,
 }
 
@@ -23,23 +34,23 @@ impl Secret {
             let mut bytes = vec![0; shift];
             bytes.extend(plain.as_bytes());
             let bits = bytes.len() * 8;
-            let text = encode_base64(&bytes);
-            // Six bits a character: those that hold a bit of the padding in front, or of whatever
-            // follows, are not ours.
+            let text = BASE64.encode(&bytes);
+            // Each character holds six bits. Characters that also hold bits of the bytes before or
+            // after are not part of the core.
             let first = (shift * 8).div_ceil(6);
             let core = &text[first..bits / 6];
-            if core.len() >= SHORTEST_CORE {
+            if core.len() >= MIN_CORE {
                 cores.push(core.to_owned());
-                let for_urls = core.replace('+', "-").replace('/', "_");
-                if for_urls != core {
-                    cores.push(for_urls);
+                let url_safe = core.replace('+', "-").replace('/', "_");
+                if url_safe != core {
+                    cores.push(url_safe);
                 }
             }
         }
         Self { plain, cores }
     }
 
-    /// Whether it is in the text in any form.
+    /// Returns true if the text contains the secret in any form.
     pub(super) fn is_in(&self, text: &str) -> bool {
         text.contains(self.plain.as_str())
             || self.cores.iter().any(|core| text.contains(core.as_str()))
@@ -47,14 +58,14 @@ impl Secret {
                 && (0..text.len()).any(|at| self.escaped_at(text.as_bytes(), at).is_some()))
     }
 
-    /// The text without it.
+    /// Masks the secret in a text.
     pub(super) fn mask(&self, text: &str) -> String {
         let mut text = text.replace(self.plain.as_str(), MASK);
         for core in &self.cores {
             while let Some(found) = text.find(core.as_str()) {
-                // The neighbours belong to the same word: `Basic` credentials are one with the
-                // user's name in front.
-                let is_base64 = |byte: &u8| ALPHABET.contains(byte) || b"-_=".contains(byte);
+                // The neighbours belong to the same word: `Basic` credentials include the user
+                // name.
+                let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
                 let bytes = text.as_bytes();
                 let start = found
                     - bytes[..found]
@@ -88,7 +99,7 @@ impl Secret {
         out
     }
 
-    /// The end of the secret if it stands here with some of its characters escaped.
+    /// The end of the secret, if it is here with some of its characters escaped.
     fn escaped_at(&self, text: &[u8], start: usize) -> Option<usize> {
         let mut at = start;
         let mut buffer = [0; 4];
@@ -96,7 +107,7 @@ impl Secret {
         let mut after_backslashes = false;
         while let Some(wanted) = characters.next() {
             if wanted == '\\' {
-                // Backslashes are escaped by more of them, so a run of them stands for a run.
+                // Backslashes are escaped by more backslashes, so a run of them matches a run.
                 let mut own = 1;
                 while characters.next_if_eq(&'\\').is_some() {
                     own += 1;
@@ -127,13 +138,13 @@ fn literal(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     text[at..].starts_with(wanted).then_some(at + wanted.len())
 }
 
-/// At least so many backslashes, or as many `%5C`.
-fn backslashes(text: &[u8], at: usize, least: usize) -> Option<usize> {
+/// At least this number of backslashes, or the same number of `%5C`.
+fn backslashes(text: &[u8], at: usize, min: usize) -> Option<usize> {
     let plain = text[at..].iter().take_while(|byte| **byte == b'\\').count();
-    if plain >= least {
+    if plain >= min {
         return Some(at + plain);
     }
-    (0..least).try_fold(at, |at, _| percent(text, at, b"\\"))
+    (0..min).try_fold(at, |at, _| percent(text, at, b"\\"))
 }
 
 /// `%XX` for each byte.
@@ -147,7 +158,7 @@ fn percent(text: &[u8], mut at: usize, wanted: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// `\"`, `\/`, `\u0061`, with as many backslashes as there were layers of JSON.
+/// `\"`, `\/`, `\u0061`, with one backslash or more for each layer of JSON.
 fn backslash(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     let slashes = text[at..].iter().take_while(|byte| **byte == b'\\').count();
     if slashes == 0 {
@@ -185,46 +196,19 @@ fn backslash(text: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
     Some(here)
 }
 
-/// Without padding.
-fn encode_base64(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk
-            .iter()
-            .fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..=chunk.len() {
-            out.push(char::from(
-                ALPHABET[(bits >> (18 - 6 * place) & 63) as usize],
-            ));
-        }
-    }
-    out
-}
-
-/// Standard or URL alphabet, with or without padding.
+/// Decodes base64 in the standard or URL alphabet, with or without padding.
 pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let unpadded = text.len() - text.iter().rev().take_while(|byte| **byte == b'=').count();
-    if unpadded == 0 || unpadded % 4 == 1 {
-        return None;
-    }
-    let (mut bits, mut count, mut out) = (0_u32, 0, Vec::new());
-    for byte in &text[..unpadded] {
-        let byte = match byte {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let standard: Vec<u8> = text[..text.len() - padding]
+        .iter()
+        .map(|byte| match byte {
             b'-' => b'+',
             b'_' => b'/',
             other => *other,
-        };
-        let value = ALPHABET.iter().position(|known| *known == byte)?;
-        bits = bits << 6 | value as u32;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    Some(out)
+        })
+        .collect();
+    let decoded = BASE64.decode(standard).ok();
+    decoded.filter(|decoded| !decoded.is_empty())
 }
 
 #[cfg(test)]
@@ -232,9 +216,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_the_standard_one() {
-        assert_eq!(encode_base64(b"user:pass"), "dXNlcjpwYXNz");
-        assert_eq!(encode_base64(b"user:pas"), "dXNlcjpwYXM");
+    fn both_alphabets_are_decoded_with_and_without_padding() {
+        assert_eq!(BASE64.encode(b"user:pass"), "dXNlcjpwYXNz");
+        assert_eq!(BASE64.encode(b"user:pas"), "dXNlcjpwYXM");
         assert_eq!(decode_base64(b"dXNlcjpwYXM=").unwrap(), b"user:pas");
         assert_eq!(decode_base64(b"dXNlcjpwYXM").unwrap(), b"user:pas");
         assert_eq!(decode_base64(b"_-8").unwrap(), [0xff, 0xef]);

@@ -1,21 +1,21 @@
-//! Secrets leave no trace in output.
+//! Redaction of secrets in output.
 
 mod encoded;
-mod look;
-mod shapes;
+mod formats;
+mod scan;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use self::encoded::Secret;
-pub use self::shapes::SHAPES;
+pub use self::formats::CREDENTIAL_FORMATS;
 
-/// What stands in a secret's place.
+/// The replacement for a secret.
 const MASK: &str = "[redacted]";
 
-/// Whether a value is a secret by what it is called: the variable, header or key that holds it.
+/// Returns true if a value is a secret by its name: the variable, header or key that holds it.
 ///
-/// Short values are no secrets: hiding every `1` of a report would hide the report.
+/// Short values are not secrets: masking every `1` would make a report unreadable.
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_uppercase();
@@ -31,9 +31,10 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     value.len() >= 6 && words.iter().any(|word| upper.contains(word))
 }
 
-/// Whether a variable of the process's environment holds a credential. Nobody declared it, so its
-/// value must look like one too: a path (`SSH_AUTH_SOCK`), a plain word or a number would be hidden
-/// in texts that have nothing to do with it.
+/// Returns true if a variable of the process's environment holds a credential.
+///
+/// Nobody declared it, so its value must look like one too: a path (`SSH_AUTH_SOCK`), a plain word
+/// or a number would be masked in unrelated text.
 #[must_use]
 pub fn is_secret_variable(name: &str, value: &str) -> bool {
     let is_plain = value.len() < 12 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -42,7 +43,7 @@ pub fn is_secret_variable(name: &str, value: &str) -> bool {
     is_secret(name, value) && value.len() >= 8 && !is_path && !is_plain && !is_number
 }
 
-/// Whether a secret was taken out of a value.
+/// Returns true if a secret was masked in a value.
 #[must_use]
 pub fn is_masked(value: &Value) -> bool {
     match value {
@@ -55,11 +56,11 @@ pub fn is_masked(value: &Value) -> bool {
     }
 }
 
-/// Replaces known secret values wherever they appear, and everything that looks like a credential
-/// (see [`SHAPES`]).
+/// Masks known secret values, and everything that looks like a credential (see
+/// [`CREDENTIAL_FORMATS`]).
 ///
-/// A known value is also found when it is written with JSON escapes or percent signs, and in
-/// base64. What was cleaned once stays as it is when it is cleaned again.
+/// A known value is also found with JSON escapes, percent-encoded, and in base64. Redaction is
+/// idempotent.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another is replaced whole.
@@ -67,7 +68,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// For these values.
+    /// A redactor for these values.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> = secrets
@@ -81,36 +82,36 @@ impl Redactor {
         }
     }
 
-    /// A text without secrets.
+    /// Masks the secrets in a text.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        self.cleaned(text).unwrap_or_else(|| text.to_owned())
+        self.masked(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// Whether a text has no secret in it.
+    /// Returns true if a text contains no secret.
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
-        self.cleaned(text).is_none()
+        self.masked(text).is_none()
     }
 
-    /// Whether no text of a value, keys included, has a secret in it.
+    /// Returns true if no string of a value, keys included, contains a secret.
     #[must_use]
     pub fn is_clean_in(&self, value: &impl Serialize) -> bool {
-        look::is_clean(self, value)
+        scan::is_clean(self, value)
     }
 
-    /// The text without secrets, if it has any.
-    fn cleaned(&self, text: &str) -> Option<String> {
-        let shaped = shapes::mask(text);
-        let text = shaped.as_deref().unwrap_or(text);
+    /// The masked text, if it contains a secret.
+    fn masked(&self, text: &str) -> Option<String> {
+        let formatted = formats::mask(text);
+        let text = formatted.as_deref().unwrap_or(text);
         if !self
             .secrets
             .iter()
             .any(|secret| text.split(MASK).any(|part| secret.is_in(part)))
         {
-            return shaped;
+            return formatted;
         }
-        // What was masked before is left alone: a secret may be a part of the mask's own word.
+        // Masked parts are skipped: a secret may be a part of the mask itself.
         let parts = text.split(MASK).map(|part| {
             let mut parts = vec![part.to_owned()];
             for secret in &self.secrets {
@@ -128,15 +129,15 @@ impl Redactor {
             parts.join(MASK)
         });
         let text = parts.collect::<Vec<_>>().join(MASK);
-        // An address whose password was a known secret has the shape only now.
-        Some(shapes::mask(&text).unwrap_or(text))
+        // An address whose password was a known secret has the format only now.
+        Some(formats::mask(&text).unwrap_or(text))
     }
 
-    /// Cleans all texts of a value, keys included.
+    /// Masks the secrets in all strings of a value, keys included.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Some(clean) = self.cleaned(text) {
+                if let Some(clean) = self.masked(text) {
                     *text = clean;
                 }
             }
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_known_by_its_name_and_has_some_length() {
+    fn a_secret_has_a_telling_name_and_a_minimum_length() {
         for name in [
             "API_KEY",
             "github_token",
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_nobody_declared_must_look_like_a_credential() {
+    fn an_undeclared_variable_must_look_like_a_credential() {
         for (name, value, secret) in [
             ("OPENAI_API_KEY", "k3y-of-somebody", true),
             ("DB_PASSWORD", "Hunter2Hunter2", true),
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_replaced_everywhere_the_longest_first() {
+    fn secrets_are_masked_everywhere_the_longest_first() {
         let redactor =
             Redactor::new(["s3cret".to_owned(), "s3cret-long".to_owned(), String::new()]);
         let mut value = json!({"a": ["x s3cret-long y"], "s3cret": {"b": "s3crets3cret"}, "n": 1});
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_secret_is_found_in_every_dress() {
+    fn a_known_secret_is_found_in_every_encoding() {
         let redactor = Redactor::new(["p@ss/w\"ord ü1".to_owned()]);
         for (text, clean) in [
             (r#"say \"p@ss/w\"ord ü1\" now"#, r#"say \"[redacted]\" now"#),
@@ -232,7 +233,7 @@ mod tests {
         }
         assert!(redactor.is_clean(r"backsl\\ash") && redactor.is_clean(r"back\sl\ash"));
         let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
-        // `user:`, `ab:` and `x:` before it: the three ways in which base64 can be aligned.
+        // After `user:`, `ab:` and `x:`: the three alignments of base64.
         for encoded in [
             "dXNlcjpodW50ZXIyaHVudGVyMg==",
             "YWI6aHVudGVyMmh1bnRlcjI=",
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn well_known_shapes_are_hidden() {
+    fn well_known_formats_are_masked() {
         let redactor = Redactor::default();
         for (text, clean) in [
             ("key sk-proj-abcDEF0123456789xyz.", "key [redacted]."),
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_resembles_a_secret_stays() {
+    fn text_that_only_resembles_a_secret_stays() {
         let redactor = Redactor::default();
         for text in [
             "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
@@ -315,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clean_stays_clean(text in "(\\PC|redacted|s3cret-1|Bearer |a1b2c3d4e5|://|u:|@|\\\\n|%20|sk-){0,12}") {
+        fn redaction_is_idempotent(text in "(\\PC|redacted|s3cret-1|Bearer |a1b2c3d4e5|://|u:|@|\\\\n|%20|sk-){0,12}") {
             let redactor = Redactor::new(["s3cret-1".to_owned(), "redact".to_owned(), "cret-1B".to_owned()]);
             let once = redactor.text(&text);
             prop_assert_eq!(redactor.text(&once), once.clone());
@@ -323,7 +324,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,40}", secret in ".{1,8}") {
+        fn no_text_leaks_the_secret_or_panics(text in ".{0,40}", secret in ".{1,8}") {
             let redactor = Redactor::new([secret.clone()]);
             let once = redactor.text(&text);
             prop_assert!(!once.split("[redacted]").any(|part| part.contains(&secret)));

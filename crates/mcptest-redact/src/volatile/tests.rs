@@ -7,7 +7,7 @@ const A: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
 const B: &str = "11111111-2222-3333-4444-555555555555";
 
 fn rules() -> Arc<Rules> {
-    // Compiling takes longer than everything that is tried with them.
+    // Compiling takes longer than the tests themselves.
     static COMPILED: std::sync::OnceLock<Arc<Rules>> = std::sync::OnceLock::new();
     COMPILED
         .get_or_init(|| Arc::new(Rules::new(&[]).unwrap()))
@@ -15,7 +15,7 @@ fn rules() -> Arc<Rules> {
 }
 
 #[test]
-fn equal_values_stay_equal_and_the_table_tells_what_they_were() {
+fn equal_values_share_a_placeholder_and_the_table_has_the_values() {
     let rules = rules();
     let mut normaliser = Normaliser::new(rules.clone());
     let mut value = json!({"id": A, "text": format!("{B} after {A} at 2026-07-28T10:00:00Z"), A: "<uuid:1>", "n": 3});
@@ -32,7 +32,7 @@ fn equal_values_stay_equal_and_the_table_tells_what_they_were() {
 }
 
 #[test]
-fn rules_find_what_they_are_for_and_no_more() {
+fn rules_find_their_values_and_nothing_else() {
     let rules = Rules::new(&[Rule {
         name: "order".into(),
         pattern: "order ([0-9]+)".into(),
@@ -64,7 +64,7 @@ fn rules_find_what_they_are_for_and_no_more() {
 }
 
 #[test]
-fn rules_that_cannot_work_are_refused() {
+fn invalid_rules_are_rejected() {
     for (name, pattern, in_name) in [
         ("", "x", true),
         ("Order", "x", true),
@@ -104,7 +104,7 @@ fn rules_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn fresh_values_take_the_place_of_recorded_ones_and_then_stay() {
+fn live_values_replace_recorded_ones_and_stay_bound() {
     let rules = rules();
     let table = json!({"<uuid:1>": A, "<uuid:2>": B});
     let table = table.as_object().unwrap();
@@ -124,7 +124,7 @@ fn fresh_values_take_the_place_of_recorded_ones_and_then_stay() {
 }
 
 #[test]
-fn seconds_since_1970_are_volatile_where_their_key_says_so() {
+fn seconds_since_1970_are_volatile_under_a_key_that_names_a_time() {
     let live = json!({
         "content": [{"text": r#"{"created_at": 1763258400}"#}],
         "structured": {"created_at": 1763258400, "updatedAt": 1763258400.5, "expires": 1763258400123_u64, "count": 1763258400, "date": 20261116},
@@ -192,7 +192,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_was_taken_out_comes_back(
+    fn normalised_values_are_restored(
         texts in prop::collection::vec(text(), 0..6),
         times in prop::collection::vec(("(ts|date|n|<epoch:1>)", 0_u64..4_000_000_000_000), 0..6),
     ) {

@@ -1,4 +1,4 @@
-//! `agents:` and `tests:`: what an agent's test refers to, and its gates.
+//! `agents:` and `tests:`: references and gates of agent tests.
 
 use mcptest_gates::LoadContext;
 use mcptest_gates::discovery::Discovery;
@@ -6,7 +6,7 @@ use mcptest_trace::fault::Fault;
 use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use serde_json::Value;
 
-use super::words::{item_place, key_error, no_script, unknown_name};
+use super::diagnostics::{item_place, key_error, no_script, unknown_name};
 use super::{Checker, SCRIPTED};
 use crate::file::{AgentFields, Entry};
 use crate::import::Part;
@@ -16,8 +16,7 @@ use crate::suite::{AgentTest, Test};
 const DEFAULT_MAX_TURNS: u32 = 10;
 
 impl Checker<'_> {
-    /// The faults that a test injects. One that is not there is an error whatever the suite is
-    /// loaded for.
+    /// The faults that a test injects. An unknown one is an error whatever the purpose.
     fn injected(
         &mut self,
         part: &Part,
@@ -41,11 +40,11 @@ impl Checker<'_> {
         }
         let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
         if names.is_none() && judged && self.options.purpose == Purpose::Run {
-            let words =
-                "`recovery` without `inject`: no fault will strike, so there will be no evidence"
+            let message =
+                "`recovery` without `inject`: no fault is injected, so there will be no evidence"
                     .to_owned();
             self.problems
-                .push(key_error(part, &format!("{at}/recovery"), words).warning());
+                .push(key_error(part, &format!("{at}/recovery"), message).warning());
         }
         names
             .into_iter()
@@ -59,9 +58,9 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The tools that the blocks of a test name: what is known of the offer before any server is
-    /// asked.
-    fn promise(
+    /// Checks `discovery:` against the tools that the gates of the test name: the tools that are
+    /// known before a server is started.
+    fn discovery(
         &mut self,
         part: &Part,
         at: &str,
@@ -152,7 +151,7 @@ impl Checker<'_> {
         let name = own.name.clone().unwrap_or_default();
         self.name(part, at, &name);
         let run = self.options.purpose == Purpose::Run;
-        // What the test says comes first, then what its agent says.
+        // Keys of the test override those of its agent.
         let models = self.models_of(own, base);
         let servers = own
             .servers
@@ -178,15 +177,22 @@ impl Checker<'_> {
                     .collect::<Vec<_>>()
                     .join(", ");
                 self.problems.push(
-                    key_error(part, &format!("{at}/name"), format!("test `{name}` has no {list}"))
-                        .help("a suite to run needs them; one that only scores traces (`mcptest score`) does not"),
+                    key_error(
+                        part,
+                        &format!("{at}/name"),
+                        format!("test `{name}` has no {list}"),
+                    )
+                    .help(
+                        "required to run a suite; not required to score traces (`mcptest score`)",
+                    ),
                 );
             }
             self.references(part, at, own, script.is_some());
-            let plays = models.iter().any(|model| model == SCRIPTED) && script.is_none();
-            if plays && !self.options.models.is_empty() {
+            let no_script_to_play =
+                models.iter().any(|model| model == SCRIPTED) && script.is_none();
+            if no_script_to_play && !self.options.models.is_empty() {
                 self.problems.push(no_script(part, &format!("{at}/name")));
-            } else if plays && own.models.is_none() {
+            } else if no_script_to_play && own.models.is_none() {
                 self.problems.push(no_script(part, &format!("{at}/agent")));
             }
         }
@@ -219,7 +225,7 @@ impl Checker<'_> {
             .or_else(|| base?.discovery)
             .unwrap_or_default();
         if let Some(prompt) = prompt {
-            self.promise(part, at, discovery, prompt, &servers, &entry.gates);
+            self.discovery(part, at, discovery, prompt, &servers, &entry.gates);
         }
         let detection_budget_ms =
             written("recovery").and_then(|block| block.get("max_detection_ms")?.as_u64());
@@ -262,8 +268,8 @@ impl Checker<'_> {
         })));
     }
 
-    /// Servers and models that this entry itself names (those of its agent are checked where they
-    /// stand).
+    /// Checks the servers and models that this entry itself names (those of its agent are checked
+    /// in the agent).
     pub(super) fn references(
         &mut self,
         part: &Part,
@@ -294,13 +300,18 @@ impl Checker<'_> {
                 self.problems.push(no_script(part, &place));
             }
         }
-        let plays = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
-        if own.script.is_some() && own.models.as_ref().is_some_and(|models| !plays(&models.0)) {
+        let has_scripted = |models: &[String]| models.iter().any(|model| model == SCRIPTED);
+        if own.script.is_some()
+            && own
+                .models
+                .as_ref()
+                .is_some_and(|models| !has_scripted(&models.0))
+        {
             self.problems.push(
                 key_error(
                     part,
                     &format!("{at}/script"),
-                    format!("only `{SCRIPTED}` plays a script"),
+                    format!("only `{SCRIPTED}` uses a script"),
                 )
                 .help(format!("set `model: {SCRIPTED}`, or remove the script")),
             );

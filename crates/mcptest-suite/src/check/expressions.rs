@@ -1,9 +1,9 @@
-//! Expectations: targets that exist, matchers that compile.
+//! Expectations: existing targets, and matchers that compile.
 
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_yaml::{Diagnostic, Document, Span, suggest};
 
-use super::words::{escape, place};
+use super::diagnostics::{escape, place};
 
 /// Compiles one expectation and checks that its target has a root that exists.
 pub(super) fn compile(
@@ -47,7 +47,7 @@ fn unknown_root(
     let diagnostic = document.error(span, format!("unknown target `{target}`"));
     if let Some(owner) = owner {
         return diagnostic.help(format!(
-            "this target belongs into the `expect:` list of `{}:`",
+            "this target belongs in the `expect:` list of `{}:`",
             owner.block
         ));
     }

@@ -1,17 +1,17 @@
-//! The judges of judged assertions.
+//! Judges of LLM-judged assertions.
 
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::judged::{self, Juror};
 
-use super::words::escape;
+use super::diagnostics::escape;
 use super::{Checker, SCRIPTED};
 use crate::file::ScriptTurn;
 use crate::import::Part;
 use crate::options::Purpose;
 
 impl Checker<'_> {
-    /// Judged assertions of a test: their models must be known, and must have a price under a cap
-    /// in dollars.
+    /// Checks the judges of a test: their models must be known, and need a price under a limit in
+    /// dollars.
     pub(super) fn judges(
         &mut self,
         part: &Part,
@@ -41,32 +41,32 @@ impl Checker<'_> {
         );
         match &juror.script {
             Some(_) if juror.model != SCRIPTED => {
-                let words = format!("only `{SCRIPTED}` plays a script");
+                let message = format!("only `{SCRIPTED}` uses a script");
                 self.problems.push(
                     part.document
-                        .diagnostic_at(&script_at, words)
+                        .diagnostic_at(&script_at, message)
                         .help(format!("set `model: {SCRIPTED}`, or remove the script")),
                 );
             }
             Some(script) => {
                 if let Err(error) = serde_json::from_value::<Vec<Vec<ScriptTurn>>>(script.clone()) {
-                    let words = format!("this cannot be played: {error}");
+                    let message = format!("not a valid script: {error}");
                     self.problems
-                        .push(part.document.diagnostic_at(&script_at, words));
+                        .push(part.document.diagnostic_at(&script_at, message));
                 }
             }
             None if juror.model == SCRIPTED => {
-                let words = format!("the judge `{SCRIPTED}` has no `script:` to play");
+                let message = format!("the judge `{SCRIPTED}` has no `script:`");
                 self.problems.push(
                     part.document
-                        .diagnostic_at(model_at, words)
-                        .help("write `script: [[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]` beside the model"),
+                        .diagnostic_at(model_at, message)
+                        .help("write `script: [[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]` next to the model"),
                 );
             }
             None if juror.model.starts_with("builtin/") => {
-                let words = format!("`{}` picks tools; it cannot judge a text", juror.model);
+                let message = format!("`{}` selects tools; it cannot judge text", juror.model);
                 self.problems
-                    .push(part.document.diagnostic_at(model_at, words));
+                    .push(part.document.diagnostic_at(model_at, message));
             }
             None => {}
         }
@@ -76,7 +76,7 @@ impl Checker<'_> {
 /// Every juror of a list of expectations, with the place of its matcher.
 fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
     let mut found = Vec::new();
-    let asks = |written: &&WrittenExpectation| {
+    let is_judged = |written: &&WrittenExpectation| {
         let matchers = written
             .0
             .as_object()
@@ -87,7 +87,11 @@ fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
             .flat_map(|map| map.keys());
         keys.any(|key| judged::KEYS.contains(&key.as_str()))
     };
-    for (index, written) in list.iter().enumerate().filter(|(_, written)| asks(written)) {
+    for (index, written) in list
+        .iter()
+        .enumerate()
+        .filter(|(_, written)| is_judged(written))
+    {
         let Ok(expectation) = Expectation::compile(written, "") else {
             continue;
         };

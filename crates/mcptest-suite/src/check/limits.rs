@@ -1,17 +1,17 @@
-//! Budgets and numbers of runs.
+//! Budgets and early stopping.
 
 use mcptest_gates::LoadedGate;
 use mcptest_numbers::usd::{MAX_DECIMALS, MAX_DOLLARS, Usd};
 use serde_json::Number;
 
 use super::Checker;
-use super::words::{item_place, key_error};
+use super::diagnostics::{item_place, key_error};
 use crate::file::AgentFields;
 use crate::import::Part;
 use crate::limits::{StopFile, TestBudget, WrittenRuns};
 
 impl Checker<'_> {
-    /// The caps of all files together; the importing file comes first.
+    /// Merges the limits of all files; those of the importing file win.
     pub(super) fn budget(&mut self, part: &Part) {
         let file = &part.file.budget;
         if let Some(cap) = self.dollars(part, "/budget/per_test_usd", file.per_test_usd.as_ref()) {
@@ -42,8 +42,7 @@ impl Checker<'_> {
         amount
     }
 
-    /// The caps of one test. Under a cap in dollars every model must have a price: nothing is
-    /// guessed.
+    /// The limits of one test. Under a limit in dollars every model must have a price.
     pub(super) fn test_budget(
         &mut self,
         part: &Part,
@@ -58,8 +57,8 @@ impl Checker<'_> {
             &format!("{at_budget}/usd"),
             written.and_then(|budget| budget.usd.as_ref()),
         );
-        // What the agent says is checked where it stands, if it is a test itself; a wrong amount
-        // there is none here.
+        // An agent's amount is checked in the agent, if it is itself a test; an invalid one is
+        // ignored here.
         let inherited = base.and_then(|base| base.budget.as_ref());
         let base_usd = inherited.and_then(|budget| Usd::from_number(budget.usd.as_ref()?));
         let budget = TestBudget {
@@ -82,22 +81,21 @@ impl Checker<'_> {
         budget
     }
 
-    /// A model under a cap in dollars.
+    /// Checks that a model under a limit in dollars has a price.
     pub(super) fn priced(&mut self, part: &Part, place: &str, model: &str) {
-        // A built-in model costs nothing, unless the suite gives it a price.
+        // A built-in model is free, unless the suite sets a price.
         if model.starts_with("builtin/") || self.suite.prices.find(model).is_some() {
             return;
         }
-        let words = format!(
-            "no price is known for model `{model}`, so a cap in dollars cannot hold for it"
-        );
+        let message =
+            format!("no price is known for model `{model}`, so a limit in dollars cannot apply");
         self.problems
-            .push(part.document.diagnostic_at(place, words).help(format!(
+            .push(part.document.diagnostic_at(place, message).help(format!(
                 "add `prices: {{ {model}: {{ input_per_mtok: 1.5, output_per_mtok: 6 }} }}` with its prices"
             )));
     }
 
-    /// Whether a test stops when it is decided. With a gate that needs all runs it never will be.
+    /// Returns true if a test stops when its verdicts are decided; warns if a gate needs all runs.
     pub(super) fn stops_when_decided(
         &mut self,
         part: &Part,
@@ -109,11 +107,10 @@ impl Checker<'_> {
         let needs_all = gates.iter().find(|gate| !gate.decides_early());
         if let (true, Some(gate)) = (decided, needs_all) {
             let block = gate.info().block;
-            let words = format!(
-                "`{block}` looks at all runs, so `stop: decided` will never stop this test before its end"
-            );
+            let message =
+                format!("`{block}` needs all runs, so `stop: decided` never stops this test early");
             self.problems
-                .push(key_error(part, &format!("{at}/{block}"), words).warning());
+                .push(key_error(part, &format!("{at}/{block}"), message).warning());
         }
         decided
     }

@@ -1,9 +1,9 @@
-//! `providers:`, and which models are known.
+//! `providers:`, and model ids.
 
 use mcptest_yaml::{Diagnostic, Severity, suggest};
 
 use super::Checker;
-use super::words::{escape, key_error, names_a_host};
+use super::diagnostics::{escape, has_host, key_error};
 use crate::file::{AgentFields, ProviderFile};
 use crate::import::Part;
 use crate::options::{ModelError, Purpose};
@@ -14,18 +14,15 @@ impl Checker<'_> {
         for (name, file) in &part.file.providers {
             let at = format!("/providers/{}", escape(name));
             if self.suite.providers.contains_key(name) {
-                self.problems.push(key_error(
-                    part,
-                    &at,
-                    format!("a second provider called `{name}`"),
-                ));
+                self.problems
+                    .push(key_error(part, &at, format!("duplicate provider `{name}`")));
                 continue;
             }
             if name.is_empty() || name == "builtin" || name.contains('/') {
-                let words = format!("`{name}` cannot be the name of a provider");
+                let message = format!("invalid provider name `{name}`");
                 self.problems.push(
-                    key_error(part, &at, words)
-                        .help("a model is written `provider/model`, and `builtin/` is taken"),
+                    key_error(part, &at, message)
+                        .help("model ids are `provider/model`, and `builtin/` is reserved"),
                 );
                 continue;
             }
@@ -42,21 +39,22 @@ impl Checker<'_> {
             .map(|known| known.name)
             .collect();
         match &file.base_url {
-            Some(url) if !names_a_host(url) => self.problems.push(
+            Some(url) if !has_host(url) => self.problems.push(
                 part.document
                     .diagnostic_at(
                         &format!("{at}/base_url"),
-                        "an address begins with http:// or https:// and names a host",
+                        "a URL must start with http:// or https:// and have a host",
                     )
-                    .help("write it as `http://127.0.0.1:8000/v1`"),
+                    .help("for example `http://127.0.0.1:8000/v1`"),
             ),
             None if !known.contains(&name) => {
-                let words = format!("provider `{name}` is not built in, so it needs a `base_url`");
-                let problem = key_error(part, at, words);
+                let message =
+                    format!("provider `{name}` is not built in, so it needs a `base_url`");
+                let problem = key_error(part, at, message);
                 self.problems
                     .push(match suggest(name, known.iter().copied()) {
                         Some(near) => problem.label(format!("did you mean `{near}`?")),
-                        None => problem.help(format!("built in are {}", known.join(", "))),
+                        None => problem.help(format!("built-in providers: {}", known.join(", "))),
                     });
             }
             _ => {}
@@ -78,8 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The models of a test: those of the invocation, else what the test says, else what its agent
-    /// says.
+    /// The models of a test: those of the invocation, else the test's, else its agent's.
     pub(super) fn models_of(&self, own: &AgentFields, base: Option<&AgentFields>) -> Vec<String> {
         if !self.options.models.is_empty() && self.options.purpose == Purpose::Run {
             return self.options.models.to_vec();
@@ -90,8 +87,8 @@ impl Checker<'_> {
             .map_or_else(Vec::new, |models| models.0.clone())
     }
 
-    /// The models of the invocation stand in no file, so neither do the complaints about them.
-    pub(super) fn models_instead(&mut self) {
+    /// Checks the models of the invocation. They are not in a file, so the problems have no place.
+    pub(super) fn override_models(&mut self) {
         for model in self.options.models {
             if let Err(error) = self.check_model(model) {
                 let message = format!("--model: {error}");
@@ -101,7 +98,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a model id is known: one of a declared provider, or one that is built in.
+    /// Checks a model id: one of a declared provider, or a built-in one.
     pub(super) fn check_model(&self, id: &str) -> Result<(), ModelError> {
         let declared = |name: &str| {
             self.parts

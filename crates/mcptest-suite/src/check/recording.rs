@@ -1,4 +1,4 @@
-//! What a suite says about its cassettes.
+//! Options for cassettes.
 
 use mcptest_redact::volatile::Rules;
 

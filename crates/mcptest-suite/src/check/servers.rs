@@ -1,9 +1,9 @@
-//! `servers:`: how each is reached.
+//! `servers:`: programs and addresses.
 
 use std::time::Duration;
 
 use super::Checker;
-use super::words::{escape, key_error, names_a_host};
+use super::diagnostics::{escape, has_host, key_error};
 use crate::file::ServerFile;
 use crate::import::Part;
 use crate::suite::{HttpAddress, Server};
@@ -15,11 +15,8 @@ impl Checker<'_> {
         for (name, file) in &part.file.servers {
             let at = format!("/servers/{}", escape(name));
             if self.suite.servers.contains_key(name) {
-                self.problems.push(key_error(
-                    part,
-                    &at,
-                    format!("a second server called `{name}`"),
-                ));
+                self.problems
+                    .push(key_error(part, &at, format!("duplicate server `{name}`")));
                 continue;
             }
             if let Some(server) = self.server(part, &at, name, file) {
@@ -54,17 +51,17 @@ impl Checker<'_> {
             return server.http.is_some().then_some(server);
         }
         let for_http = [
-            ("headers", !file.headers.is_empty(), "headers are"),
-            ("bearer", file.bearer.is_some(), "a bearer token is"),
+            ("headers", !file.headers.is_empty()),
+            ("bearer", file.bearer.is_some()),
         ];
-        for (key, _, words) in for_http.iter().filter(|(_, written, _)| *written) {
+        for (key, _) in for_http.iter().filter(|(_, written)| *written) {
             self.problems.push(
                 part.document
                     .diagnostic_at(
                         &format!("{at}/{key}"),
-                        format!("{words} for a server with a `url`"),
+                        format!("`{key}` applies only to a server with a `url`"),
                     )
-                    .help("a program takes its secrets from `env:`"),
+                    .help("pass secrets to a program through `env:`"),
             );
         }
         let Some(command) = &file.command else {
@@ -85,7 +82,7 @@ impl Checker<'_> {
                 part.document
                     .diagnostic_at(
                         &format!("{at}/command"),
-                        "a command is run without a shell, so one text is one program name",
+                        "a command runs without a shell, so a single string is the name of a program",
                     )
                     .help(format!("write it as a list: [{}]", words.join(", "))),
             );
@@ -95,7 +92,7 @@ impl Checker<'_> {
         Some(server)
     }
 
-    /// The address of a server over HTTP, which nothing about a program can stand beside.
+    /// The address of a server over HTTP. Keys for a program cannot be combined with it.
     fn http(
         &mut self,
         part: &Part,
@@ -113,21 +110,21 @@ impl Checker<'_> {
         let mut fine = true;
         for (key, _) in for_programs.iter().filter(|(_, written)| *written) {
             fine = false;
-            let words = format!(
-                "server `{name}` has a `url`, so nothing is started and `{key}` has no meaning"
+            let message = format!(
+                "server `{name}` has a `url`, so no program is started and `{key}` has no effect"
             );
             self.problems
-                .push(part.document.diagnostic_at(&format!("{at}/{key}"), words));
+                .push(part.document.diagnostic_at(&format!("{at}/{key}"), message));
         }
-        if !names_a_host(url) {
+        if !has_host(url) {
             fine = false;
             self.problems.push(
                 part.document
                     .diagnostic_at(
                         &format!("{at}/url"),
-                        "an address begins with http:// or https:// and names a host",
+                        "a URL must start with http:// or https:// and have a host",
                     )
-                    .help("write it as `http://127.0.0.1:3000/mcp`"),
+                    .help("for example `http://127.0.0.1:3000/mcp`"),
             );
         }
         let mut headers: Vec<(String, String)> = file
@@ -145,25 +142,25 @@ impl Checker<'_> {
         })
     }
 
-    /// Whether a token can be sent beside these headers.
+    /// Returns true if a token can be sent with these headers.
     fn bearer(&mut self, part: &Part, at: &str, token: &str, headers: &[(String, String)]) -> bool {
         let mut fine = true;
         let taken = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
         if headers.iter().any(taken) {
             fine = false;
-            let words = "`bearer` and a header `Authorization` are two answers to one question";
+            let message = "`bearer` and the header `Authorization` cannot both be set";
             self.problems.push(
                 part.document
-                    .diagnostic_at(at, words)
+                    .diagnostic_at(at, message)
                     .help("keep one of them"),
             );
         }
         if !token.chars().all(|c| c.is_ascii_graphic()) {
             fine = false;
-            let words = "a bearer token is one word of printable ASCII characters";
+            let message = "a bearer token must be printable ASCII characters without spaces";
             let help = "write the token alone, without `Bearer`";
             self.problems
-                .push(part.document.diagnostic_at(at, words).help(help));
+                .push(part.document.diagnostic_at(at, message).help(help));
         }
         fine
     }

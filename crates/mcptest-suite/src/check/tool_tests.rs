@@ -1,5 +1,5 @@
-//! `tools:` and `tool_quality:`: tests without an agent. Of a direct tool test also its fixtures,
-//! what they save, and where its snapshot is.
+//! `tools:` and `tool_quality:`: tests without an agent, with the fixtures, saved values and
+//! snapshots of direct tool tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use mcptest_trace::target::Target;
 use mcptest_yaml::suggest;
 use serde_json::Value;
 
-use super::words::{escape, key_error, unknown_name};
+use super::diagnostics::{escape, key_error, unknown_name};
 use super::{Checker, TOOL_ROOTS};
 use crate::file::{FixtureCallFile, ToolQualityFile, ToolTestFile};
 use crate::import::Part;
 use crate::options::Purpose;
-use crate::suite::{FixtureCall, KeptAnswer, Test, ToolQualityTest, ToolTest};
+use crate::suite::{FixtureCall, StoredSnapshot, Test, ToolQualityTest, ToolTest};
 use crate::template::Args;
 use crate::tool_file::SnapshotFields;
 
-/// Names that are saved so far in a test.
+/// The names of the values saved so far in a test.
 type Names = Vec<String>;
 
 impl Checker<'_> {
@@ -40,7 +40,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A test that is not an agent's names one server.
+    /// Checks that a server is declared.
     fn named_server(&mut self, part: &Part, at: &str, server: &str) {
         if self.options.purpose == Purpose::Run && !self.is_declared(server) {
             let known = self.declared();
@@ -82,11 +82,11 @@ impl Checker<'_> {
             &mut saved,
         );
         if !file.save.is_empty() && file.teardown.is_empty() {
-            let words =
-                "a value that is saved here is for `teardown`, and there is none".to_owned();
+            let message =
+                "values saved here can only be used in `teardown`, but there is none".to_owned();
             self.problems.push(
-                key_error(part, &format!("{at}/save"), words)
-                    .help("save in `setup` what the call itself uses"),
+                key_error(part, &format!("{at}/save"), message)
+                    .help("save values for the call itself in `setup`"),
             );
         }
         let snapshot = file.snapshot.0.as_ref();
@@ -107,7 +107,7 @@ impl Checker<'_> {
             save,
             timeout,
             isolation: file.isolation,
-            // What others do meanwhile would show in the state, and in the time.
+            // Concurrent tests would affect the state and the duration.
             serial: file
                 .serial
                 .unwrap_or(has_state || file.expect.max_duration_ms.is_some()),
@@ -142,7 +142,7 @@ impl Checker<'_> {
         checked
     }
 
-    /// Arguments, which may use what was saved before.
+    /// Arguments, which can use values saved before.
     fn args(
         &mut self,
         part: &Part,
@@ -157,15 +157,15 @@ impl Checker<'_> {
             }
             let problem = part.document.diagnostic_at(
                 &format!("{at}{place}"),
-                format!("nothing is saved as `{name}` before this"),
+                format!("no value is saved as `{name}` before this call"),
             );
             self.problems
                 .push(match suggest(&name, saved.iter().map(String::as_str)) {
                     Some(near) => problem.label(format!("did you mean `saved.{near}`?")),
                     None if saved.is_empty() => problem.help(
-                        "a call of `setup` saves values of its answer: `save: { id: result.structuredContent.id }`",
+                        "save values of a result in `setup`: `save: { id: result.structuredContent.id }`",
                     ),
-                    None => problem.help(format!("saved before this are {}", saved.join(", "))),
+                    None => problem.help(format!("saved before this call: {}", saved.join(", "))),
                 });
         }
         args
@@ -183,16 +183,16 @@ impl Checker<'_> {
             let place = format!("{at}/{}", escape(name));
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
             if name.is_empty() || !name.chars().all(fits) {
-                let words = format!("`{name}` is no name for a saved value");
+                let message = format!("invalid name `{name}` for a saved value");
                 self.problems.push(
-                    key_error(part, &place, words).help("use letters, digits, `_`, `-` and `.`"),
+                    key_error(part, &place, message).help("use letters, digits, `_`, `-` and `.`"),
                 );
             }
             if saved.contains(name) {
-                let words = format!("a second value saved as `{name}` in this test");
-                self.problems.push(key_error(part, &place, words));
+                let message = format!("duplicate saved value `{name}` in this test");
+                self.problems.push(key_error(part, &place, message));
             }
-            // Known from here on, even if its target is wrong: that is said once.
+            // Known from here on even if its target is wrong, which is reported once.
             saved.push(name.clone());
             if let Some(target) = self.tool_target(part, &place, path) {
                 checked.push((name.clone(), target));
@@ -201,7 +201,7 @@ impl Checker<'_> {
         checked
     }
 
-    /// A path into the answer of a direct call.
+    /// A path into the result of a direct call.
     fn tool_target(&mut self, part: &Part, at: &str, path: &str) -> Option<Target> {
         let problem = match Target::parse(path) {
             Ok(target) if TOOL_ROOTS.contains(&target.root()) => return Some(target),
@@ -215,21 +215,20 @@ impl Checker<'_> {
             Err(error) => part
                 .document
                 .diagnostic_at(at, format!("`{path}` is not a target: {error}"))
-                .help("targets look like `result.structuredContent.id`, `result.content[*].text`"),
+                .help("examples: `result.structuredContent.id`, `result.content[*].text`"),
         };
         self.problems.push(problem);
         None
     }
 
-    /// Where a test's snapshot is: `snapshots/SUITE/TEST.json` beside the file that the test stands
-    /// in.
+    /// The snapshot of a test, in `snapshots/SUITE/TEST.json` next to the file of the test.
     fn snapshot(
         &mut self,
         part: &Part,
         at: &str,
         test: &str,
         fields: &SnapshotFields,
-    ) -> Option<KeptAnswer> {
+    ) -> Option<StoredSnapshot> {
         let at = format!("{at}/snapshot");
         let target = fields
             .target
@@ -247,11 +246,11 @@ impl Checker<'_> {
             Some(name) => {
                 let stem = file_stem(name);
                 if stem != *name {
-                    let words = format!("`{name}` is no name for a snapshot");
-                    let help = format!("a name such as `{stem}`");
+                    let message = format!("invalid snapshot name `{name}`");
+                    let help = format!("for example `{stem}`");
                     self.problems.push(
                         part.document
-                            .diagnostic_at(&format!("{at}/name"), words)
+                            .diagnostic_at(&format!("{at}/name"), message)
                             .help(help),
                     );
                 }
@@ -261,17 +260,17 @@ impl Checker<'_> {
         };
         let file = snapshot_folder(part).join(format!("{stem}.json"));
         if let Some(first) = self.snapshots.get(&file) {
-            let words = format!("this snapshot would be in the same file as that of `{first}`");
+            let message = format!("this snapshot has the same file as that of `{first}`");
             self.problems.push(
-                key_error(part, &at, words)
-                    .help("give one of them a name: `snapshot: { name: another-name }`"),
+                key_error(part, &at, message)
+                    .help("set another name for one of them: `snapshot: { name: another-name }`"),
             );
             return None;
         }
         self.snapshots.insert(file.clone(), test.to_owned());
-        Some(KeptAnswer {
+        Some(StoredSnapshot {
             snapshot: Snapshot {
-                // One that is wrong has been told.
+                // An invalid target has been reported.
                 target: target.flatten(),
                 ignore,
             },
@@ -280,7 +279,7 @@ impl Checker<'_> {
     }
 }
 
-/// Named as the file is named, so that messages stay short and free of absolute paths.
+/// The folder of a file's snapshots, relative as the file's name is, so that messages stay short.
 pub(super) fn snapshot_folder(part: &Part) -> PathBuf {
     let suite = Path::new(part.document.source().name());
     let stem = suite

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mcptest_cassette::{
-    Cassette, Finding, find, is_partial, load, parse, partial_path, show, verify, write,
+    Cassette, CassetteFinding, find, is_partial, load, parse, partial_path, show, verify, write,
 };
 use mcptest_report::{ExitCode, Redactor};
 use mcptest_runner::{cassette_changes, cassette_folder, cassette_place};
@@ -53,7 +53,7 @@ fn show_one(args: &ShowArgs, output: &Output) -> Result<ExitCode, Failure> {
 /// What was found about a file.
 struct Checked {
     path: PathBuf,
-    findings: Vec<Finding>,
+    findings: Vec<CassetteFinding>,
 }
 
 fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -124,8 +124,8 @@ fn check(
     suite: Option<&Suite>,
     args: &VerifyArgs,
     redactor: &Redactor,
-) -> Vec<Finding> {
-    let bad = |words: String| Finding::error(words);
+) -> Vec<CassetteFinding> {
+    let bad = |words: String| CassetteFinding::error(words);
     let cassette = match load(path) {
         Ok(cassette) => cassette,
         Err(error) => return vec![bad(error.to_string())],
@@ -181,7 +181,7 @@ fn missing(suite: &Suite, args: &VerifyArgs) -> Vec<Checked> {
             let path = cassette_place(&folder, test, model);
             if !path.exists() {
                 let words = format!("there is no cassette of test `{}` with {model}", test.name);
-                let findings = vec![Finding::error(words)];
+                let findings = vec![CassetteFinding::error(words)];
                 missing.push(Checked { path, findings });
             }
         }

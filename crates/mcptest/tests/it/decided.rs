@@ -130,7 +130,7 @@ fn a_gate_that_needs_all_runs_has_them_and_says_so() {
     let ran = run(dir.path(), &["run", "suite.yml", "--reporter", "json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("`stability` looks at all runs"),
+        ran.stderr.contains("`stability` needs all runs"),
         "{}",
         ran.stderr
     );

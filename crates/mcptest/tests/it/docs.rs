@@ -501,7 +501,7 @@ fn generate(title: &str) -> String {
         return table(&["rule", "finds", "pattern"], &rows);
     }
     if title == "redaction shapes" {
-        let rows = mcptest_redact::redact::SHAPES
+        let rows = mcptest_redact::redact::CREDENTIAL_FORMATS
             .map(|(shape, meaning)| vec![shape.to_owned(), meaning.to_owned()]);
         return table(&["shape", "of"], &rows);
     }

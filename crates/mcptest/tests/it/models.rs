@@ -419,10 +419,7 @@ fn models_of_the_command_line_stand_in_for_those_of_the_tests() {
     assert_eq!(names, ["a mine/m", "a claude-x", "b mine/m", "b claude-x"]);
     for (model, words) in [
         ("clod", "--model: unknown model `clod`"),
-        (
-            "builtin/scripted",
-            "`builtin/scripted` has no `script:` to play",
-        ),
+        ("builtin/scripted", "`builtin/scripted` has no `script:`"),
     ] {
         let ran = run(&dir, &["--model", model]);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);

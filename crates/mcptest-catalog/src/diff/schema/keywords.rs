@@ -1,4 +1,4 @@
-//! Keyword by keyword: which say a rule, and which way a change of one goes.
+//! Comparison of single keywords: constraints, and the direction of their changes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::tokens;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_json::{canonical, compare_numbers, equal, pointer_join};
 
-/// Words about a value, or about the use of it; no rule.
+/// Keywords that describe a value without constraining it.
 pub(super) fn is_annotation(keyword: &str) -> bool {
     !is_rule(keyword) && !matches!(keyword, "$defs" | "definitions")
 }
@@ -33,7 +33,7 @@ pub(super) fn is_rule(keyword: &str) -> bool {
         || BOUNDS.iter().any(|(bound, _)| *bound == keyword)
 }
 
-/// Bounds, and whether a larger number is stricter.
+/// Bounds; true if a larger number is stricter.
 pub(super) const BOUNDS: [(&str, bool); 10] = [
     ("minimum", true),
     ("exclusiveMinimum", true),
@@ -47,7 +47,7 @@ pub(super) const BOUNDS: [(&str, bool); 10] = [
     ("maxProperties", false),
 ];
 
-/// Rules whose inside is not understood here.
+/// Constraints that are compared as a whole.
 pub(super) const OTHER_RULES: [&str; 22] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -97,8 +97,8 @@ pub(super) fn annotations(
                 let (was, is) = (count(old), count(new));
                 format!("the description changed: {was} → {is} tokens")
             }
-            (_, None, Some(new)) => format!("`{shown}` is new: {}", value_text(new)),
-            (_, Some(old), None) => format!("`{shown}` is gone: {}", value_text(old)),
+            (_, None, Some(new)) => format!("`{shown}` was added: {}", value_text(new)),
+            (_, Some(old), None) => format!("`{shown}` was removed: {}", value_text(old)),
             (_, old, new) => {
                 let text = |value: Option<&Value>| value.map(value_text).unwrap_or_default();
                 format!("`{shown}` {} is now {}", text(old), text(new))
@@ -108,7 +108,7 @@ pub(super) fn annotations(
     }
 }
 
-/// The types that a schema names; nothing if it leaves that open.
+/// The types that a schema names; `None` if it names none.
 pub(super) fn type_set(schema: &Map<String, Value>) -> Option<BTreeSet<&str>> {
     match schema.get("type")? {
         Value::String(one) => Some([one.as_str()].into()),
@@ -216,11 +216,11 @@ pub(super) fn values(
                 (true, true) => return,
                 (false, true) => (
                     Kind::Narrowed,
-                    format!("gone: {}", list(&mut gone.iter().map(|(_, text)| *text))),
+                    format!("removed: {}", list(&mut gone.iter().map(|(_, text)| *text))),
                 ),
                 (true, false) => (
                     Kind::Widened,
-                    format!("new: {}", list(&mut added.iter().map(|(_, text)| *text))),
+                    format!("added: {}", list(&mut added.iter().map(|(_, text)| *text))),
                 ),
                 (false, false) => (
                     Kind::Changed,
@@ -244,7 +244,7 @@ pub(super) fn bound(
     new: &Map<String, Value>,
     facts: &mut Vec<Fact>,
 ) {
-    // A least count of nothing is no bound.
+    // A minimum of zero is not a bound.
     let counts = keyword.starts_with("min") && keyword != "minimum";
     let of = |schema: &'_ Map<String, Value>| {
         schema
@@ -257,11 +257,11 @@ pub(super) fn bound(
         (None, None) => return,
         (None, Some(new)) => (
             Kind::Narrowed,
-            format!("`{keyword}` is new: {}", value_text(&new)),
+            format!("`{keyword}` was added: {}", value_text(&new)),
         ),
         (Some(old), None) => (
             Kind::Widened,
-            format!("`{keyword}` is gone: {}", value_text(&old)),
+            format!("`{keyword}` was removed: {}", value_text(&old)),
         ),
         (Some(old), Some(new)) => {
             let kind = match (&old, &new) {
@@ -296,11 +296,11 @@ pub(super) fn other_rule(
         (None, None) => return,
         (None, Some(new)) => (
             Kind::Narrowed,
-            format!("`{keyword}` is new: {}", value_text(new)),
+            format!("`{keyword}` was added: {}", value_text(new)),
         ),
         (Some(old), None) => (
             Kind::Widened,
-            format!("`{keyword}` is gone: {}", value_text(old)),
+            format!("`{keyword}` was removed: {}", value_text(old)),
         ),
         (Some(old), Some(new)) if equal(old, new) => return,
         (Some(old), Some(new)) => (

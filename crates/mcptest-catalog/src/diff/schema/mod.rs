@@ -1,11 +1,10 @@
-//! What changed between two JSON Schemas, and which way: does the new one accept less, more, or
-//! something else?
+//! Comparison of two JSON Schemas: does the new one accept less, more, or something else?
 //!
 //! JSON Schema is too rich to decide inclusion in general. Known here are types, values, bounds,
 //! properties, items, local references and unions; any other rule that was added narrows, one that
 //! was removed widens, and one that was rewritten counts as changed, for which the worst is
-//! assumed. `oneOf` is read as `anyOf`, and what stands beside a reference is put over what it
-//! refers to.
+//! assumed. `oneOf` is read as `anyOf`, and keywords next to a reference override those of its
+//! target.
 
 mod keywords;
 mod shape;
@@ -32,16 +31,16 @@ const DEPTH: usize = 96;
 /// A fact about two schemas.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Fact {
-    /// Where, in the new schema; for what is gone, in the old one.
+    /// The place in the new schema; for removed parts, in the old one.
     pub(super) pointer: String,
     pub(super) kind: Kind,
-    /// Whether an added property is required.
+    /// True if an added property is required.
     pub(super) required: bool,
     pub(super) message: String,
 }
 
 impl Fact {
-    /// Whether somebody who relied on the old schema can be let down.
+    /// Returns true if the change can break a caller that relies on the old schema.
     pub(super) fn breaks(&self, direction: Direction) -> bool {
         match (self.kind, direction) {
             (Kind::PropertyAdded, Direction::Input) => self.required,
@@ -116,7 +115,7 @@ impl Comparer<'_> {
                 return;
             }
             self.references.push(pair);
-            // What two schemas share by name has one place, however often it is used.
+            // A shared definition has one place, however often it is used.
             if let (Some(old_ref), Some(new_ref)) = (&old_ref, &new_ref)
                 && old_ref == new_ref
             {
@@ -211,7 +210,7 @@ impl Comparer<'_> {
                         pointer: place,
                         kind: Kind::PropertyAdded,
                         required: is,
-                        message: format!("`{shown}` is new, {how} property"),
+                        message: format!("`{shown}` was added, {how} property"),
                     });
                     continue;
                 }
@@ -220,7 +219,7 @@ impl Comparer<'_> {
                         facts,
                         &place,
                         Kind::PropertyRemoved,
-                        format!("`{shown}` is gone"),
+                        format!("`{shown}` was removed"),
                     );
                     continue;
                 }
@@ -241,7 +240,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// `items` and `additionalProperties`: a schema for whatever is there.
+    /// `items` and `additionalProperties`: a schema for all items or other keys.
     fn nested(
         &mut self,
         at: &str,
@@ -291,7 +290,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// Alternatives that stand beside other rules are a rule among them.
+    /// Alternatives next to other constraints are a constraint among them.
     fn union_beside_rules(
         &mut self,
         at: &str,
@@ -303,11 +302,21 @@ impl Comparer<'_> {
             (None, None) => {}
             (None, Some((keyword, _))) => {
                 let place = format!("{at}/{keyword}");
-                fact(facts, &place, Kind::Narrowed, format!("`{keyword}` is new"));
+                fact(
+                    facts,
+                    &place,
+                    Kind::Narrowed,
+                    format!("`{keyword}` was added"),
+                );
             }
             (Some((keyword, _)), None) => {
                 let place = format!("{at}/{keyword}");
-                fact(facts, &place, Kind::Widened, format!("`{keyword}` is gone"));
+                fact(
+                    facts,
+                    &place,
+                    Kind::Widened,
+                    format!("`{keyword}` was removed"),
+                );
             }
             (Some((old_keyword, old)), Some((new_keyword, new))) => {
                 let places = |keyword: &str, branches: &[Value]| -> Vec<(String, Value)> {
@@ -357,7 +366,7 @@ impl Comparer<'_> {
             self.schemas(&new.0, &old.1, &new.1, facts);
             return;
         }
-        // What another alternative covers is not lost, and not new.
+        // An alternative that another one covers is neither removed nor added.
         let lost: Vec<_> = left_old
             .into_iter()
             .filter(|(_, branch)| !new.iter().any(|(_, other)| self.covers(branch, other)))
@@ -375,7 +384,7 @@ impl Comparer<'_> {
         }
         let show = |branch: &Value| shorten(&one_line(&branch.to_string()), 80);
         for (place, branch) in lost {
-            let message = format!("the alternative `{}` is gone", show(branch));
+            let message = format!("the alternative `{}` was removed", show(branch));
             fact(
                 facts,
                 if place.is_empty() { at } else { place },
@@ -388,7 +397,7 @@ impl Comparer<'_> {
                 facts,
                 place,
                 Kind::Widened,
-                format!("the alternative `{}` is new", show(branch)),
+                format!("the alternative `{}` was added", show(branch)),
             );
         }
     }
@@ -399,14 +408,14 @@ impl Comparer<'_> {
         facts
     }
 
-    /// Whether everything that the old schema accepts is accepted by the new one.
+    /// Returns true if the new schema accepts everything that the old one accepts.
     fn covers(&mut self, old: &Value, new: &Value) -> bool {
         self.trial("", old, new)
             .iter()
             .all(|fact| !fact.breaks(Direction::Input))
     }
 
-    /// With old and new in each other's place.
+    /// The comparison in the other direction.
     fn turned<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let turn = |comparer: &mut Self| {
             std::mem::swap(&mut comparer.old_root, &mut comparer.new_root);

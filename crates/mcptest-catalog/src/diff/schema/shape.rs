@@ -1,4 +1,4 @@
-//! What a schema amounts to: references followed, unions taken apart.
+//! Normalisation of schemas: references followed, unions split.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,12 +15,12 @@ pub(super) fn has_refs(value: &Value) -> bool {
     }
 }
 
-/// The schema behind a local reference or an `allOf` of one, with what stands beside it put over
-/// it, and the last reference followed.
+/// The target of a local reference or of an `allOf` with one entry, overridden by the keywords next
+/// to it, and the last reference followed.
 pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>, Option<String>) {
     let mut schema = Cow::Borrowed(schema);
     let mut reference = None;
-    // A chain that is longer than this goes in a circle.
+    // A longer chain is circular.
     for _ in 0..32 {
         let Value::Object(map) = schema.as_ref() else {
             break;
@@ -48,7 +48,7 @@ pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>
     (schema, reference)
 }
 
-/// The rules of a schema: `true` has none. Nothing for `false`, and for what is no schema.
+/// The keywords of a schema; `true` has none. `None` for `false`, and for anything else.
 pub(super) fn as_rules(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     match schema {
         Value::Object(map) => Some(Cow::Borrowed(map)),
@@ -63,7 +63,7 @@ pub(super) fn union(schema: &Map<String, Value>) -> Option<(&str, &Vec<Value>)> 
         .find_map(|keyword| Some((keyword, schema.get(keyword)?.as_array()?)))
 }
 
-/// Whether a schema is nothing but alternatives. One without any is its own only alternative.
+/// Returns true if a schema consists only of alternatives.
 pub(super) fn is_plain_union(schema: &Map<String, Value>) -> bool {
     match union(schema) {
         Some((keyword, _)) => schema.keys().all(|key| key == keyword || !is_rule(key)),
@@ -71,7 +71,8 @@ pub(super) fn is_plain_union(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// The alternatives of a schema with their places; several types are alternatives too.
+/// The alternatives of a schema with their places; several types are alternatives too. A schema
+/// without alternatives is its own only one.
 pub(super) fn split(at: &str, schema: &Map<String, Value>) -> Vec<(String, Value)> {
     let without_words = || -> Map<String, Value> {
         schema

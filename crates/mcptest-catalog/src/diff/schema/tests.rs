@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Facts as `pointer kind`, words left out.
+/// Facts as `pointer kind`, without messages.
 fn facts(old: Value, new: Value) -> Vec<String> {
     compare("", &old, &new)
         .iter()
@@ -251,7 +251,7 @@ fn unions() {
         )
         .is_empty()
     );
-    // A change inside one alternative is told there.
+    // A change inside one alternative is reported there.
     assert_eq!(
         facts(
             json!({"anyOf": [{"type": "string", "maxLength": 9}, nothing]}),
@@ -259,7 +259,7 @@ fn unions() {
         ),
         ["/anyOf/1/maxLength Narrowed"]
     );
-    // What another alternative covers is not lost.
+    // An alternative that another one covers is not removed.
     assert_eq!(
         facts(
             json!({"anyOf": [{"type": "integer"}, {"type": "boolean"}, nothing]}),
@@ -307,7 +307,7 @@ fn references_are_followed() {
 }
 
 #[test]
-fn what_is_no_schema_is_no_crash() {
+fn invalid_schemas_do_not_panic() {
     for (old, new) in [
         (json!(null), json!({})),
         (json!("x"), json!(3)),
@@ -319,7 +319,7 @@ fn what_is_no_schema_is_no_crash() {
 }
 
 #[test]
-fn wide_unions_end_in_time() {
+fn wide_unions_are_compared_in_time() {
     let branch = |n: usize| json!({"anyOf": (0..n).map(|i| json!({"properties": {"x": {"anyOf": (0..n).map(|j| json!({"const": i * n + j})).collect::<Vec<_>>()}}})).collect::<Vec<_>>()});
     assert!(!compare("", &branch(12), &branch(13)).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Looking for secrets in the texts of a value, whatever its type, without writing the value down.
+//! Search for secrets in the strings of a serializable value, without serializing it to text.
 
 use std::fmt;
 
@@ -7,46 +7,46 @@ use serde::ser::{self, Serializer};
 
 use super::Redactor;
 
-/// Whether no text of a value, keys included, has a secret in it.
+/// Returns true if no string of a value, keys included, contains a secret.
 pub(super) fn is_clean(redactor: &Redactor, value: &impl Serialize) -> bool {
-    value.serialize(Look(redactor)).is_ok()
+    value.serialize(Scan(redactor)).is_ok()
 }
 
-/// There is a secret, or the value cannot say what it holds.
+/// A secret was found, or the value could not be serialized.
 #[derive(Debug)]
-struct Found;
+struct NotClean;
 
-impl fmt::Display for Found {
+impl fmt::Display for NotClean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not clean")
     }
 }
 
-impl std::error::Error for Found {}
+impl std::error::Error for NotClean {}
 
-impl ser::Error for Found {
+impl ser::Error for NotClean {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
 }
 
 #[derive(Clone, Copy)]
-struct Look<'a>(&'a Redactor);
+struct Scan<'a>(&'a Redactor);
 
-type Looked = Result<(), Found>;
+type Scanned = Result<(), NotClean>;
 
-/// What has no text in it.
-macro_rules! nothing_in {
+/// Methods for types without strings.
+macro_rules! no_strings {
     ($($method:ident: $type:ty),*) => {
-        $(fn $method(self, _: $type) -> Looked {
+        $(fn $method(self, _: $type) -> Scanned {
             Ok(())
         })*
     };
 }
 
-impl Serializer for Look<'_> {
+impl Serializer for Scan<'_> {
     type Ok = ();
-    type Error = Found;
+    type Error = NotClean;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
@@ -55,37 +55,43 @@ impl Serializer for Look<'_> {
     type SerializeStruct = Self;
     type SerializeStructVariant = Self;
 
-    nothing_in!(
-        serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128, serialize_u8: u8,
-        serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_u128: u128, serialize_f32: f32, serialize_f64: f64, serialize_char: char,
-        serialize_bytes: &[u8], serialize_unit_struct: &'static str
+    no_strings!(
+        serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
+        serialize_i64: i64, serialize_i128: i128, serialize_u8: u8, serialize_u16: u16,
+        serialize_u32: u32, serialize_u64: u64, serialize_u128: u128, serialize_f32: f32,
+        serialize_f64: f64, serialize_char: char, serialize_bytes: &[u8],
+        serialize_unit_struct: &'static str
     );
 
-    fn serialize_str(self, text: &str) -> Looked {
+    fn serialize_str(self, text: &str) -> Scanned {
         if self.0.is_clean(text) {
             Ok(())
         } else {
-            Err(Found)
+            Err(NotClean)
         }
     }
 
-    fn serialize_unit(self) -> Looked {
+    fn serialize_unit(self) -> Scanned {
         Ok(())
     }
 
-    fn serialize_none(self) -> Looked {
+    fn serialize_none(self) -> Scanned {
         Ok(())
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Looked {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Scanned {
         value.serialize(self)
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Looked {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Scanned {
         Ok(())
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Looked {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Scanned {
         value.serialize(self)
     }
 
@@ -95,19 +101,19 @@ impl Serializer for Look<'_> {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Looked {
+    ) -> Scanned {
         value.serialize(self)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Found> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, NotClean> {
         Ok(self)
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self, Found> {
+    fn serialize_tuple(self, _: usize) -> Result<Self, NotClean> {
         Ok(self)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Found> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, NotClean> {
         Ok(self)
     }
 
@@ -117,15 +123,15 @@ impl Serializer for Look<'_> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self, Found> {
+    ) -> Result<Self, NotClean> {
         Ok(self)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self, Found> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, NotClean> {
         Ok(self)
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Found> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, NotClean> {
         Ok(self)
     }
 
@@ -135,31 +141,31 @@ impl Serializer for Look<'_> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self, Found> {
+    ) -> Result<Self, NotClean> {
         Ok(self)
     }
 }
 
-/// A collection, of which each part is looked into; the names of fields are ours.
-macro_rules! look_into {
+/// Collections: every part is scanned. Names of fields are ours, not data.
+macro_rules! scan_parts {
     ($($collection:ident :: $method:ident($($name:ident)?)),*) => {
-        $(impl ser::$collection for Look<'_> {
+        $(impl ser::$collection for Scan<'_> {
             type Ok = ();
-            type Error = Found;
+            type Error = NotClean;
 
-            fn $method<T: Serialize + ?Sized>(&mut self, $($name: &'static str,)? value: &T) -> Looked {
+            fn $method<T: Serialize + ?Sized>(&mut self, $($name: &'static str,)? value: &T) -> Scanned {
                 $(let _ = $name;)?
                 value.serialize(*self)
             }
 
-            fn end(self) -> Looked {
+            fn end(self) -> Scanned {
                 Ok(())
             }
         })*
     };
 }
 
-look_into!(
+scan_parts!(
     SerializeSeq::serialize_element(),
     SerializeTuple::serialize_element(),
     SerializeTupleStruct::serialize_field(),
@@ -168,19 +174,19 @@ look_into!(
     SerializeStructVariant::serialize_field(_name)
 );
 
-impl ser::SerializeMap for Look<'_> {
+impl ser::SerializeMap for Scan<'_> {
     type Ok = ();
-    type Error = Found;
+    type Error = NotClean;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Looked {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Scanned {
         key.serialize(*self)
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Looked {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Scanned {
         value.serialize(*self)
     }
 
-    fn end(self) -> Looked {
+    fn end(self) -> Scanned {
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What can be said of a file whose shape is wrong.
+//! Checks of a file that does not fit the schema.
 
 use mcptest_catalog::quality;
 use mcptest_gates::{self, LoadContext, LoadedGate};
@@ -8,18 +8,17 @@ use mcptest_yaml::Diagnostic;
 use serde_json::Value;
 
 use super::TOOL_ROOTS;
+use super::diagnostics::place;
 use super::expressions::compile;
-use super::words::place;
-use crate::import::Broken;
+use crate::import::InvalidFile;
 
-/// In a file whose shape is wrong, everything outside the wrong places can still be compiled.
-pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
-    let document = &broken.document;
+/// Compiles all expressions outside the places with problems.
+pub(crate) fn expressions_of_invalid(file: &InvalidFile) -> Vec<Diagnostic> {
+    let document = &file.document;
     let mut problems = Vec::new();
     let touched = |pointer: &str| {
         let extent = document.extent_at(pointer);
-        broken
-            .wrong
+        file.problem_spans
             .iter()
             .any(|span| extent.start <= span.start && span.start <= extent.end)
     };
@@ -60,8 +59,8 @@ pub(crate) fn expressions_of_broken(broken: &Broken) -> Vec<Diagnostic> {
                 .filter(|(key, _)| mcptest_gates::find(key).is_some())
                 .map(|(key, block)| (key.clone(), block.clone()))
                 .collect();
-            // Only what can be said without the rest of the entry. Broken blocks are left out, but
-            // a block that needs one of them as its sibling must still see that it is there.
+            // Only checks that do not need the rest of the entry. Invalid blocks are skipped, but a
+            // block that needs one of them as its sibling must still see that it exists.
             let context = LoadContext {
                 to_run: false,
                 runs: None,

@@ -1,4 +1,4 @@
-//! Diagnostics that several checks give, and where they point.
+//! Diagnostics that several checks share, and their places.
 
 use mcptest_trace::matcher::Problem;
 use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
@@ -6,7 +6,7 @@ use mcptest_yaml::{Diagnostic, Document, NodeValue, suggest};
 use super::SCRIPTED;
 use crate::import::Part;
 
-/// A core problem at its place in the file.
+/// A problem of an expression at its place in the file.
 pub(super) fn place(document: &Document, base: &str, problem: &Problem) -> Diagnostic {
     let pointer = format!("{base}{}", problem.pointer);
     let span = if problem.on_key {
@@ -40,16 +40,13 @@ pub(super) fn unknown_name(
     match suggest(name, known.iter().copied()) {
         Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
         None if known.is_empty() => diagnostic.help(format!("declare it under `{section}:`")),
-        None => diagnostic.help(format!(
-            "declared under `{section}:` are {}",
-            known.join(", ")
-        )),
+        None => diagnostic.help(format!("declared under `{section}:`: {}", known.join(", "))),
     }
 }
 
 pub(super) fn no_script(part: &Part, at: &str) -> Diagnostic {
     part.document
-        .diagnostic_at(at, format!("`{SCRIPTED}` has no `script:` to play"))
+        .diagnostic_at(at, format!("`{SCRIPTED}` has no `script:`"))
         .help("write `script: [[{calls: [{tool: search, args: {q: x}}]}, {say: \"Done.\"}]]`")
 }
 
@@ -58,8 +55,7 @@ pub(super) fn key_error(part: &Part, pointer: &str, message: String) -> Diagnost
         .error(part.document.key_span_at(pointer), message)
 }
 
-/// The pointer of an item that may be written as one text or as a list, under either spelling of
-/// its key.
+/// The pointer of an item that is written as a string or in a list, under any spelling of its key.
 pub(super) fn item_place(part: &Part, at: &str, keys: &[&str], index: usize) -> String {
     for key in keys {
         let base = format!("{at}/{key}");
@@ -76,8 +72,8 @@ pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// What `url:` of a server and `base_url:` of a provider must be.
-pub(super) fn names_a_host(url: &str) -> bool {
+/// Returns true if a URL has the scheme `http` or `https` and a host.
+pub(super) fn has_host(url: &str) -> bool {
     let url = url.trim();
     let rest = url
         .strip_prefix("http://")
@@ -90,10 +86,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses() {
-        assert!(names_a_host(" https://x/v1 "));
+    fn urls_need_a_scheme_and_a_host() {
+        assert!(has_host(" https://x/v1 "));
         for wrong in ["", "x", "http://", "http:///v1", "ftp://x"] {
-            assert!(!names_a_host(wrong), "{wrong}");
+            assert!(!has_host(wrong), "{wrong}");
         }
     }
 }

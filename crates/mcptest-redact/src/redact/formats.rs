@@ -1,10 +1,10 @@
-//! Secrets that are known by how they look, whoever declared them or not.
+//! Credentials that are recognised by their format, declared or not.
 
 use super::MASK;
 
-/// What the characters after a prefix may be.
+/// The allowed characters after a prefix.
 #[derive(Clone, Copy)]
-enum Letters {
+enum Alphabet {
     /// Letters and digits.
     Plain,
     /// Letters, digits, `_` and `-`.
@@ -13,8 +13,8 @@ enum Letters {
     Capitals,
 }
 
-impl Letters {
-    fn has(self, byte: u8) -> bool {
+impl Alphabet {
+    fn contains(self, byte: u8) -> bool {
         match self {
             Self::Plain => byte.is_ascii_alphanumeric(),
             Self::Url => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
@@ -23,76 +23,76 @@ impl Letters {
     }
 }
 
-/// A token that begins in a way of its own.
+/// A token with a prefix of its own.
 struct Prefixed {
     prefix: &'static str,
-    letters: Letters,
-    /// How many letters follow, at least.
-    least: usize,
-    /// Whether no more may follow: what is longer is something else.
+    alphabet: Alphabet,
+    /// The minimum number of characters after the prefix.
+    min: usize,
+    /// True if a longer token is something else.
     exact: bool,
-    /// Whether one of them must be a digit: names made of words have none.
+    /// True if one character must be a digit: names made of words have none.
     digit: bool,
 }
 
-const fn prefixed(prefix: &'static str, letters: Letters, least: usize) -> Prefixed {
+const fn prefixed(prefix: &'static str, alphabet: Alphabet, min: usize) -> Prefixed {
     Prefixed {
         prefix,
-        letters,
-        least,
+        alphabet,
+        min,
         exact: false,
         digit: true,
     }
 }
 
 const PREFIXED: [Prefixed; 22] = [
-    prefixed("sk-", Letters::Url, 17),
-    prefixed("sk_live_", Letters::Plain, 16),
-    prefixed("sk_test_", Letters::Plain, 16),
-    prefixed("rk_live_", Letters::Plain, 16),
-    prefixed("ghp_", Letters::Plain, 30),
-    prefixed("gho_", Letters::Plain, 30),
-    prefixed("ghu_", Letters::Plain, 30),
-    prefixed("ghs_", Letters::Plain, 30),
-    prefixed("ghr_", Letters::Plain, 30),
-    prefixed("github_pat_", Letters::Url, 22),
-    prefixed("glpat-", Letters::Url, 20),
-    prefixed("xoxa-", Letters::Url, 10),
-    prefixed("xoxb-", Letters::Url, 10),
-    prefixed("xoxo-", Letters::Url, 10),
-    prefixed("xoxp-", Letters::Url, 10),
-    prefixed("xoxr-", Letters::Url, 10),
-    prefixed("xoxs-", Letters::Url, 10),
-    prefixed("npm_", Letters::Plain, 36),
-    prefixed("hf_", Letters::Plain, 30),
+    prefixed("sk-", Alphabet::Url, 17),
+    prefixed("sk_live_", Alphabet::Plain, 16),
+    prefixed("sk_test_", Alphabet::Plain, 16),
+    prefixed("rk_live_", Alphabet::Plain, 16),
+    prefixed("ghp_", Alphabet::Plain, 30),
+    prefixed("gho_", Alphabet::Plain, 30),
+    prefixed("ghu_", Alphabet::Plain, 30),
+    prefixed("ghs_", Alphabet::Plain, 30),
+    prefixed("ghr_", Alphabet::Plain, 30),
+    prefixed("github_pat_", Alphabet::Url, 22),
+    prefixed("glpat-", Alphabet::Url, 20),
+    prefixed("xoxa-", Alphabet::Url, 10),
+    prefixed("xoxb-", Alphabet::Url, 10),
+    prefixed("xoxo-", Alphabet::Url, 10),
+    prefixed("xoxp-", Alphabet::Url, 10),
+    prefixed("xoxr-", Alphabet::Url, 10),
+    prefixed("xoxs-", Alphabet::Url, 10),
+    prefixed("npm_", Alphabet::Plain, 36),
+    prefixed("hf_", Alphabet::Plain, 30),
     Prefixed {
         prefix: "AKIA",
-        letters: Letters::Capitals,
-        least: 16,
+        alphabet: Alphabet::Capitals,
+        min: 16,
         exact: true,
         digit: false,
     },
     Prefixed {
         prefix: "ASIA",
-        letters: Letters::Capitals,
-        least: 16,
+        alphabet: Alphabet::Capitals,
+        min: 16,
         exact: true,
         digit: false,
     },
     Prefixed {
         prefix: "AIza",
-        letters: Letters::Url,
-        least: 35,
+        alphabet: Alphabet::Url,
+        min: 35,
         exact: true,
         digit: false,
     },
 ];
 
-/// The shapes with what they belong to, for the documentation.
-pub const SHAPES: [(&str, &str); 13] = [
+/// The formats and their owners, for the documentation.
+pub const CREDENTIAL_FORMATS: [(&str, &str); 13] = [
     (
         "`sk-…`, `sk-ant-…`",
-        "OpenAI, Anthropic and many others that copied it",
+        "OpenAI, Anthropic and compatible providers",
     ),
     ("`sk_live_…`, `sk_test_…`, `rk_live_…`", "Stripe"),
     (
@@ -111,24 +111,18 @@ pub const SHAPES: [(&str, &str); 13] = [
     ("`eyJ….eyJ….…`", "JSON Web Tokens"),
     (
         "`Bearer …`, `Basic …`",
-        "what stands in an `Authorization` header",
+        "credentials of an `Authorization` header",
     ),
-    (
-        "`-----BEGIN … PRIVATE KEY-----`",
-        "private keys, to their end",
-    ),
-    (
-        "`scheme://user:password@`",
-        "addresses with a password in them",
-    ),
+    ("`-----BEGIN … PRIVATE KEY-----`", "private keys"),
+    ("`scheme://user:password@`", "addresses with a password"),
 ];
 
-/// A text without anything that has one of the shapes.
+/// Masks everything that has one of the formats; `None` if nothing has.
 pub(super) fn mask(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::new();
     let (mut done, mut at) = (0, 0);
-    while let Some(skipped) = next_that_may_show(&bytes[at..]) {
+    while let Some(skipped) = next_candidate(&bytes[at..]) {
         at += skipped;
         match found_at(text, at) {
             Some((start, end)) => {
@@ -146,7 +140,7 @@ pub(super) fn mask(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// For each byte, one bit for every shape that has it first, and for every shape that has it
+/// For each byte, one bit for every format that has it first, and for every format that has it
 /// second.
 struct Starts {
     first: [u32; 256],
@@ -156,7 +150,7 @@ struct Starts {
 static STARTS: Starts = starts();
 
 const fn starts() -> Starts {
-    /// Of the shapes that are not in the table.
+    /// The formats that are not in the table.
     const OTHERS: [&[u8; 2]; 5] = [b"be", b"ba", b"ey", b"--", b":/"];
     let mut starts = Starts {
         first: [0; 256],
@@ -169,7 +163,7 @@ const fn starts() -> Starts {
             (prefix[0], prefix[1])
         } else {
             let [first, second] = *OTHERS[shape - PREFIXED.len()];
-            // `Bearer` is written in any case. For the others that lets a little too much through.
+            // `Bearer` is written in any case. For the others this gives a few more candidates.
             starts.first[first.to_ascii_uppercase() as usize] |= 1 << shape;
             starts.second[second.to_ascii_uppercase() as usize] |= 1 << shape;
             (first, second)
@@ -181,15 +175,15 @@ const fn starts() -> Starts {
     starts
 }
 
-/// How far it is to the next place where a secret may show itself. Whole reports come through here,
-/// and hardly any place in them is one.
-fn next_that_may_show(bytes: &[u8]) -> Option<usize> {
+/// The distance to the next position where a secret may begin. Whole reports pass through here, so
+/// it must be fast.
+fn next_candidate(bytes: &[u8]) -> Option<usize> {
     bytes.windows(2).position(|pair| {
         STARTS.first[usize::from(pair[0])] & STARTS.second[usize::from(pair[1])] != 0
     })
 }
 
-/// Where the secret is that shows itself at this place.
+/// The range of the secret that is recognised at this position.
 fn found_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     match bytes[at] {
@@ -200,15 +194,14 @@ fn found_at(text: &str, at: usize) -> Option<(usize, usize)> {
         b's' | b'r' | b'g' | b'x' | b'n' | b'h' | b'A' if begins(bytes, at) => {
             let end = PREFIXED
                 .iter()
-                .find_map(|shape| prefixed_at(bytes, at, shape));
+                .find_map(|format| prefixed_at(bytes, at, format));
             end.map(|end| (at, end))
         }
         _ => None,
     }
 }
 
-/// Whether a word begins here. What stands before may be an escape that was written out: `\n`,
-/// `%20`.
+/// Returns true if a word begins here. Before it there may be an escape: `\n`, `%20`.
 fn begins(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     let Some(last) = before(1) else { return true };
@@ -226,22 +219,22 @@ fn run_of(bytes: &[u8], at: usize, has: impl Fn(u8) -> bool) -> usize {
     bytes[at..].iter().take_while(|byte| has(**byte)).count()
 }
 
-fn prefixed_at(bytes: &[u8], at: usize, shape: &Prefixed) -> Option<usize> {
-    let rest = bytes[at..].strip_prefix(shape.prefix.as_bytes())?;
-    let length = run_of(rest, 0, |byte| shape.letters.has(byte));
+fn prefixed_at(bytes: &[u8], at: usize, format: &Prefixed) -> Option<usize> {
+    let rest = bytes[at..].strip_prefix(format.prefix.as_bytes())?;
+    let length = run_of(rest, 0, |byte| format.alphabet.contains(byte));
     let token = &rest[..length];
-    let long_enough = length >= shape.least && !(shape.exact && length > shape.least);
-    let fits = long_enough && (!shape.digit || token.iter().any(u8::is_ascii_digit));
+    let long_enough = length >= format.min && !(format.exact && length > format.min);
+    let fits = long_enough && (!format.digit || token.iter().any(u8::is_ascii_digit));
     // `AKIA…` in the middle of a longer word is base64 of something else.
-    let ends = !shape.exact || !rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
-    (fits && ends).then(|| at + shape.prefix.len() + length)
+    let ends = !format.exact || !rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
+    (fits && ends).then(|| at + format.prefix.len() + length)
 }
 
 fn web_token(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = at;
     for part in 0..3 {
         let starts_as_json = bytes[end..].starts_with(b"eyJ");
-        let length = run_of(bytes, end, |byte| Letters::Url.has(byte));
+        let length = run_of(bytes, end, |byte| Alphabet::Url.contains(byte));
         if (part < 2 && (!starts_as_json || length < 8)) || length < 4 {
             return None;
         }
@@ -269,12 +262,12 @@ fn credentials(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         return None;
     };
     let mut start = at + length;
-    let blanks = run_of(bytes, start, |byte| byte == b' ');
+    let spaces = run_of(bytes, start, |byte| byte == b' ');
     let encoded = bytes[start..].starts_with(b"%20");
-    start += match (blanks, encoded) {
+    start += match (spaces, encoded) {
         (0, true) => 3,
         (0, false) => return None,
-        (blanks, _) => blanks,
+        (spaces, _) => spaces,
     };
     let has = |byte: u8| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte);
     let token = run_of(bytes, start, has);
@@ -287,7 +280,7 @@ fn credentials(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     secret.then_some((start, start + token.len()))
 }
 
-/// Words of a sentence have no digits, and capitals at most in front.
+/// Returns true if a token is not a word of a sentence: it has digits, or capitals inside.
 fn looks_random(token: &[u8]) -> bool {
     let capitals_inside =
         token[1..].iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
@@ -305,14 +298,14 @@ fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
         return None;
     }
     let body = at + BEGIN.len() + kind + 5;
-    // A key that was cut off is one to its end.
+    // A truncated key extends to the end of the text.
     let end = text[body..]
         .find(END)
         .map_or(text.len(), |found| body + found + END.len());
     Some((at, end))
 }
 
-/// The part between `://` and `@`, if it has a password.
+/// The part between `://` and `@`, if it contains a password.
 fn password(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     if !bytes[at..].starts_with(b"://") {
         return None;
@@ -333,15 +326,15 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// No place is passed over where a shape is.
+        /// No position is skipped where a format matches.
         #[test]
-        fn every_place_that_shows_a_secret_is_looked_at(
+        fn every_secret_begins_at_a_candidate(
             text in "(sk-|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abopr]-|npm_|hf_|A[KS]IA|AIza|eyJa\\.|[bB][eEaA]arer |basic |-----BEGIN |PRIVATE KEY-----|://u:p@|[A-Za-z0-9]{8,40}|[ :\\-]){0,8}"
         ) {
             let shown = (0..text.len()).find(|at| found_at(&text, *at).is_some());
             prop_assert_eq!(mask(&text).is_some(), shown.is_some());
             if let Some(at) = shown {
-                prop_assert_eq!(next_that_may_show(&text.as_bytes()[at..]), Some(0));
+                prop_assert_eq!(next_candidate(&text.as_bytes()[at..]), Some(0));
             }
         }
     }

@@ -27,7 +27,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(60);
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// A request that can be sent several times.
-pub(crate) struct Exchange<'a> {
+pub(crate) struct OutgoingRequest<'a> {
     pub settings: &'a ProviderSettings,
     pub adapter: &'a dyn Adapter,
     pub pool: &'a Pool,
@@ -38,7 +38,7 @@ pub(crate) struct Exchange<'a> {
     pub body: Bytes,
 }
 
-impl Exchange<'_> {
+impl OutgoingRequest<'_> {
     /// Sends the request once, within the timeout.
     pub(crate) async fn attempt(&self, attempt: u32) -> Result<AssistantTurn, SendFailure> {
         let provider = self.settings.name.as_str();
