@@ -1,6 +1,7 @@
 //! Scoring traces as a stream.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,13 +10,14 @@ use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
+use mcptest_trace::verdict::Verdict;
 
 use super::matching::{Match, Tests};
 use super::numbering::{self, ScoredRun, provisional};
 use super::record::encode_record;
 use super::{ScoreError, ScoreSettings, ScoredCase, Store};
 use crate::plan;
-use crate::trace_file::{Fold, fold_traces};
+use crate::trace_file::{Fold, TraceFileError, fold_traces};
 use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
 
 pub(super) fn score(
@@ -24,6 +26,22 @@ pub(super) fn score(
     settings: &ScoreSettings,
     redactor: &Redactor,
     store: Store<'_>,
+) -> Result<Vec<ScoredCase>, ScoreError> {
+    score_parts(suite, settings, redactor, store, |scorer, merger| {
+        let mut part_number = 0;
+        files
+            .iter()
+            .try_for_each(|file| fold_traces(file, scorer, &mut part_number, |it| merger.add(it)))
+    })
+}
+
+/// Scores the parts that `read` folds and adds, in order.
+fn score_parts(
+    suite: &Suite,
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    store: Store<'_>,
+    read: impl for<'a> FnOnce(&Scorer<'a>, &mut Merger<'a, '_>) -> Result<(), TraceFileError>,
 ) -> Result<Vec<ScoredCase>, ScoreError> {
     let servers = suite.known_servers();
     let scorer = Scorer {
@@ -39,10 +57,7 @@ pub(super) fn score(
         redactor,
     };
     let mut merger = Merger::new(store);
-    let mut part_number = 0;
-    for file in files {
-        fold_traces(file, &scorer, &mut part_number, |part| merger.add(part))?;
-    }
+    read(&scorer, &mut merger)?;
     if let Some((position, named)) = merger.unmatched {
         return Err(scorer.tests.unmatched(position, named.as_deref()));
     }
@@ -127,7 +142,7 @@ impl<'a> Fold for Scorer<'a> {
             RunOutcome::of_agent_unless_good(&self.context, test, &trace)
         };
         let has_details = outcome.has_details();
-        let is_good = outcome.facts.verdict == mcptest_trace::verdict::Verdict::Pass;
+        let is_good = outcome.facts.verdict == Verdict::Pass;
         let record = (self.all_records || has_details || !is_good).then(|| {
             let start = part.records.len() as u64;
             encode_record(&outcome, &trace, self.redactor, &mut part.records);
@@ -230,7 +245,7 @@ struct Merger<'a, 's> {
     traces: u64,
     /// The first trace without a test: its position and the test that it names.
     unmatched: Option<(u64, Option<String>)>,
-    store_error: Option<std::io::Error>,
+    store_error: Option<io::Error>,
 }
 
 impl<'a, 's> Merger<'a, 's> {
@@ -249,7 +264,7 @@ impl<'a, 's> Merger<'a, 's> {
             self.unmatched = Some((self.traces + place, named));
         }
         self.traces += part.traces;
-        // Reading goes on after an error: a damaged file is reported before it.
+        // Reading continues after an error, because a damaged file is reported before it.
         if self.unmatched.is_some() || self.store_error.is_some() {
             return;
         }
@@ -278,7 +293,7 @@ impl<'a, 's> Merger<'a, 's> {
         self.pending.push((parts, groups));
     }
 
-    fn place_records(&mut self, records: &str) -> std::io::Result<u64> {
+    fn place_records(&mut self, records: &str) -> io::Result<u64> {
         if records.is_empty() {
             return Ok(0);
         }
@@ -353,3 +368,6 @@ impl<'a> Scorer<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

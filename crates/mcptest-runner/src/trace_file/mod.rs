@@ -144,7 +144,7 @@ pub(crate) fn fold_traces<F: Fold>(
 }
 
 /// The same for any number of threads and any size of blocks.
-fn fold_input<F: Fold>(
+pub(crate) fn fold_input<F: Fold>(
     name: &str,
     input: impl Read,
     threads: usize,
