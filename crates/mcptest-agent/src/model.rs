@@ -143,7 +143,7 @@ impl Usage {
         }
     }
 
-    /// As a trace and the price table know it.
+    /// Converts the usage to the form of traces and price tables.
     #[must_use]
     pub fn into_tokens(self) -> Tokens {
         let parts = [

@@ -21,9 +21,9 @@ use crate::map_strings::{MapStrings, redacted};
 use crate::role::ModelRole;
 use mcptest_redact::volatile::{Normaliser, Rules};
 
-/// Saving partial recordings may take one part in this number of the elapsed time. With very many
-/// runs, not every run is saved as soon as it is finished.
-const MIN_TIME_PER_SAVE: u32 = 5;
+/// The divisor of the elapsed time that gives the time limit for saving partial recordings. With
+/// very many runs, not every run is saved as soon as it is finished.
+const SAVE_TIME_DIVISOR: u32 = 5;
 
 /// The input of a recording.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Recording {
         let began = Instant::now();
         let cassette = {
             let mut state = self.state();
-            if state.runs.is_empty() || state.saving * MIN_TIME_PER_SAVE > self.began.elapsed() {
+            if state.runs.is_empty() || state.saving * SAVE_TIME_DIVISOR > self.began.elapsed() {
                 return Ok(());
             }
             self.cassette(&mut state)

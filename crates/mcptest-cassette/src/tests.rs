@@ -401,7 +401,7 @@ fn a_case_is_written_as_soon_as_it_is_complete() {
     record(&recording, &[1, 2], 20);
     assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
     assert!(recording.is_finished());
-    // Without the second call writing anything: the file is gone and stays gone.
+    // A second call writes nothing: the removed file stays removed.
     std::fs::remove_file(recording.path()).unwrap();
     assert_eq!(recording.finish().unwrap(), RecordingOutcome::Written);
     assert!(!recording.path().exists());

@@ -53,7 +53,7 @@ pub enum OpenError {
         id: String,
     },
     /// Another process writes it.
-    #[error("the run `{id}` is still going on in another process")]
+    #[error("the run `{id}` has not ended: another process is writing its log")]
     Busy {
         /// The id.
         id: String,

@@ -39,16 +39,16 @@ impl Exchange {
         };
         if enabled!(target: TARGET, Level::TRACE) {
             let headers = show_headers(request.headers());
-            trace!(target: TARGET, method = %exchange.method, url = exchange.url, headers, "request");
+            let (method, url) = (&exchange.method, &exchange.url);
+            trace!(target: TARGET, %method, url, headers, "request");
         }
         exchange
     }
 
     pub fn answered<B>(&self, response: &Response<B>) {
         let status = response.status().as_u16();
-        debug!(
-            target: TARGET, method = %self.method, url = self.url, status, ms = self.ms(), "response"
-        );
+        let (method, url) = (&self.method, &self.url);
+        debug!(target: TARGET, %method, url, status, ms = self.ms(), "response");
         if enabled!(target: TARGET, Level::TRACE) {
             let headers = show_headers(response.headers());
             trace!(target: TARGET, status, headers, "response headers");

@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn parses_fields_as_the_standard_requires() {
         let (events, parser) = parse(&[
-            b"\xef\xbb\xbf: hello\n\nevent: message\nid: 7\ndata: a\ndata:b\n\nretry: 250\nid: 8\ndata\n\nunknown: x\n\n",
+            b"\xef\xbb\xbf: hello\n\nevent: message\nid: 7\ndata: a\ndata:b\n\n\
+              retry: 250\nid: 8\ndata\n\nunknown: x\n\n",
         ]);
         assert_eq!(data(&events), ["a\nb", ""]);
         assert_eq!(events[0].kind, "message");
@@ -204,7 +205,10 @@ mod tests {
     proptest! {
         /// The network may split a stream anywhere.
         #[test]
-        fn chunk_boundaries_do_not_matter(text in "(data: [a-c]{0,3}|:x|id: [0-9]|\r\n|\n|\r){0,30}", cut in 0usize..200) {
+        fn chunk_boundaries_do_not_matter(
+            text in "(data: [a-c]{0,3}|:x|id: [0-9]|\r\n|\n|\r){0,30}",
+            cut in 0usize..200,
+        ) {
             let bytes = text.as_bytes();
             let cut = cut.min(bytes.len());
             let (whole, _) = parse(&[bytes]);

@@ -1,5 +1,5 @@
-//! Serves a manifest or a captured catalog on stdio: `mock FILE [FAULT]`. It is for tests, which need
-//! a server process; users run `mcptest mock`.
+//! Serves a manifest or a captured catalog on stdio: `mock FILE [FAULT]`. It is for tests, which
+//! need a server process; users run `mcptest mock`.
 
 use std::error::Error;
 use std::io::{self, BufReader, Write};

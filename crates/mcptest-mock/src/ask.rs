@@ -1,5 +1,5 @@
-//! Requests of a tool or prompt to the client before it answers: for a form, for a completion by the
-//! client's model, for its roots.
+//! Requests of a tool or prompt to the client before it answers: for a form, for a completion by
+//! the client's model, for its roots.
 //!
 //! Up to 2025-11-25 these are requests to the client, sent during the call. From 2026-07-28 on the
 //! call ends with `input_required`, and the client repeats the call with the answers and the state

@@ -38,11 +38,7 @@ pub(crate) fn header_mismatch(
     message: &Value,
     parameters: impl Fn(&str) -> Vec<ParamHeader>,
 ) -> Option<String> {
-    let differs = |header: &str| {
-        Some(format!(
-            "Header mismatch: {header} is not what the body says"
-        ))
-    };
+    let differs = |header: &str| Some(format!("Header mismatch: {header} does not match the body"));
     let missing = |header: &str| Some(format!("Header mismatch: {header} is missing"));
     match (version, in_body) {
         (None, _) => return missing("MCP-Protocol-Version"),
@@ -66,7 +62,7 @@ pub(crate) fn header_mismatch(
         None => return missing("Mcp-Name"),
         Some(header) if !has_value(&header, target) => {
             return Some(format!(
-                "Header mismatch: Mcp-Name is not what the body says ({})",
+                "Header mismatch: Mcp-Name does not match the body ({})",
                 clip(target)
             ));
         }

@@ -1,10 +1,10 @@
 //! The streamable HTTP transport, on loopback only: `POST`, `GET` and `DELETE` of `/mcp`.
 //!
-//! Revisions with a handshake have sessions (`Mcp-Session-Id`); an unknown or ended session is a 404.
-//! Revision 2026-07-28 has none: each request names its revision, method and target in headers,
-//! which must match the body. An answer of one message is JSON, one with notifications before it is
-//! a stream of server-sent events. Requests for another host than this machine are refused: a web
-//! page that has rebound its name to 127.0.0.1 must not reach the server.
+//! Revisions with a handshake have sessions (`Mcp-Session-Id`); an unknown or ended session is a
+//! 404. Revision 2026-07-28 has none: each request names its revision, method and target in
+//! headers, which must match the body. An answer of one message is JSON, one with notifications
+//! before it is a stream of server-sent events. Requests for another host than this machine are
+//! refused: a web page that has rebound its name to 127.0.0.1 must not reach the server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -263,8 +263,8 @@ impl State {
         ))
     }
 
-    /// Opens a stream for messages outside of requests. The mock sends none, so it stays empty until
-    /// the session ends.
+    /// Opens a stream for messages outside of requests. The mock sends none, so it stays empty
+    /// until the session ends.
     fn get(&self, headers: &HeaderMap) -> Answer {
         if !Accepts::of(headers).is_some_and(|accepts| accepts.events) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::compile::{Manifest, ManifestProblem};
 use crate::manifest::{ALIASES, ManifestFile};
 
-/// Loads a manifest or a captured `tools/list` result. `name` is the file's name in messages, and the
-/// name of a captured catalog's server.
+/// Loads a manifest or a captured `tools/list` result. `name` is the file's name in messages, and
+/// the name of a captured catalog's server.
 ///
 /// # Errors
 /// All problems of the file, each with its position.
@@ -63,7 +63,10 @@ fn captured(name: &str, file: Value) -> Result<Manifest, Diagnostics> {
         )
         .in_file(name, None)
         .help("a manifest has the key `mock_server` at the top")
-        .help("a captured result is `{\"tools\": […]}`, `{\"result\": {\"tools\": […]}}` or the list alone")
+        .help(
+            "a captured result is `{\"tools\": […]}`, `{\"result\": {\"tools\": […]}}` \
+             or the list alone",
+        )
         .into()),
     }
 }

@@ -1,6 +1,7 @@
 //! Log events of the mock server.
 //!
-//! Bodies are truncated and made one line. Nothing is formatted unless a subscriber wants the event.
+//! Bodies are truncated and made one line. Nothing is formatted unless a subscriber wants the
+//! event.
 
 use mcptest_json::text::{one_line, shorten};
 use serde_json::Value;

@@ -74,9 +74,9 @@ pub struct ToolSpec {
     pub annotations: Option<Value>,
     /// The answer of the tool; by default its name and the arguments as text.
     pub response: Option<ResponseSpec>,
-    /// Several answers. The first `when` in the list that matches the arguments wins; answers without
-    /// `when` apply if none matches. Answers with the same `when` are used in turn, one per call,
-    /// and the last one repeats.
+    /// Several answers. The first `when` in the list that matches the arguments wins; answers
+    /// without `when` apply if none matches. Answers with the same `when` are used in turn, one per
+    /// call, and the last one repeats.
     #[serde(default)]
     pub responses: Vec<ResponseSpec>,
     /// Requests to the client before the answer, in rounds. Each round has requests by name.
@@ -478,9 +478,10 @@ impl JsonSchema for ResponseSpec {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let body = generator.subschema_for::<ResponseBody>();
         json_schema!({
-            "description": "The answer of a tool: a string, or a whole result. Every string in it may use \
-                the arguments of the call: `${args.query}`, `${args.filter.tags[0]}`. A string that is \
-                just one template keeps the argument's JSON type; a literal `${` is written `$${`.",
+            "description": "The answer of a tool: a string, or a whole result. Every string in it \
+                may use the arguments of the call: `${args.query}`, `${args.filter.tags[0]}`. A \
+                string that is just one template keeps the argument's JSON type; a literal `${` is \
+                written `$${`.",
             "anyOf": [{"type": "string"}, body],
         })
     }
@@ -507,7 +508,8 @@ impl JsonSchema for BlockSpec {
                     "type": "object",
                     "required": ["type"],
                     "properties": {"type": {
-                        "description": "The kind of content: `text`, `image`, `audio`, `resource` or `resource_link`.",
+                        "description": "The kind of content: `text`, `image`, `audio`, `resource` \
+                            or `resource_link`.",
                         "type": "string",
                     }},
                 },

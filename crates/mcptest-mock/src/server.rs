@@ -118,9 +118,9 @@ impl MockServer {
             stateless_head: head(&json!({"resultType": "complete", "_meta": meta})),
             input_required_head: head(&json!({"resultType": "input_required", "_meta": meta})),
             // Stale at once, so that a client under test requests it as often as from any server.
-            cacheable_head: head(
-                &json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta}),
-            ),
+            cacheable_head: head(&json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "public", "_meta": meta,
+            })),
             info,
             capabilities: capabilities.into(),
             stateless_capabilities,
@@ -155,8 +155,8 @@ impl MockServer {
         }
     }
 
-    /// Writes all messages of clients to `out`, one JSON object per line: `{"seq": 1, "message": …}`,
-    /// with `unreadable` instead of `message` if a message is not JSON.
+    /// Writes all messages of clients to `out`, one JSON object per line: `{"seq": 1, "message":
+    /// …}`, with `unreadable` instead of `message` if a message is not JSON.
     #[must_use]
     pub fn recording(mut self, out: Box<dyn std::io::Write + Send>) -> Self {
         self.recorder = Some(Recorder::new(out));
@@ -187,7 +187,8 @@ impl MockServer {
         self.prompts.as_ref().map_or(0, |listed| listed.length)
     }
 
-    /// Answers one line of the stdio transport: appends the reply with its line end, if there is one.
+    /// Answers one line of the stdio transport: appends the reply with its line end, if there is
+    /// one.
     pub fn handle_line(&self, session: &mut Session, line: &[u8], out: &mut Vec<u8>) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;

@@ -1,12 +1,12 @@
 //! Responses that use the arguments of the call: `${args.name}`.
 //!
-//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` accepts any key, `${args}`
-//!   is all arguments.
+//! - `${args.a.b[0]}` follows members and list items, `${args["any key"]}` accepts any key,
+//!   `${args}` is all arguments.
 //! - Within a longer string, a string is inserted as it is, any other value as compact JSON, and an
 //!   absent one as the empty string.
 //! - A string that is just one template keeps the value's JSON type; absent is `null`.
-//! - Before `{`, `$$` means one `$`: `$${` is a literal `${`, and `$$${args.price}` a dollar sign and
-//!   the price.
+//! - Before `{`, `$$` means one `$`: `$${` is a literal `${`, and `$$${args.price}` a dollar sign
+//!   and the price.
 //!
 //! A template is compiled once into segments of JSON text and paths, and rendered directly into the
 //! output. Inserted values are data: they are escaped and never parsed as templates.
@@ -279,7 +279,9 @@ mod tests {
 
     #[test]
     fn strings_take_values_and_single_templates_keep_their_type() {
-        let args = json!({"q": "a \"b\"\n", "n": 7, "list": [{"x": [1, 2]}], "odd key": true, "nothing": null});
+        let args = json!({
+            "q": "a \"b\"\n", "n": 7, "list": [{"x": [1, 2]}], "odd key": true, "nothing": null,
+        });
         for (template, expected) in [
             (json!("no template, $5, $$"), json!("no template, $5, $$")),
             (json!("Find ${args.q}!"), json!("Find a \"b\"\n!")),
@@ -312,20 +314,26 @@ mod tests {
 
     #[test]
     fn every_invalid_template_is_reported_with_its_position() {
-        let bad = json!({"a": ["${query}", "fine"], "b/c": "x ${args.", "d": "${args[x]}", "e": "${args.x", "f": "${args x}"});
+        let bad = json!({
+            "a": ["${query}", "fine"], "b/c": "x ${args.", "d": "${args[x]}",
+            "e": "${args.x", "f": "${args x}",
+        });
         let errors = Template::compile(&bad).expect_err("four errors");
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/a/0", "/b~1c", "/d", "/e", "/f"]);
         assert_eq!(
             errors[0].message,
-            "`${query}` is not a template: only arguments are available here, write `${args.query}`; for a literal `${` write `$${`"
+            "`${query}` is not a template: only arguments are available here, \
+             write `${args.query}`; for a literal `${` write `$${`"
         );
     }
 
     #[test]
     fn a_content_block_keeps_its_strings() {
-        let block = json!({"type": "text", "text": "${args.n}", "annotations": {"priority": "${args.n}"},
-                           "resource": {"uri": "${args.absent}"}});
+        let block = json!({
+            "type": "text", "text": "${args.n}", "annotations": {"priority": "${args.n}"},
+            "resource": {"uri": "${args.absent}"},
+        });
         let mut builder = Builder::default();
         builder.value(&block, Mode::Block, "");
         let mut out = Vec::new();
@@ -333,7 +341,10 @@ mod tests {
         let rendered: Value = serde_json::from_slice(&out).expect("valid JSON");
         assert_eq!(
             rendered,
-            json!({"type": "text", "text": "1", "annotations": {"priority": 1}, "resource": {"uri": ""}})
+            json!({
+                "type": "text", "text": "1", "annotations": {"priority": 1},
+                "resource": {"uri": ""},
+            })
         );
     }
 }

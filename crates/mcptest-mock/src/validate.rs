@@ -61,7 +61,8 @@ impl ArgumentProblem {
             message: message.to_owned(),
         };
         match error.kind() {
-            // The position of a missing or unexpected member is more helpful than that of its object.
+            // The position of a missing or unexpected member is more helpful than that of its
+            // object.
             ValidationErrorKind::Required {
                 property: Value::String(name),
             } => vec![member(name, "is required")],
@@ -110,7 +111,8 @@ mod tests {
     #[test]
     fn problems_name_their_position() {
         let check = ArgumentCheck::new(Some(json!({
-            "type": "object", "required": ["a/b"], "maxProperties": 3, "additionalProperties": false,
+            "type": "object", "required": ["a/b"],
+            "maxProperties": 3, "additionalProperties": false,
             "properties": {"a/b": {}, "n": {"type": "array", "items": {"type": "integer"}}}
         })));
         let lines = |arguments: &Value| -> Vec<String> {

@@ -262,7 +262,9 @@ mod tests {
         let schema = json!({"type": "object", "properties": {
             "region": {"type": "string", "x-mcp-header": "Region"},
             "plain": {"type": "string"},
-            "where": {"type": "object", "properties": {"row": {"type": "integer", "x-mcp-header": "Row"}}},
+            "where": {"type": "object", "properties": {
+                "row": {"type": "integer", "x-mcp-header": "Row"},
+            }},
             "dry": {"type": "boolean", "x-mcp-header": "Dry"},
         }});
         let headers = param_headers(&schema).expect("good annotations");

@@ -12,7 +12,7 @@
 //! | module | concern |
 //! |---|---|
 //! | `adapter` | the providers' APIs |
-//! | `provider` | the settings of a provider, and the retry loop of a request |
+//! | `provider`, `settings` | a provider, its settings, and the retry loop of a request |
 //! | `attempt` | one attempt: request, response, stream |
 //! | `limiter` | the number of requests in flight |
 //! | `retry`, `retry_after` | the waits between attempts |

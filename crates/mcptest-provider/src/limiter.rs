@@ -264,7 +264,7 @@ mod tests {
         let now = Instant::now();
         let mut window = Window::new(34);
         for expected in [33, 34, 34] {
-            // A full round: each answer makes permit for the next request.
+            // A full round: each answer admits the next request.
             filled(&mut window, now);
             let round = window.size;
             for _ in 0..round {

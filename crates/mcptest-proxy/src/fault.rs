@@ -1,47 +1,71 @@
-//! Faults as the command line names them.
+//! Faults, as written on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What happens to calls.
+/// A fault that affects calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ProxyFault {
-    /// Nothing.
+    /// Calls are passed on.
     #[default]
     None,
-    /// They never come back.
+    /// Calls are never answered.
     Hang,
-    /// They never come back; the name tells a deadlocked backend from a stalled network.
+    /// Calls are never answered; the name distinguishes a deadlocked backend from a stalled
+    /// network.
     Wedged,
-    /// They are answered, but only this long after they were made.
+    /// Calls are answered with this delay.
     Slow(Duration),
-    /// The first of them never come back, later ones do.
+    /// The first calls are never answered, later ones are.
     RecoverAfter(u64),
-    /// They are answered this long after they were made, cancelled or not.
+    /// Calls are answered with this delay, even if they were cancelled.
     ReplyAfterCancel(Duration),
 }
 
-impl FromStr for ProxyFault {
-    type Err = String;
+/// A string that is not a fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyFaultError {
+    /// The kind is unknown.
+    #[error("`{0}` is not a kind of fault; {KINDS}")]
+    UnknownKind(String),
+    /// The number is missing.
+    #[error("`{0}` needs a number, as in `{0}:3`")]
+    MissingNumber(String),
+    /// The number is invalid.
+    #[error("`{number}` is not a whole number, as in `{kind}:3`")]
+    InvalidNumber {
+        /// The kind of fault.
+        kind: String,
+        /// The string after the colon.
+        number: String,
+    },
+    /// The kind takes no number, or is unknown.
+    #[error("`{0}` takes no number, or is not a kind of fault; {KINDS}")]
+    UnexpectedNumber(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for ProxyFault {
+    type Err = ProxyFaultError;
+
+    fn from_str(text: &str) -> Result<Self, ProxyFaultError> {
         let (kind, number) = match text.split_once(':') {
             Some((kind, number)) => (kind, Some(number)),
             None => (text, None),
         };
         let takes_number = matches!(kind, "slow" | "recover-after" | "reply-after-cancel");
         let number = match number {
-            Some(number) if takes_number => number
-                .parse::<u64>()
-                .map_err(|_| format!("`{number}` is not a whole number, as in `{kind}:3`"))?,
-            Some(_) => {
-                return Err(format!(
-                    "`{kind}` takes no number, or is no kind of fault; {KINDS}"
-                ));
+            Some(number) if takes_number => {
+                number
+                    .parse::<u64>()
+                    .map_err(|_| ProxyFaultError::InvalidNumber {
+                        kind: kind.to_owned(),
+                        number: number.to_owned(),
+                    })?
             }
-            None if takes_number => {
-                return Err(format!("`{kind}` needs a number, as in `{kind}:3`"));
-            }
+            Some(_) => return Err(ProxyFaultError::UnexpectedNumber(kind.to_owned())),
+            None if takes_number => return Err(ProxyFaultError::MissingNumber(kind.to_owned())),
             None => 0,
         };
         match kind {
@@ -51,7 +75,7 @@ impl FromStr for ProxyFault {
             "slow" => Ok(Self::Slow(Duration::from_millis(number))),
             "recover-after" => Ok(Self::RecoverAfter(number)),
             "reply-after-cancel" => Ok(Self::ReplyAfterCancel(Duration::from_millis(number))),
-            _ => Err(format!("`{kind}` is no kind of fault; {KINDS}")),
+            _ => Err(ProxyFaultError::UnknownKind(kind.to_owned())),
         }
     }
 }
@@ -59,19 +83,19 @@ impl FromStr for ProxyFault {
 const KINDS: &str =
     "the kinds are none, hang, wedged, slow:<ms>, recover-after:<n> and reply-after-cancel:<ms>";
 
-/// What becomes of one call.
+/// The effect of a fault on one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strike {
-    /// It is not passed on.
-    Lost,
-    /// Its reply is held back, and dropped if the client cancels.
-    Late(Duration),
-    /// Its reply is held back, whatever the client does.
-    Stubborn(Duration),
+pub(crate) enum CallEffect {
+    /// The call is dropped.
+    Dropped,
+    /// The reply is delayed, and dropped if the client cancels.
+    Delayed(Duration),
+    /// The reply is delayed, even if the client cancels.
+    DelayedAlways(Duration),
 }
 
 impl ProxyFault {
-    /// The name that a recorded result carries.
+    /// The name of the fault in the trace.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -83,14 +107,14 @@ impl ProxyFault {
         }
     }
 
-    /// What it does to a call that it is meant for, when `earlier` such calls were made before.
-    pub(crate) fn strike(self, earlier: u64) -> Option<Strike> {
+    /// The effect on a matching call after `earlier` other ones.
+    pub(crate) fn effect(self, earlier: u64) -> Option<CallEffect> {
         match self {
             Self::None => None,
-            Self::Hang | Self::Wedged => Some(Strike::Lost),
-            Self::Slow(delay) => Some(Strike::Late(delay)),
-            Self::RecoverAfter(failures) => (earlier < failures).then_some(Strike::Lost),
-            Self::ReplyAfterCancel(delay) => Some(Strike::Stubborn(delay)),
+            Self::Hang | Self::Wedged => Some(CallEffect::Dropped),
+            Self::Slow(delay) => Some(CallEffect::Delayed(delay)),
+            Self::RecoverAfter(failures) => (earlier < failures).then_some(CallEffect::Dropped),
+            Self::ReplyAfterCancel(delay) => Some(CallEffect::DelayedAlways(delay)),
         }
     }
 }
@@ -100,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kinds_of_the_documents() {
+    fn all_kinds_are_parsed() {
         let ms = Duration::from_millis;
         for (text, fault) in [
             ("none", ProxyFault::None),
@@ -131,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn recovery_comes_after_exactly_that_many() {
+    fn calls_recover_after_the_given_number() {
         let fault = ProxyFault::RecoverAfter(2);
-        let strikes: Vec<bool> = (0..4)
-            .map(|earlier| fault.strike(earlier).is_some())
+        let affected: Vec<bool> = (0..4)
+            .map(|earlier| fault.effect(earlier).is_some())
             .collect();
-        assert_eq!(strikes, [true, true, false, false]);
-        assert_eq!(ProxyFault::RecoverAfter(0).strike(0), None);
+        assert_eq!(affected, [true, true, false, false]);
+        assert_eq!(ProxyFault::RecoverAfter(0).effect(0), None);
     }
 }

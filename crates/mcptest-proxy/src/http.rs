@@ -1,9 +1,9 @@
-//! A server over streamable HTTP, behind two streams of lines: what the client writes becomes
-//! POSTs, what comes back becomes lines.
+//! A server over streamable HTTP with the interface of a server on stdio: lines of the client
+//! become POSTs, responses become lines.
 //!
-//! Messages keep their bytes; only line ends inside of a message become blanks, because a line is a
-//! message here. What HTTP needs beside them (the session, the revision, headers that repeat the
-//! body) is read off the messages that pass.
+//! Messages keep their bytes; only newlines within a message become spaces, because a line is a
+//! message here. The parts that only HTTP needs (the session, the revision, headers that repeat the
+//! body) are taken from the messages.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,86 +17,86 @@ use mcptest_http::sse::Parser;
 use mcptest_http::text::quote;
 use mcptest_http::{Address, Pool, SendError, Sender, header_map, without_query};
 use mcptest_protocol::headers::{encode, name_of};
-use mcptest_protocol::{Revision, ToolHeaders};
+use mcptest_protocol::{Revision, ToolHeaders, meta};
 use mcptest_wire::HttpServer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
+use crate::error::ProxyError;
+use crate::lines::{LinePart, LineSplitter, MAX_LINE_BYTES};
+use crate::log;
 
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
-/// Bytes on their way in each direction.
-const BUFFER: usize = 256 * 1024;
+/// The buffer in each direction.
+const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Free connections kept.
-const MOST_FREE: usize = 16;
+/// The number of free connections kept.
+const MAX_FREE: usize = 16;
 
-/// Time for somebody to listen at the address.
+/// Time for the server to accept connections.
 const READY_WAIT: Duration = Duration::from_secs(30);
 
-/// Time for the session to be ended.
+/// Time for ending the session.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 
-/// The pause before a stream is resumed, where the server names none, and the longest that it can
-/// name.
+/// The default pause before a stream is resumed.
 const RESUME_PAUSE: Duration = Duration::from_millis(1000);
-const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
-/// Streams that are resumed without having brought anything.
-const MOST_EMPTY_STREAMS: u32 = 3;
+/// The longest pause that a server can set.
+const MAX_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
-/// The code of errors that the proxy itself answers with: the range that JSON-RPC leaves to
-/// implementations.
+/// The number of empty streams in a row that are resumed.
+const MAX_EMPTY_STREAMS: u32 = 3;
+
+/// The code of the proxy's own errors, from the range that JSON-RPC leaves to implementations.
 const NO_ANSWER: i64 = -32000;
 
-/// A running bridge. Its streams are those of a server on stdio.
+/// A running bridge from lines to HTTP.
 pub(crate) struct Bridge {
     task: JoinHandle<()>,
 }
 
 impl Bridge {
-    /// Waits until somebody listens at the address. Gives what stands for the server's input and
-    /// output.
-    ///
-    /// # Errors
-    /// No address, headers that cannot be sent, or nobody there.
+    /// Waits until the server accepts connections. Returns streams like the stdin and stdout of a
+    /// server on stdio.
     pub(crate) async fn start(
         server: &HttpServer,
-    ) -> Result<(Self, DuplexStream, DuplexStream), String> {
-        let address = Address::parse(&server.url).map_err(|error| error.to_string())?;
+    ) -> Result<(Self, DuplexStream, DuplexStream), ProxyError> {
+        let address = Address::parse(&server.url)?;
         let endpoint = Arc::new(Endpoint {
-            pool: Pool::new(&address, MOST_FREE),
+            pool: Pool::new(&address, MAX_FREE),
             authority: address.authority,
             path: address.path,
-            headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))
-                .map_err(|error| error.to_string())?,
-            settled: Mutex::default(),
+            headers: header_map(server.headers.iter().map(|(name, value)| (name, value)))?,
+            negotiated: Mutex::default(),
         });
         let shown = quote(&without_query(&server.url), 200);
         match timeout(READY_WAIT, endpoint.pool.wait_until_ready()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(format!("cannot connect to {shown}: {error}")),
+            Ok(Err(error)) => {
+                let reason = format!("cannot connect to {shown}: {error}");
+                return Err(ProxyError::Unreachable(reason));
+            }
             Err(_) => {
                 let limit = READY_WAIT.as_secs();
-                return Err(format!(
+                return Err(ProxyError::Unreachable(format!(
                     "nothing accepted a connection at {shown} within {limit} s"
-                ));
+                )));
             }
         }
-        // Two, each used one way: when one end is gone, the other sees it.
-        let (input, from_client) = duplex(BUFFER);
-        let (output, to_client) = duplex(BUFFER);
-        let task = tokio::spawn(carry(endpoint, from_client, to_client));
+        // Two pairs, each used in one direction, so that each side sees the end of the other.
+        let (input, from_client) = duplex(BUFFER_BYTES);
+        let (output, to_client) = duplex(BUFFER_BYTES);
+        let task = tokio::spawn(forward(endpoint, from_client, to_client));
         Ok((Self { task }, input, output))
     }
 
-    /// Waits for the end of the session, after the client's side was closed.
-    pub(crate) async fn end(&mut self) {
+    /// Waits for the end of the session after the client's side was closed.
+    pub(crate) async fn stop(&mut self) {
         if timeout(2 * DELETE_WAIT, &mut self.task).await.is_err() {
             self.task.abort();
         }
@@ -109,9 +109,9 @@ impl Drop for Bridge {
     }
 }
 
-/// What the messages have settled.
+/// The facts that the messages have established.
 #[derive(Default)]
-struct Settled {
+struct Negotiated {
     session: Option<String>,
     revision: Option<String>,
     tool_headers: ToolHeaders,
@@ -122,33 +122,32 @@ struct Endpoint {
     authority: HeaderValue,
     path: String,
     headers: HeaderMap,
-    settled: Mutex<Settled>,
+    negotiated: Mutex<Negotiated>,
 }
 
-/// Where messages of the server go. Several exchanges share it.
+/// The stream for messages of the server, shared by several exchanges.
 type ToClient = Arc<tokio::sync::Mutex<DuplexStream>>;
 
-/// Until the client closes its side; whatever is still open is given up then.
-async fn carry(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client: DuplexStream) {
+/// Forwards messages until the client closes its side; open exchanges are cancelled then.
+async fn forward(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client: DuplexStream) {
     let to_client: ToClient = Arc::new(tokio::sync::Mutex::new(to_client));
-    let mut lines = Lines::new(MAX_LINE_BYTES);
+    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
     let mut running = JoinSet::new();
     let mut chunk = vec![0; 64 * 1024];
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     loop {
         let read = from_client.read(&mut chunk).await.unwrap_or(0);
-        lines.push(&chunk[..read], &mut pieces);
+        lines.push(&chunk[..read], &mut parts);
         if read == 0 {
             break;
         }
-        for piece in pieces.drain(..) {
-            // What is too long to be read could not be sent as one message either.
-            let Piece::Line(line) = piece else { continue };
+        for part in parts.drain(..) {
+            // An oversized line cannot be sent as one message.
+            let LinePart::Line(line) = part else { continue };
             let message = Message::of(&line);
             let exchange = endpoint.clone().exchange(message, to_client.clone());
-            if message_needs_order(&line) {
-                // Nothing may overtake what has no answer: the server would see things in another
-                // order.
+            if needs_order(&line) {
+                // Later messages must not overtake one without an answer.
                 exchange.await;
                 if is_initialized(&line) {
                     running.spawn(endpoint.clone().listen(to_client.clone()));
@@ -163,7 +162,7 @@ async fn carry(endpoint: Arc<Endpoint>, mut from_client: DuplexStream, to_client
     endpoint.end_session().await;
 }
 
-fn message_needs_order(line: &[u8]) -> bool {
+fn needs_order(line: &[u8]) -> bool {
     serde_json::from_slice::<Value>(line)
         .is_ok_and(|message| message.get("id").is_none() || message.get("method").is_none())
 }
@@ -173,7 +172,7 @@ fn is_initialized(line: &[u8]) -> bool {
         .is_ok_and(|message| message["method"] == "notifications/initialized")
 }
 
-/// A message of the client's: its bytes, and what it says.
+/// A message of the client: its bytes and its value.
 struct Message {
     bytes: Bytes,
     value: Value,
@@ -195,7 +194,7 @@ impl Message {
             .unwrap_or_default()
     }
 
-    /// The id of a request, whose reply is waited for.
+    /// The id of a request.
     fn id(&self) -> Option<&Value> {
         self.value.get("method")?;
         self.value.get("id").filter(|id| !id.is_null())
@@ -207,25 +206,27 @@ impl Message {
 }
 
 impl Endpoint {
-    fn settled(&self) -> MutexGuard<'_, Settled> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn negotiated(&self) -> MutexGuard<'_, Negotiated> {
+        self.negotiated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What HTTP wants to know of a message.
+    /// The HTTP headers of a message.
     fn headers_of(&self, message: &Message) -> Vec<(String, String)> {
         let params = message.value.get("params").unwrap_or(&Value::Null);
         let own_revision = params
             .get("_meta")
-            .and_then(|meta| meta.get(META_VERSION)?.as_str())
+            .and_then(|own| own.get(meta::PROTOCOL_VERSION)?.as_str())
             .map(str::to_owned);
-        let settled = self.settled();
-        let opens = message.method() == "initialize";
+        let negotiated = self.negotiated();
+        let is_initialize = message.method() == "initialize";
         let revision = own_revision
             .clone()
-            .or_else(|| settled.revision.clone())
-            .filter(|_| !opens);
+            .or_else(|| negotiated.revision.clone())
+            .filter(|_| !is_initialize);
         let mut headers = Vec::new();
-        if let (Some(session), None, false) = (&settled.session, &own_revision, opens) {
+        if let (Some(session), None, false) = (&negotiated.session, &own_revision, is_initialize) {
             headers.push((SESSION_ID.to_owned(), session.clone()));
         }
         if let Some(revision) = &revision {
@@ -237,7 +238,7 @@ impl Endpoint {
             let name = name_of(message.method(), params);
             headers.extend(name.map(|name| ("mcp-name".to_owned(), encode(name))));
             if message.method() == "tools/call" {
-                headers.extend(settled.tool_headers.of_call(params));
+                headers.extend(negotiated.tool_headers.of_call(params));
             }
         }
         headers
@@ -253,7 +254,7 @@ impl Endpoint {
             Method::GET => "text/event-stream",
             _ => "application/json, text/event-stream",
         };
-        let posts = method == Method::POST;
+        let is_post = method == Method::POST;
         let mut request = Request::builder()
             .method(method)
             .uri(&self.path)
@@ -262,7 +263,7 @@ impl Endpoint {
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
         let map = request.headers_mut();
-        if posts {
+        if is_post {
             map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         for (name, value) in extra {
@@ -273,7 +274,7 @@ impl Endpoint {
                 HeaderValue::from_str(value).map_err(|error| error.to_string())?,
             );
         }
-        // Those of the command line come last and so replace ours.
+        // The headers of the command line replace ours.
         for name in self.headers.keys() {
             map.remove(name);
         }
@@ -282,19 +283,21 @@ impl Endpoint {
         }
         self.pool.send(request).await.map_err(|error| match error {
             SendError::Connect(error) => format!("cannot connect: {error}"),
-            SendError::Lost(error) => format!("the connection broke: {error}"),
+            SendError::Lost(error) => format!("the connection was lost: {error}"),
         })
     }
 
-    /// One message from first to last. A request that gets no reply from the server gets an error
-    /// from us: a client must not wait for ever.
+    /// Sends one message and forwards the response. A request without a reply from the server gets
+    /// an error from the proxy, so that the client does not wait forever.
     async fn exchange(self: Arc<Self>, message: Message, to_client: ToClient) {
-        if let Err(why) = self.try_exchange(&message, &to_client).await
+        if let Err(reason) = self.try_exchange(&message, &to_client).await
             && let Some(id) = message.id()
         {
-            let error = json!({"code": NO_ANSWER, "message": format!("mcptest proxy: {why}")});
+            log::unanswered(message.method(), &reason);
+            let text = format!("mcptest proxy: {reason}");
+            let error = json!({"code": NO_ANSWER, "message": text});
             let reply = json!({"jsonrpc": "2.0", "id": id, "error": error});
-            pass(&to_client, reply.to_string().as_bytes()).await;
+            send_line(&to_client, reply.to_string().as_bytes()).await;
         }
     }
 
@@ -309,7 +312,7 @@ impl Endpoint {
                 .headers()
                 .get(SESSION_ID)
                 .and_then(|value| value.to_str().ok());
-            self.settled().session = session.map(str::to_owned);
+            self.negotiated().session = session.map(str::to_owned);
         }
         if message.id().is_none() {
             let _ = read_excerpt(response.body_mut()).await;
@@ -320,7 +323,7 @@ impl Endpoint {
             Some("text/event-stream") if status.is_success() => {
                 let mut parser = Parser::new(MAX_LINE_BYTES);
                 let replied = self
-                    .events(response.body_mut(), &mut parser, Some(message), to_client)
+                    .forward_events(response.body_mut(), &mut parser, Some(message), to_client)
                     .await?;
                 self.pool.give_back(sender);
                 self.resume(parser, message, replied, to_client).await
@@ -330,28 +333,28 @@ impl Endpoint {
                     .await
                     .map_err(|_| {
                         format!(
-                            "{}: the body broke off or is too long",
+                            "{}: the body was interrupted or is too long",
                             describe_status(status)
                         )
                     })?;
                 self.pool.give_back(sender);
                 let frame: Value = serde_json::from_slice(&body).unwrap_or_default();
                 if !status.is_success() && !message.is_reply(&frame) {
-                    return Err(refused(&describe_status(status), &body));
+                    return Err(describe_refusal(&describe_status(status), &body));
                 }
                 self.learn(message, &frame);
-                pass(to_client, &body).await;
+                send_line(to_client, &body).await;
                 Ok(())
             }
             _ => {
                 let body = read_excerpt(response.body_mut()).await;
-                Err(refused(&describe_status(status), &body))
+                Err(describe_refusal(&describe_status(status), &body))
             }
         }
     }
 
-    /// Passes events on until the stream ends. Says whether the reply was among them.
-    async fn events(
+    /// Forwards events until the stream ends. Returns true if the reply was among them.
+    async fn forward_events(
         &self,
         body: &mut Incoming,
         parser: &mut Parser,
@@ -369,7 +372,7 @@ impl Endpoint {
                 .map_err(|_| format!("an event of more than {MAX_LINE_BYTES} bytes"))?;
             for event in events.drain(..) {
                 let is_message = event.kind.is_empty() || event.kind == "message";
-                // An empty event only names the place to resume from.
+                // An empty event only carries the id to resume from.
                 if !is_message || event.data.trim_ascii().is_empty() {
                     continue;
                 }
@@ -378,13 +381,13 @@ impl Endpoint {
                     replied |= message.is_reply(&frame);
                     self.learn(message, &frame);
                 }
-                pass(to_client, &event.data).await;
+                send_line(to_client, &event.data).await;
             }
         }
         Ok(replied)
     }
 
-    /// Asks for the rest of a stream that ended without the reply.
+    /// Requests the rest of a stream that ended without the reply.
     async fn resume(
         &self,
         mut parser: Parser,
@@ -396,11 +399,12 @@ impl Endpoint {
         let mut empty = 0;
         while !replied {
             let last_id = parser.last_id.clone().ok_or_else(ended)?;
-            if empty >= MOST_EMPTY_STREAMS {
+            if empty >= MAX_EMPTY_STREAMS {
                 return Err(ended());
             }
+            log::resuming(Some(&last_id));
             let pause = parser.retry_ms.map_or(RESUME_PAUSE, Duration::from_millis);
-            sleep(pause.min(LONGEST_RESUME_PAUSE)).await;
+            sleep(pause.min(MAX_RESUME_PAUSE)).await;
             let retry_ms = parser.retry_ms;
             parser = Parser::new(MAX_LINE_BYTES);
             parser.last_id = Some(last_id.clone());
@@ -409,13 +413,13 @@ impl Endpoint {
                 .get(&mut parser, Some(message), to_client)
                 .await?
                 .ok_or_else(ended)?;
-            let went_on = parser.last_id.as_ref() != Some(&last_id);
-            empty = if went_on { 0 } else { empty + 1 };
+            let has_progress = parser.last_id.as_ref() != Some(&last_id);
+            empty = if has_progress { 0 } else { empty + 1 };
         }
         Ok(())
     }
 
-    /// One GET for a stream. Nothing, if the server has none.
+    /// Sends one GET for a stream; `None` if the server offers none.
     async fn get(
         &self,
         parser: &mut Parser,
@@ -424,14 +428,14 @@ impl Endpoint {
     ) -> Result<Option<bool>, String> {
         let mut headers = Vec::new();
         {
-            let settled = self.settled();
+            let negotiated = self.negotiated();
             headers.extend(
-                settled
+                negotiated
                     .session
                     .clone()
                     .map(|session| (SESSION_ID.to_owned(), session)),
             );
-            let revision = settled.revision.clone();
+            let revision = negotiated.revision.clone();
             headers.extend(revision.map(|revision| (PROTOCOL_VERSION.to_owned(), revision)));
         }
         headers.extend(
@@ -447,23 +451,23 @@ impl Endpoint {
             return Ok(None);
         }
         let replied = self
-            .events(response.body_mut(), parser, message, to_client)
+            .forward_events(response.body_mut(), parser, message, to_client)
             .await?;
         self.pool.give_back(sender);
         Ok(Some(replied))
     }
 
-    /// Passes on what the server says by itself, as long as it offers that.
+    /// Forwards messages that the server sends by itself, as long as it offers that.
     async fn listen(self: Arc<Self>, to_client: ToClient) {
         let mut parser = Parser::new(MAX_LINE_BYTES);
         let mut empty = 0;
-        while empty < MOST_EMPTY_STREAMS {
+        while empty < MAX_EMPTY_STREAMS {
             let before = parser.last_id.clone();
             let retry_ms = parser.retry_ms;
             parser = Parser::new(MAX_LINE_BYTES);
             parser.last_id.clone_from(&before);
             parser.retry_ms = retry_ms;
-            // A server without such a stream answers 405, which is all right.
+            // A server without such a stream answers 405, which is fine.
             if !matches!(self.get(&mut parser, None, &to_client).await, Ok(Some(_))) {
                 return;
             }
@@ -473,11 +477,11 @@ impl Endpoint {
                 0
             };
             let pause = parser.retry_ms.map_or(RESUME_PAUSE, Duration::from_millis);
-            sleep(pause.min(LONGEST_RESUME_PAUSE)).await;
+            sleep(pause.min(MAX_RESUME_PAUSE)).await;
         }
     }
 
-    /// Reads along what later requests must say.
+    /// Learns the facts that later requests need.
     fn learn(&self, message: &Message, frame: &Value) {
         let Some(result) = frame.get("result").filter(|_| message.is_reply(frame)) else {
             return;
@@ -485,29 +489,29 @@ impl Endpoint {
         match message.method() {
             "initialize" => {
                 let revision = result.get("protocolVersion").and_then(Value::as_str);
-                self.settled().revision = revision.map(str::to_owned);
+                self.negotiated().revision = revision.map(str::to_owned);
             }
             "tools/list" => {
                 let tools = result.get("tools").and_then(Value::as_array);
                 let tools = tools.map_or(&[][..], Vec::as_slice);
-                let further = message
+                let is_further_page = message
                     .value
                     .pointer("/params/cursor")
                     .is_some_and(|cursor| !cursor.is_null());
-                let mut settled = self.settled();
-                if further {
-                    settled.tool_headers.learn_more(tools);
+                let mut negotiated = self.negotiated();
+                if is_further_page {
+                    negotiated.tool_headers.learn_more(tools);
                 } else {
-                    settled.tool_headers.learn(tools);
+                    negotiated.tool_headers.learn(tools);
                 }
             }
             _ => {}
         }
     }
 
-    /// That a session cannot be ended is allowed.
+    /// Ends the session. Servers may refuse to end it.
     async fn end_session(&self) {
-        let Some(session) = self.settled().session.take() else {
+        let Some(session) = self.negotiated().session.take() else {
             return;
         };
         let headers = [(SESSION_ID.to_owned(), session)];
@@ -519,9 +523,8 @@ impl Endpoint {
     }
 }
 
-/// Why a response is no reply. The body is shown: it is what a person needs, and holds nothing of
-/// ours.
-fn refused(status: &str, body: &[u8]) -> String {
+/// The reason why a response is not a reply, with the beginning of its body.
+fn describe_refusal(status: &str, body: &[u8]) -> String {
     let body = String::from_utf8_lossy(body);
     match body.trim() {
         "" => format!("the server answered {status}"),
@@ -529,14 +532,14 @@ fn refused(status: &str, body: &[u8]) -> String {
     }
 }
 
-/// One message of the server's as a line. A client that is gone needs none.
-async fn pass(to_client: &ToClient, frame: &[u8]) {
+/// Sends one message of the server as a line. The client may be gone.
+async fn send_line(to_client: &ToClient, frame: &[u8]) {
     let mut line: Vec<u8> = frame.trim_ascii().to_vec();
     if line.is_empty() {
         return;
     }
     for byte in &mut line {
-        // Only between tokens can there be any, if it is JSON.
+        // JSON has newlines only between tokens.
         if matches!(*byte, b'\n' | b'\r') {
             *byte = b' ';
         }

@@ -1,4 +1,4 @@
-//! What the lines of a session say, and what becomes of them.
+//! The trace of a session's lines, and the action on each line.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,59 +7,72 @@ use mcptest_trace::catalog::Tool;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 
-use crate::distract::{self, Distraction, Distractor};
-use crate::fault::{ProxyFault, Strike};
+use crate::distract::{self, DistractorInjector, DistractorPlan};
+use crate::fault::{CallEffect, ProxyFault};
 
-/// Requests that can be open at once; a client that never gets answers could open any number.
-const MOST_OPEN: usize = 10_000;
+/// The largest number of open requests; a client without answers could open any number.
+const MAX_OPEN: usize = 10_000;
 
-/// Calls that are kept in full. A session beyond that goes on, and the trace says that it is not
-/// whole.
-const MOST_CALLS: usize = 100_000;
+/// The largest number of recorded calls. Beyond that the session continues, and the trace is marked
+/// as truncated.
+const MAX_CALLS: usize = 100_000;
 
-/// What becomes of a line.
+/// The action on a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It passes.
+pub(crate) enum LineAction {
+    /// Passes it on.
     Pass,
-    /// It does not arrive.
+    /// Drops it.
     Drop,
-    /// It arrives at this time, unless it is cancelled before.
+    /// Passes it on at this time, unless it is cancelled before.
     Hold(Instant),
-    /// This arrives in its place.
+    /// Passes on this line instead.
     Replace(Vec<u8>),
-    /// It does not arrive; its sender gets this line back.
+    /// Drops it and returns this line to its sender.
     Answer(Vec<u8>),
 }
 
-/// A request of the client's that has no reply yet.
+impl LineAction {
+    /// The name of the action in log events.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pass => "passed",
+            Self::Drop => "dropped",
+            Self::Hold(_) => "delayed",
+            Self::Replace(_) => "replaced",
+            Self::Answer(_) => "answered",
+        }
+    }
+}
+
+/// A request of the client without a reply.
 #[derive(Debug)]
-enum Open {
+enum OpenRequest {
     List {
         first_page: bool,
     },
     Call {
-        strike: Option<Strike>,
-        made: Instant,
+        effect: Option<CallEffect>,
+        sent: Instant,
     },
-    /// Held back or lost: what else is said about it concerns nobody.
-    Settled {
-        strike: Strike,
+    /// Dropped, or answered with a delay.
+    Finished {
+        effect: CallEffect,
     },
 }
 
-/// Reads both directions along.
+/// Observes both directions of a session.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub(crate) trace: Trace,
     server: Option<String>,
     fault: ProxyFault,
     fault_tools: Vec<String>,
-    pub(crate) distractor: Option<Distractor>,
-    /// Calls so far that the fault is meant for.
-    struck: u64,
-    open: BTreeMap<String, Open>,
-    /// The trace has changed since it was last asked.
+    pub(crate) distractors: Option<DistractorInjector>,
+    /// The number of calls so far that match the fault's tools.
+    matching_calls: u64,
+    open: BTreeMap<String, OpenRequest>,
+    /// True if the trace has changed since it was written.
     pub(crate) changed: bool,
 }
 
@@ -68,57 +81,57 @@ impl Observer {
         server: Option<String>,
         fault: ProxyFault,
         fault_tools: Vec<String>,
-        distraction: Option<Distraction>,
+        plan: Option<DistractorPlan>,
     ) -> Self {
         Self {
             trace: Trace::default(),
             server,
             fault,
             fault_tools,
-            distractor: distraction.map(Distractor::new),
-            struck: 0,
+            distractors: plan.map(DistractorInjector::new),
+            matching_calls: 0,
             open: BTreeMap::new(),
             changed: false,
         }
     }
 
-    /// A line from the client.
-    pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> Fate {
+    /// Handles a line from the client.
+    pub(crate) fn client_line(&mut self, line: &[u8], now: Instant) -> LineAction {
         match serde_json::from_slice::<Value>(line) {
-            // Faults do not reach into batches: taking one message out would change the others'
-            // bytes.
+            // Faults do not affect batches: removing one message would change the bytes of the
+            // others.
             Ok(Value::Array(batch)) => {
                 for message in &batch {
                     self.request(message, None, now);
                 }
-                Fate::Pass
+                LineAction::Pass
             }
             Ok(message) => {
-                if let Some(answer) = self.refuse(&message) {
-                    return Fate::Answer(answer);
+                if let Some(answer) = self.refuse_distractor(&message) {
+                    return LineAction::Answer(answer);
                 }
-                let strike = self.strike_on(&message);
-                self.request(&message, strike, now)
+                let effect = self.next_effect(&message);
+                self.request(&message, effect, now)
             }
-            Err(_) => Fate::Pass,
+            Err(_) => LineAction::Pass,
         }
     }
 
-    /// A line from the server.
-    pub(crate) fn server_line(&mut self, line: &[u8]) -> Fate {
+    /// Handles a line from the server.
+    pub(crate) fn server_line(&mut self, line: &[u8]) -> LineAction {
         match serde_json::from_slice::<Value>(line) {
             Ok(Value::Array(batch)) => {
                 for message in &batch {
                     self.reply(message, None);
                 }
-                Fate::Pass
+                LineAction::Pass
             }
             Ok(message) => self.reply(&message, Some(line)),
-            Err(_) => Fate::Pass,
+            Err(_) => LineAction::Pass,
         }
     }
 
-    /// Whether a held reply is still to be delivered; asked when its time has come.
+    /// Returns true if a delayed reply is still to be delivered.
     pub(crate) fn release(&mut self, line: &[u8]) -> bool {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return true;
@@ -126,105 +139,111 @@ impl Observer {
         id_of(&message).is_none_or(|id| self.open.remove(&id).is_some())
     }
 
-    /// A call of a distractor is ours to answer; no server and no fault has to do with it.
-    fn refuse(&mut self, message: &Value) -> Option<Vec<u8>> {
+    /// The answer to a call of a distractor, which does not reach the server and is never faulty.
+    fn refuse_distractor(&mut self, message: &Value) -> Option<Vec<u8>> {
         if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
             return None;
         }
         let tool = message.get("params")?.get("name")?.as_str()?;
-        if !self.distractor.as_ref()?.has(tool) {
+        if !self.distractors.as_ref()?.has(tool) {
             return None;
         }
         let answer = distract::answer(message, tool);
-        self.call(message, message.get("params"), None);
-        self.result(&answer, None);
+        self.record_call(message, message.get("params"), None);
+        self.record_result(&answer, None);
         let mut line = answer.to_string().into_bytes();
         line.push(b'\n');
         Some(line)
     }
 
-    fn strike_on(&mut self, message: &Value) -> Option<Strike> {
+    /// The effect of the fault on a message.
+    fn next_effect(&mut self, message: &Value) -> Option<CallEffect> {
         if message.get("method")?.as_str()? != "tools/call" || message.get("id").is_none() {
             return None;
         }
         let tool = message
             .get("params")
             .and_then(|params| params.get("name")?.as_str());
-        let meant = self.fault_tools.is_empty()
+        let matches = self.fault_tools.is_empty()
             || tool.is_some_and(|tool| self.fault_tools.iter().any(|t| t == tool));
-        if !meant {
+        if !matches {
             return None;
         }
-        let strike = self.fault.strike(self.struck);
-        self.struck += 1;
-        strike
+        let effect = self.fault.effect(self.matching_calls);
+        self.matching_calls += 1;
+        effect
     }
 
-    fn request(&mut self, message: &Value, strike: Option<Strike>, now: Instant) -> Fate {
+    fn request(&mut self, message: &Value, effect: Option<CallEffect>, now: Instant) -> LineAction {
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            return Fate::Pass;
+            return LineAction::Pass;
         };
         let params = message.get("params");
         if method == "notifications/cancelled" {
             let id = params
                 .and_then(|params| params.get("requestId"))
                 .map(Value::to_string);
-            return id.map_or(Fate::Pass, |id| self.cancelled(&id));
+            return id.map_or(LineAction::Pass, |id| self.cancelled(&id));
         }
         let Some(id) = id_of(message) else {
-            return Fate::Pass;
+            return LineAction::Pass;
         };
         match method {
-            "tools/list" if self.open.len() < MOST_OPEN => {
+            "tools/list" if self.open.len() < MAX_OPEN => {
                 let first_page = params
                     .and_then(|params| params.get("cursor"))
                     .is_none_or(Value::is_null);
-                self.open.insert(id, Open::List { first_page });
+                self.open.insert(id, OpenRequest::List { first_page });
             }
             "tools/call" => {
-                self.call(message, params, strike);
-                if strike == Some(Strike::Lost) {
+                self.record_call(message, params, effect);
+                if effect == Some(CallEffect::Dropped) {
                     self.open.insert(
                         id,
-                        Open::Settled {
-                            strike: Strike::Lost,
+                        OpenRequest::Finished {
+                            effect: CallEffect::Dropped,
                         },
                     );
-                    return Fate::Drop;
+                    return LineAction::Drop;
                 }
-                if self.open.len() < MOST_OPEN {
-                    self.open.insert(id, Open::Call { strike, made: now });
+                if self.open.len() < MAX_OPEN {
+                    self.open
+                        .insert(id, OpenRequest::Call { effect, sent: now });
                 }
             }
             _ => {}
         }
-        Fate::Pass
+        LineAction::Pass
     }
 
-    /// The server never heard of a lost call, and is not told of a cancellation that it is made to
-    /// ignore.
-    fn cancelled(&mut self, id: &str) -> Fate {
+    /// Handles a cancellation. The server does not get one for a dropped call, nor one that it
+    /// shall ignore.
+    fn cancelled(&mut self, id: &str) -> LineAction {
         match self.open.get(id) {
-            Some(Open::Settled {
-                strike: Strike::Stubborn(_),
-            }) => Fate::Drop,
-            Some(Open::Call {
-                strike: Some(Strike::Stubborn(_)),
+            Some(OpenRequest::Finished {
+                effect: CallEffect::DelayedAlways(_),
+            }) => LineAction::Drop,
+            Some(OpenRequest::Call {
+                effect: Some(CallEffect::DelayedAlways(_)),
                 ..
-            }) => Fate::Drop,
-            Some(Open::Settled { strike }) => {
-                let lost = *strike == Strike::Lost;
+            }) => LineAction::Drop,
+            Some(OpenRequest::Finished { effect }) => {
+                let dropped = *effect == CallEffect::Dropped;
                 self.open.remove(id);
-                // A late one was answered by the server already, but only we know that.
-                if lost { Fate::Drop } else { Fate::Pass }
+                // The server has answered a delayed call already, but the client does not know.
+                if dropped {
+                    LineAction::Drop
+                } else {
+                    LineAction::Pass
+                }
             }
-            _ => Fate::Pass,
+            _ => LineAction::Pass,
         }
     }
 
-    fn call(&mut self, message: &Value, params: Option<&Value>, strike: Option<Strike>) {
+    fn record_call(&mut self, message: &Value, params: Option<&Value>, effect: Option<CallEffect>) {
         self.changed = true;
-        if self.trace.tool_calls.len() >= MOST_CALLS {
+        if self.trace.tool_calls.len() >= MAX_CALLS {
             self.trace.extra.insert("truncated", true);
             return;
         }
@@ -244,7 +263,7 @@ impl Observer {
                 .map(Into::into),
             ..ToolCall::default()
         });
-        if strike == Some(Strike::Lost) {
+        if effect == Some(CallEffect::Dropped) {
             let extra = Map::from_iter([
                 ("error_kind".to_owned(), "timeout".into()),
                 ("fault".to_owned(), self.fault.name().into()),
@@ -258,41 +277,48 @@ impl Observer {
         }
     }
 
-    /// `line` is what the reply came in, if it came alone.
-    fn reply(&mut self, message: &Value, line: Option<&[u8]>) -> Fate {
+    /// Handles a reply. `line` is its line, unless it is part of a batch.
+    fn reply(&mut self, message: &Value, line: Option<&[u8]>) -> LineAction {
         if message.get("method").is_some() {
-            return Fate::Pass;
+            return LineAction::Pass;
         }
         let Some(id) = id_of(message) else {
-            return Fate::Pass;
+            return LineAction::Pass;
         };
         match self.open.remove(&id) {
-            None => Fate::Pass,
-            Some(Open::List { first_page }) => self.listed(message, line, first_page),
-            // A second reply to a call whose first is held back: it passes as the server sent it.
-            Some(settled @ Open::Settled { .. }) => {
-                self.open.insert(id, settled);
-                Fate::Pass
+            None => LineAction::Pass,
+            Some(OpenRequest::List { first_page }) => self.record_list(message, line, first_page),
+            // A second reply to a call whose first one is delayed is passed on.
+            Some(finished @ OpenRequest::Finished { .. }) => {
+                self.open.insert(id, finished);
+                LineAction::Pass
             }
-            Some(Open::Call { strike, made }) => {
-                self.result(message, strike);
-                match strike {
-                    Some(strike @ (Strike::Late(delay) | Strike::Stubborn(delay))) => {
-                        self.open.insert(id, Open::Settled { strike });
-                        Fate::Hold(made.checked_add(delay).unwrap_or(made))
+            Some(OpenRequest::Call { effect, sent }) => {
+                self.record_result(message, effect);
+                match effect {
+                    Some(
+                        effect @ (CallEffect::Delayed(delay) | CallEffect::DelayedAlways(delay)),
+                    ) => {
+                        self.open.insert(id, OpenRequest::Finished { effect });
+                        LineAction::Hold(sent.checked_add(delay).unwrap_or(sent))
                     }
-                    _ => Fate::Pass,
+                    _ => LineAction::Pass,
                 }
             }
         }
     }
 
-    fn listed(&mut self, message: &Value, line: Option<&[u8]>, first_page: bool) -> Fate {
+    fn record_list(
+        &mut self,
+        message: &Value,
+        line: Option<&[u8]>,
+        first_page: bool,
+    ) -> LineAction {
         let Some(tools) = message
             .get("result")
             .and_then(|result| result.get("tools")?.as_array())
         else {
-            return Fate::Pass;
+            return LineAction::Pass;
         };
         self.changed = true;
         let catalog = self.trace.catalog.get_or_insert_default().tools_mut();
@@ -305,20 +331,20 @@ impl Observer {
                 .iter()
                 .filter_map(|tool| Tool::from_listing(server, tool)),
         );
-        let (Some(distractor), Some(line)) = (&mut self.distractor, line) else {
-            return Fate::Pass;
+        let (Some(distractors), Some(line)) = (&mut self.distractors, line) else {
+            return LineAction::Pass;
         };
-        let Some((new, fakes)) = distractor.page(line, server, first_page) else {
-            return Fate::Pass;
+        let Some((new, fakes)) = distractors.add_to_page(line, server, first_page) else {
+            return LineAction::Pass;
         };
         catalog.extend(fakes);
-        self.trace.distractors = Some(distractor.ids.clone());
-        Fate::Replace(new)
+        self.trace.distractors = Some(distractors.ids.clone());
+        LineAction::Replace(new)
     }
 
-    fn result(&mut self, message: &Value, strike: Option<Strike>) {
+    fn record_result(&mut self, message: &Value, effect: Option<CallEffect>) {
         self.changed = true;
-        if self.trace.tool_results.len() >= MOST_CALLS {
+        if self.trace.tool_results.len() >= MAX_CALLS {
             return;
         }
         let mut extra = Map::new();
@@ -336,16 +362,16 @@ impl Observer {
             (None, error) => {
                 let error = error.cloned().unwrap_or(Value::Null);
                 let code = error.get("code").cloned().unwrap_or(Value::Null);
-                let words = error
+                let text = error
                     .get("message")
                     .and_then(Value::as_str)
                     .unwrap_or_default();
-                let text = format!("Error {code}: {words}");
+                let text = format!("Error {code}: {text}");
                 extra.insert("error".to_owned(), error);
                 (true, Some(json!([{"type": "text", "text": text}])))
             }
         };
-        if let Some(Strike::Late(delay) | Strike::Stubborn(delay)) = strike {
+        if let Some(CallEffect::Delayed(delay) | CallEffect::DelayedAlways(delay)) = effect {
             extra.insert("fault".to_owned(), self.fault.name().into());
             extra.insert("delay_ms".to_owned(), millis(delay).into());
         }
@@ -362,7 +388,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The id as JSON text, so that 1 and "1" stay apart.
+/// The id as JSON text, so that 1 and "1" differ.
 fn id_of(message: &Value) -> Option<String> {
     message
         .get("id")
@@ -375,20 +401,25 @@ mod tests {
     use super::*;
 
     fn call(id: u32, tool: &str) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\"arguments\":{{\"q\":{id}}}}}}}\n").into_bytes()
+        let params = json!({"name": tool, "arguments": {"q": id}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        format!("{message}\n").into_bytes()
     }
 
     fn reply(id: u32) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[],\"structuredContent\":{{\"a\":1}}}}}}\n")
-            .into_bytes()
+        let result = json!({"content": [], "structuredContent": {"a": 1}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        format!("{message}\n").into_bytes()
     }
 
     fn cancel(id: u32) -> Vec<u8> {
-        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}\n")
-            .into_bytes()
+        let method = "notifications/cancelled";
+        let params = json!({"requestId": id});
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        format!("{message}\n").into_bytes()
     }
 
-    fn observer(fault: &str) -> Observer {
+    fn new_observer(fault: &str) -> Observer {
         Observer::new(
             Some("web".to_owned()),
             fault.parse().expect("a fault"),
@@ -400,27 +431,28 @@ mod tests {
     #[test]
     fn a_session_becomes_a_trace() {
         let now = Instant::now();
-        let mut seen = observer("none");
-        seen.client_line(b"not json\n", now);
-        seen.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, now);
-        seen.server_line(
+        let mut observer = new_observer("none");
+        observer.client_line(b"not json\n", now);
+        observer.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, now);
+        observer.server_line(
             br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"x"}}"#,
         );
-        seen.client_line(
+        observer.client_line(
             br#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"x"}}"#,
             now,
         );
-        seen.server_line(br#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"b","x":1}]}}"#);
-        assert_eq!(seen.client_line(&call(3, "a"), now), Fate::Pass);
-        // A request of the server's with the same id is another matter.
-        seen.server_line(br#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#);
-        seen.client_line(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#, now);
-        assert_eq!(seen.server_line(&reply(3)), Fate::Pass);
-        seen.client_line(&call(4, "b"), now);
-        seen.server_line(br#"{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no"}}"#);
-        seen.client_line(&call(5, "b"), now);
+        observer
+            .server_line(br#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"b","x":1}]}}"#);
+        assert_eq!(observer.client_line(&call(3, "a"), now), LineAction::Pass);
+        // A request of the server with the same id is unrelated.
+        observer.server_line(br#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#);
+        observer.client_line(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#, now);
+        assert_eq!(observer.server_line(&reply(3)), LineAction::Pass);
+        observer.client_line(&call(4, "b"), now);
+        observer.server_line(br#"{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no"}}"#);
+        observer.client_line(&call(5, "b"), now);
         assert_eq!(
-            serde_json::to_value(&seen.trace).expect("JSON"),
+            serde_json::to_value(&observer.trace).expect("JSON"),
             json!({
                 "tool_calls": [
                     {"id": 3, "name": "a", "server": "web", "args": {"q": 3}},
@@ -428,8 +460,15 @@ mod tests {
                     {"id": 5, "name": "b", "server": "web", "args": {"q": 5}},
                 ],
                 "tool_results": [
-                    {"call_id": 3, "is_error": false, "content": [], "structured_content": {"a": 1}},
-                    {"call_id": 4, "is_error": true, "content": [{"type": "text", "text": "Error -32602: no"}], "error": {"code": -32602, "message": "no"}},
+                    {
+                        "call_id": 3, "is_error": false, "content": [],
+                        "structured_content": {"a": 1},
+                    },
+                    {
+                        "call_id": 4, "is_error": true,
+                        "content": [{"type": "text", "text": "Error -32602: no"}],
+                        "error": {"code": -32602, "message": "no"},
+                    },
                 ],
                 "catalog": [{"server": "web", "name": "a"}, {"server": "web", "name": "b", "x": 1}],
             })
@@ -437,57 +476,63 @@ mod tests {
     }
 
     #[test]
-    fn lost_calls_are_timeouts_in_the_trace() {
+    fn dropped_calls_are_timeouts_in_the_trace() {
         let now = Instant::now();
-        let mut seen = observer("recover-after:1");
-        assert_eq!(seen.client_line(&call(1, "a"), now), Fate::Drop);
-        assert_eq!(seen.client_line(&cancel(1), now), Fate::Drop);
-        assert_eq!(seen.client_line(&call(2, "a"), now), Fate::Pass);
-        assert_eq!(seen.client_line(&cancel(2), now), Fate::Pass);
-        assert_eq!(seen.server_line(&reply(2)), Fate::Pass);
-        let results = serde_json::to_value(&seen.trace.tool_results).expect("JSON");
+        let mut observer = new_observer("recover-after:1");
+        assert_eq!(observer.client_line(&call(1, "a"), now), LineAction::Drop);
+        assert_eq!(observer.client_line(&cancel(1), now), LineAction::Drop);
+        assert_eq!(observer.client_line(&call(2, "a"), now), LineAction::Pass);
+        assert_eq!(observer.client_line(&cancel(2), now), LineAction::Pass);
+        assert_eq!(observer.server_line(&reply(2)), LineAction::Pass);
+        let results = serde_json::to_value(&observer.trace.tool_results).expect("JSON");
         assert_eq!(
             results[0],
-            json!({"call_id": 1, "is_error": true, "error_kind": "timeout", "fault": "recover-after"})
+            json!({
+                "call_id": 1, "is_error": true,
+                "error_kind": "timeout", "fault": "recover-after",
+            })
         );
         assert_eq!(results[1]["is_error"], false);
     }
 
     #[test]
-    fn only_calls_are_struck_and_only_those_meant() {
+    fn only_matching_calls_are_affected() {
         let now = Instant::now();
-        let mut seen = Observer::new(None, ProxyFault::Hang, vec!["a".to_owned()], None);
+        let mut observer = Observer::new(None, ProxyFault::Hang, vec!["a".to_owned()], None);
         assert_eq!(
-            seen.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, now),
-            Fate::Pass
+            observer.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, now),
+            LineAction::Pass
         );
         assert_eq!(
-            seen.client_line(br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, now),
-            Fate::Pass
+            observer.client_line(br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, now),
+            LineAction::Pass
         );
-        assert_eq!(seen.client_line(&call(3, "b"), now), Fate::Pass);
-        assert_eq!(seen.client_line(&call(4, "a"), now), Fate::Drop);
+        assert_eq!(observer.client_line(&call(3, "b"), now), LineAction::Pass);
+        assert_eq!(observer.client_line(&call(4, "a"), now), LineAction::Drop);
     }
 
     #[test]
-    fn a_late_reply_is_dropped_when_cancelled_and_a_stubborn_one_is_not() {
+    fn a_cancelled_delayed_reply_is_dropped_unless_always_sent() {
         let now = Instant::now();
         let delay = Duration::from_millis(50);
         for (fault, cancellation, delivered) in [
-            ("slow:50", Fate::Pass, false),
-            ("reply-after-cancel:50", Fate::Drop, true),
+            ("slow:50", LineAction::Pass, false),
+            ("reply-after-cancel:50", LineAction::Drop, true),
         ] {
-            let mut seen = observer(fault);
-            assert_eq!(seen.client_line(&call(1, "a"), now), Fate::Pass);
-            assert_eq!(seen.server_line(&reply(1)), Fate::Hold(now + delay));
-            assert_eq!(seen.client_line(&cancel(1), now), cancellation);
-            assert_eq!(seen.release(&reply(1)), delivered, "{fault}");
-            let result = serde_json::to_value(&seen.trace.tool_results[0]).expect("JSON");
+            let mut observer = new_observer(fault);
+            assert_eq!(observer.client_line(&call(1, "a"), now), LineAction::Pass);
+            assert_eq!(
+                observer.server_line(&reply(1)),
+                LineAction::Hold(now + delay)
+            );
+            assert_eq!(observer.client_line(&cancel(1), now), cancellation);
+            assert_eq!(observer.release(&reply(1)), delivered, "{fault}");
+            let result = serde_json::to_value(&observer.trace.tool_results[0]).expect("JSON");
             assert_eq!(result["delay_ms"], 50);
         }
-        let mut seen = observer("slow:50");
-        seen.client_line(&call(1, "a"), now);
-        seen.server_line(&reply(1));
-        assert!(seen.release(&reply(1)));
+        let mut observer = new_observer("slow:50");
+        observer.client_line(&call(1, "a"), now);
+        observer.server_line(&reply(1));
+        assert!(observer.release(&reply(1)));
     }
 }

@@ -1,4 +1,4 @@
-//! The trace file. Whoever looks at it, at any moment, finds a whole trace.
+//! The trace file, which is a complete trace at every moment.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,22 @@ use std::time::{Duration, Instant};
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::trace::Trace;
 
-/// Writing is put off while it would take more than this share of the time (one in so many parts).
-const SHARE: u32 = 20;
+use crate::log;
+
+/// Writing takes at most one part in this number of the time; further writes wait.
+const MAX_SHARE: u32 = 20;
 
 /// Writes the trace of one session.
 pub(crate) struct Recorder {
     path: PathBuf,
     redactor: Redactor,
+    /// The end and the duration of the last write.
     last: Option<(Instant, Duration)>,
 }
 
 impl Recorder {
     pub(crate) fn new(path: &Path, secrets: &[String]) -> Self {
-        // Hiding every `1` of a trace would hide the trace.
+        // Redacting every `1` of a trace would make it unreadable.
         let secrets = secrets.iter().filter(|secret| secret.len() >= 6).cloned();
         Self {
             path: path.to_owned(),
@@ -32,26 +35,29 @@ impl Recorder {
         &self.path
     }
 
-    /// When the next write may be made: at once, unless the file has grown so large that writing
-    /// would take over.
+    /// The time of the next write: at once, unless the file is so large that writing would take too
+    /// much of the time.
     pub(crate) fn due(&self, now: Instant) -> Instant {
         match self.last {
-            Some((ended, took)) => (ended + took * SHARE).max(now),
+            Some((ended, took)) => (ended + took * MAX_SHARE).max(now),
             None => now,
         }
     }
 
-    /// Writes beside the file and puts it in its place.
+    /// Replaces the file atomically.
     pub(crate) fn write(&mut self, trace: &Trace) -> io::Result<()> {
-        let started = Instant::now();
+        let start = Instant::now();
         let mut value = serde_json::to_value(trace).map_err(io::Error::other)?;
         self.redactor.value(&mut value);
         let mut text = value.to_string().into_bytes();
         text.push(b'\n');
-        let written = mcptest_files::write(&self.path, &text);
-        let ended = Instant::now();
-        self.last = Some((ended, ended - started));
-        written
+        let result = mcptest_files::write(&self.path, &text);
+        let end = Instant::now();
+        self.last = Some((end, end - start));
+        if result.is_ok() {
+            log::recorded(text.len(), (end - start).as_millis());
+        }
+        result
     }
 }
 
@@ -64,8 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaces_the_file_and_leaves_nothing_beside_it() {
-        let dir = tempfile::tempdir().expect("a folder");
+    fn the_file_is_replaced_and_no_other_file_is_left() {
+        let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("t.json");
         let mut recorder = Recorder::new(&path, &["s3cret-value".to_owned(), "x".to_owned()]);
         recorder.write(&Trace::default()).expect("written");
@@ -81,6 +87,6 @@ mod tests {
             text,
             "{\"tool_calls\":[{\"name\":\"a\",\"args\":{\"key\":\"it is [redacted]\",\"x\":1}}]}\n"
         );
-        assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The streams between client and server, and the end of both.
+//! The streams between client and server, and the end of a session.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -7,64 +7,66 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcptest_wire::{HttpServer, ServerCommand, ServerProcess, WireError};
+use mcptest_wire::{HttpServer, ServerCommand, ServerProcess};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
-use crate::distract::Distraction;
+use crate::distract::DistractorPlan;
+use crate::error::ProxyError;
 use crate::fault::ProxyFault;
 use crate::http::Bridge;
-use crate::lines::{Lines, MAX_LINE_BYTES, Piece};
-use crate::observe::{Fate, Observer};
+use crate::lines::{LinePart, LineSplitter, MAX_LINE_BYTES};
+use crate::log::{self, Direction};
+use crate::observe::{LineAction, Observer};
 use crate::record::Recorder;
 
-/// Chunks on their way, in each direction. A side that does not read stops the other, as a pipe
-/// would.
-const QUEUE: usize = 64;
-const CHUNK: usize = 64 * 1024;
+/// The number of queued chunks in each direction. A side that does not read blocks the other, like
+/// a pipe.
+const QUEUE_LEN: usize = 64;
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// After the server's end: time for the rest of its output to be read, and for a client to take it.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// After the end of the server: time for the client to read the rest of its output.
+const LAST_OUTPUT_WAIT: Duration = Duration::from_secs(5);
 
-/// After its stdout ended: time for the exit status to follow.
+/// After the end of stdout: time for the exit status to arrive.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 
-/// What a proxy is to do.
+/// The settings of a proxy.
 #[derive(Debug)]
 pub struct ProxyOptions {
     /// The server.
-    pub behind: Behind,
-    /// What the trace calls it.
+    pub target: ProxiedServer,
+    /// The name of the server in the trace.
     pub server: Option<String>,
     /// The test that the trace is for.
     pub test: Option<String>,
-    /// What happens to calls.
+    /// The fault that affects calls.
     pub fault: ProxyFault,
-    /// The tools whose calls it happens to; none means all.
+    /// The tools whose calls it affects; empty for all tools.
     pub fault_tools: Vec<String>,
-    /// The tools that are put into lists.
-    pub distraction: Option<Distraction>,
-    /// The number of the run that the trace is of.
+    /// The distractors to add to lists.
+    pub distractors: Option<DistractorPlan>,
+    /// The number of the run in the trace.
     pub run: Option<u64>,
-    /// Where the trace goes.
+    /// The trace file.
     pub record: Option<PathBuf>,
-    /// Values that the trace must not hold.
+    /// Values that the trace must not contain.
     pub secrets: Vec<String>,
 }
 
-/// What stands behind the proxy.
+/// The server behind the proxy.
 #[derive(Debug)]
-pub enum Behind {
-    /// A program that is started.
+pub enum ProxiedServer {
+    /// A program to start.
     Command(ServerCommand),
-    /// An address.
+    /// A server over streamable HTTP.
     Http(HttpServer),
 }
 
-/// The server that a session has.
-enum Far {
+/// The running server of a session.
+enum Backend {
     Process(ServerProcess),
     Bridge(Bridge),
 }
@@ -72,23 +74,22 @@ enum Far {
 type Input = Box<dyn AsyncWrite + Send + Unpin>;
 type Output = Box<dyn AsyncRead + Send + Unpin>;
 
-impl Far {
-    async fn open(behind: &Behind) -> Result<(Self, Input, Output), ProxyError> {
-        match behind {
-            Behind::Command(command) => {
-                let (process, stdin, stdout) = ServerProcess::start("behind the proxy", command)
-                    .map_err(ProxyError::Server)?;
+impl Backend {
+    async fn open(target: &ProxiedServer) -> Result<(Self, Input, Output), ProxyError> {
+        match target {
+            ProxiedServer::Command(command) => {
+                let (process, stdin, stdout) =
+                    ServerProcess::start("behind the proxy", command).map_err(ProxyError::Start)?;
                 Ok((Self::Process(process), Box::new(stdin), Box::new(stdout)))
             }
-            Behind::Http(server) => {
-                let (bridge, input, output) =
-                    Bridge::start(server).await.map_err(ProxyError::Address)?;
+            ProxiedServer::Http(server) => {
+                let (bridge, input, output) = Bridge::start(server).await?;
                 Ok((Self::Bridge(bridge), Box::new(input), Box::new(output)))
             }
         }
     }
 
-    /// How it ended, where there is a status.
+    /// Waits for the exit status, if there is one.
     async fn wait(&mut self) -> Option<ExitStatus> {
         match self {
             Self::Process(process) => process.wait().await.ok(),
@@ -96,64 +97,36 @@ impl Far {
         }
     }
 
-    /// Ends it, once its input is closed.
-    async fn end(&mut self) {
+    /// Stops the server after its input was closed.
+    async fn stop(&mut self) {
         match self {
             Self::Process(process) => process.stop().await,
-            Self::Bridge(bridge) => bridge.end().await,
+            Self::Bridge(bridge) => bridge.stop().await,
         }
     }
 
-    /// Ends it without waiting for it: somebody stopped us.
-    async fn end_at_once(&mut self) {
+    /// Stops the server without giving it time, after the proxy was stopped.
+    async fn stop_now(&mut self) {
         match self {
             Self::Process(process) => process.stop_now().await,
-            Self::Bridge(bridge) => bridge.end().await,
+            Self::Bridge(bridge) => bridge.stop().await,
         }
     }
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug)]
-pub enum End {
-    /// The client closed its end.
+pub enum SessionEnd {
+    /// The client closed its side.
     Client,
-    /// The server left first.
+    /// The server ended first.
     Server(Option<ExitStatus>),
-    /// `stop` came.
+    /// The proxy was stopped.
     Stopped,
 }
 
-/// Why a session could not begin, or why its trace is not whole.
-#[derive(Debug)]
-pub enum ProxyError {
-    /// The server could not be started.
-    Server(WireError),
-    /// The server's address cannot be used.
-    Address(String),
-    /// The trace could not be written.
-    Record(PathBuf, std::io::Error),
-    /// No distractors could be put into a list, which the trace cannot show.
-    Distractors(String),
-}
-
-impl std::fmt::Display for ProxyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Server(error) => error.fmt(f),
-            Self::Address(why) => f.write_str(why),
-            Self::Distractors(why) => write!(f, "no distractors were put in: {why}"),
-            Self::Record(path, error) => {
-                write!(f, "cannot write the trace to `{}`: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for ProxyError {}
-
-/// Passes everything on between a client on `input` and `output` and the server, until one side
-/// leaves or `stop` is done. The server and all that it started are gone when this returns.
+/// Passes all bytes between a client on `input` and `output` and the server, until one side ends or
+/// `stop` completes. When it returns, all processes of the server have exited.
 ///
 /// # Errors
 /// The server could not be started, or the trace could not be written.
@@ -162,12 +135,13 @@ pub async fn relay(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
-) -> Result<End, ProxyError> {
+) -> Result<SessionEnd, ProxyError> {
+    let server_name = options.server.clone();
     let mut observer = Observer::new(
         options.server,
         options.fault,
         options.fault_tools,
-        options.distraction,
+        options.distractors,
     );
     observer.trace.test = options.test.map(Into::into);
     observer.trace.run = options.run;
@@ -179,15 +153,17 @@ pub async fn relay(
         .record
         .as_deref()
         .map(|path| Recorder::new(path, &options.secrets));
-    // A file that cannot be written is better known before the work than after it.
+    // Reports a file that cannot be written before the session starts.
     write(recorder.as_mut(), &shared)?;
     let mut stop = std::pin::pin!(stop);
     let opened = tokio::select! {
         biased;
-        () = &mut stop => return Ok(End::Stopped),
-        opened = Far::open(&options.behind) => opened,
+        () = &mut stop => return Ok(SessionEnd::Stopped),
+        opened = Backend::open(&options.target) => opened,
     };
-    let (mut far, stdin, stdout) = opened?;
+    let (mut backend, stdin, stdout) = opened?;
+    let start = Instant::now();
+    log::started(server_name.as_deref().unwrap_or_default());
     let (to_client, client_served) = write_thread(output);
     let mut client = tokio::spawn(client_to_server(
         shared.clone(),
@@ -199,41 +175,47 @@ pub async fn relay(
     let recording = keep_recording(recorder.as_mut(), &shared);
     let end = tokio::select! {
         biased;
-        () = &mut stop => Ok(End::Stopped),
+        () = &mut stop => Ok(SessionEnd::Stopped),
         error = recording => Err(error),
-        _ = &mut client => Ok(End::Client),
+        _ = &mut client => Ok(SessionEnd::Client),
         _ = &mut server => {
-            let status = timeout(EXIT_STATUS_WAIT, far.wait()).await;
-            Ok(End::Server(status.ok().flatten()))
+            let status = timeout(EXIT_STATUS_WAIT, backend.wait()).await;
+            Ok(SessionEnd::Server(status.ok().flatten()))
         }
     };
     client.abort();
-    // A client that closes its end and then loses patience sends a signal meanwhile.
-    let stopped = matches!(end, Ok(End::Stopped))
+    // A client that has closed its side may send a signal if it waits too long.
+    let stopped = matches!(end, Ok(SessionEnd::Stopped))
         || tokio::select! {
-            () = far.end() => false,
+            () = backend.stop() => false,
             () = &mut stop => true,
         };
     if stopped {
-        far.end_at_once().await;
+        backend.stop_now().await;
     }
-    if matches!(end, Ok(End::Stopped)) {
+    if matches!(end, Ok(SessionEnd::Stopped)) {
         server.abort();
     } else if !server.is_finished() {
-        // What the server said last still belongs to the client, and what is held back has its time
-        // yet to come.
+        // The last output of the server and delayed replies still go to the client.
         let _ = server.await;
     }
-    // A client that does not read any more is not waited for.
-    let _ = timeout(LAST_WORDS, client_served).await;
+    // A client that does not read is not waited for.
+    let _ = timeout(LAST_OUTPUT_WAIT, client_served).await;
     write(recorder.as_mut(), &shared)?;
-    let problem = shared
+    let reason = match &end {
+        Ok(SessionEnd::Client) => "the client closed its side",
+        Ok(SessionEnd::Server(_)) => "the server ended",
+        Ok(SessionEnd::Stopped) => "stopped",
+        Err(_) => "the trace cannot be written",
+    };
+    log::ended(reason, start.elapsed().as_millis());
+    let failure = shared
         .observer()
-        .distractor
+        .distractors
         .as_mut()
-        .and_then(|one| one.problem.take());
-    match problem {
-        Some(problem) => end.and(Err(ProxyError::Distractors(problem))),
+        .and_then(|distractors| distractors.failure.take());
+    match failure {
+        Some(failure) => end.and(Err(ProxyError::Distractors(failure))),
         None => end,
     }
 }
@@ -248,53 +230,54 @@ impl Shared {
         self.observer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a line along and wakes the recorder if it says something new.
-    fn observe(&self, look: impl FnOnce(&mut Observer) -> Fate) -> Fate {
+    /// Observes a line and wakes the recorder if the trace has changed.
+    fn observe(&self, handle: impl FnOnce(&mut Observer) -> LineAction) -> LineAction {
         let mut observer = self.observer();
-        let fate = look(&mut observer);
+        let action = handle(&mut observer);
         if observer.changed {
             self.changed.notify_one();
         }
-        fate
+        action
     }
 }
 
-/// Until the client closes its end or the server stops reading.
+/// Passes lines to the server until the client closes its side or the server stops reading.
 async fn client_to_server(
     shared: Arc<Shared>,
     mut from_client: mpsc::Receiver<Vec<u8>>,
     mut stdin: Input,
     to_client: mpsc::Sender<Vec<u8>>,
 ) {
-    let mut lines = Lines::new(MAX_LINE_BYTES);
-    let mut pieces = Vec::new();
+    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
+    let mut parts = Vec::new();
     loop {
         let chunk = from_client.recv().await;
         match &chunk {
-            Some(chunk) => lines.push(chunk, &mut pieces),
-            None => pieces.extend(lines.end()),
+            Some(chunk) => lines.push(chunk, &mut parts),
+            None => parts.extend(lines.end()),
         }
         let mut passed = Vec::new();
-        for piece in pieces.drain(..) {
-            match piece {
-                Piece::Unread(bytes) => passed.extend(bytes),
-                Piece::Line(line) => {
-                    let fate =
+        for part in parts.drain(..) {
+            match part {
+                LinePart::Oversized(bytes) => passed.extend(bytes),
+                LinePart::Line(line) => {
+                    let action =
                         shared.observe(|observer| observer.client_line(&line, Instant::now()));
-                    match fate {
-                        Fate::Pass => passed.extend(line),
-                        Fate::Replace(line) => passed.extend(line),
-                        Fate::Answer(answer) => {
-                            // A client that is gone needs no answer.
+                    log::line(Direction::FromClient, &line, action.as_str());
+                    match action {
+                        LineAction::Pass => passed.extend(line),
+                        LineAction::Replace(line) => passed.extend(line),
+                        LineAction::Answer(answer) => {
+                            // The client may be gone.
                             let _ = to_client.send(answer).await;
                         }
-                        Fate::Drop | Fate::Hold(_) => {}
+                        LineAction::Drop | LineAction::Hold(_) => {}
                     }
                 }
             }
         }
         if stdin.write_all(&passed).await.is_err() {
-            // Its end shows on its stdout, with its last words.
+            // The end of its stdout, with its last output, ends the session.
             return std::future::pending().await;
         }
         if chunk.is_none() {
@@ -303,41 +286,45 @@ async fn client_to_server(
     }
 }
 
-/// Until the server's output ends and all that was held back is delivered.
+/// Passes lines to the client until the server's output ends and all delayed replies are sent.
 async fn server_to_client(
     shared: Arc<Shared>,
     mut stdout: Output,
     to_client: mpsc::Sender<Vec<u8>>,
 ) {
-    let mut lines = Lines::new(MAX_LINE_BYTES);
-    let mut pieces = Vec::new();
-    let mut chunk = vec![0; CHUNK];
-    let mut held = JoinSet::new();
+    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
+    let mut parts = Vec::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut delayed = JoinSet::new();
     loop {
         let read = stdout.read(&mut chunk).await.unwrap_or(0);
-        lines.push(&chunk[..read], &mut pieces);
+        lines.push(&chunk[..read], &mut parts);
         if read == 0 {
-            pieces.extend(lines.end());
+            parts.extend(lines.end());
         }
         let mut passed = Vec::new();
-        for piece in pieces.drain(..) {
-            match piece {
-                Piece::Unread(bytes) => passed.extend(bytes),
-                Piece::Line(line) => match shared.observe(|observer| observer.server_line(&line)) {
-                    Fate::Pass => passed.extend(line),
-                    Fate::Replace(line) => passed.extend(line),
-                    Fate::Drop | Fate::Answer(_) => {}
-                    Fate::Hold(until) => {
-                        let (shared, to_client) = (shared.clone(), to_client.clone());
-                        held.spawn(async move {
-                            sleep_until(until.into()).await;
-                            if shared.observer().release(&line) {
-                                // A client that is gone needs no reply.
-                                let _ = to_client.send(line).await;
-                            }
-                        });
+        for part in parts.drain(..) {
+            match part {
+                LinePart::Oversized(bytes) => passed.extend(bytes),
+                LinePart::Line(line) => {
+                    let action = shared.observe(|observer| observer.server_line(&line));
+                    log::line(Direction::FromServer, &line, action.as_str());
+                    match action {
+                        LineAction::Pass => passed.extend(line),
+                        LineAction::Replace(line) => passed.extend(line),
+                        LineAction::Drop | LineAction::Answer(_) => {}
+                        LineAction::Hold(until) => {
+                            let (shared, to_client) = (shared.clone(), to_client.clone());
+                            delayed.spawn(async move {
+                                sleep_until(until.into()).await;
+                                if shared.observer().release(&line) {
+                                    // The client may be gone.
+                                    let _ = to_client.send(line).await;
+                                }
+                            });
+                        }
                     }
-                },
+                }
             }
         }
         if !passed.is_empty() && to_client.send(passed).await.is_err() {
@@ -346,15 +333,15 @@ async fn server_to_client(
         if read == 0 {
             break;
         }
-        while held.try_join_next().is_some() {}
+        while delayed.try_join_next().is_some() {}
     }
     tokio::select! {
-        () = async { while held.join_next().await.is_some() {} } => {}
+        () = async { while delayed.join_next().await.is_some() {} } => {}
         () = to_client.closed() => {}
     }
 }
 
-/// Writes the trace whenever it has changed. Comes back only with an error.
+/// Writes the trace whenever it has changed. Returns only with an error.
 async fn keep_recording(recorder: Option<&mut Recorder>, shared: &Shared) -> ProxyError {
     let Some(recorder) = recorder else {
         return std::future::pending().await;
@@ -376,14 +363,17 @@ fn write(recorder: Option<&mut Recorder>, shared: &Shared) -> Result<(), ProxyEr
     observer.changed = false;
     recorder
         .write(&observer.trace)
-        .map_err(|error| ProxyError::Record(recorder.path().to_owned(), error))
+        .map_err(|error| ProxyError::Record {
+            path: recorder.path().to_owned(),
+            error,
+        })
 }
 
-/// Reading standard input cannot be given up, so a thread of its own does it.
+/// Reads standard input in a thread, because reading it cannot be cancelled.
 fn read_thread(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel(QUEUE);
+    let (sender, receiver) = mpsc::channel(QUEUE_LEN);
     thread::spawn(move || {
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             match input.read(&mut chunk) {
                 Ok(0) => return,
@@ -397,11 +387,11 @@ fn read_thread(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>>
     receiver
 }
 
-/// The same for writing. The second part tells when all is written.
+/// Writes in a thread. The receiver completes when everything is written.
 fn write_thread(
     mut output: impl Write + Send + 'static,
 ) -> (mpsc::Sender<Vec<u8>>, oneshot::Receiver<()>) {
-    let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(QUEUE);
+    let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(QUEUE_LEN);
     let (done, client_served) = oneshot::channel();
     thread::spawn(move || {
         while let Some(bytes) = receiver.blocking_recv() {
@@ -413,7 +403,7 @@ fn write_thread(
                 break;
             }
         }
-        // Nobody may be left to hear it.
+        // The receiver may be gone.
         let _ = done.send(());
     });
     (sender, client_served)

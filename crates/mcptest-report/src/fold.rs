@@ -229,7 +229,7 @@ impl Case {
 }
 
 /// The row of a run. The facts are in the event, so the record is parsed only if the text has
-/// something that the facts do not tell.
+/// something that the facts do not cover.
 fn row(
     plan: &PlannedCase,
     finished: &RunFinished<RawRecord<'_>>,
@@ -242,10 +242,9 @@ fn row(
     } else {
         plan.label.as_str().into()
     };
-    if !has_name(text, finished.run, &name) || may_end_early(text) {
-        if let Ok(record) = parse_record(text) {
-            return RunRow::of_record(&plan.label, &record, finished.duration_ms, range);
-        }
+    let is_covered = has_name(text, finished.run, &name) && !may_end_early(text);
+    if !is_covered && let Ok(record) = parse_record(text) {
+        return RunRow::of_record(&plan.label, &record, finished.duration_ms, range);
     }
     let facts = RowFacts {
         index: finished.run.into(),

@@ -21,7 +21,8 @@ pub enum MergeError {
     },
     /// Shards of different runs.
     #[error(
-        "`{first}` is shard {first_is} and `{second}` is shard {second_is}: they are not from one run"
+        "`{first}` is shard {first_is} and `{second}` is shard {second_is}: \
+         they are not from one run"
     )]
     OtherRun {
         /// The first file.
@@ -56,7 +57,8 @@ pub enum MergeError {
     },
     /// Shards that do not cover every test exactly once.
     #[error(
-        "position {position} of {total} is in {}; run all shards with the same suites, filters, models and `--timings`",
+        "position {position} of {total} is in {}; \
+         run all shards with the same suites, filters, models and `--timings`",
         if *times == 0 { "no shard".to_owned() } else { format!("{times} shards") }
     )]
     NoPartition {
@@ -334,13 +336,15 @@ mod tests {
         let third = shards_of(&whole, 3, |at| at as u32 % 3 + 1).remove(1);
         assert_eq!(
             rejected(vec![first.clone(), third]),
-            "`1.json` is shard 1/2 of 4 tests and `2.json` is shard 2/3 of 4 tests: they are not from one run"
+            "`1.json` is shard 1/2 of 4 tests and `2.json` is shard 2/3 of 4 tests: \
+             they are not from one run"
         );
         // Other timings give other shards: one test is in both, another in none.
         let other = shards_of(&whole, 2, |at| if at == 3 { 2 } else { 1 }).remove(1);
         assert_eq!(
             rejected(vec![first.clone(), other]),
-            "position 1 of 4 is in no shard; run all shards with the same suites, filters, models and `--timings`"
+            "position 1 of 4 is in no shard; \
+             run all shards with the same suites, filters, models and `--timings`"
         );
         let mut wrong = second;
         if let Some(shard) = &mut wrong.1.shard {

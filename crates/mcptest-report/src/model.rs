@@ -1,4 +1,6 @@
-//! The report: decisions section 6 says which part of it others may rely on.
+//! The JSON form of a report, from which its JSON Schema is generated.
+//!
+//! Section 6 of the decisions lists the parts that other programs may rely on.
 
 pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
 use mcptest_redact::redact::Redactor;
@@ -10,49 +12,49 @@ use serde_json::{Map, Value};
 
 use crate::exit_code::ExitCode;
 
-/// The version of this format. It grows when a reader of the old form would misread the new one.
+/// The version of the format. It grows when a reader of the old form would misread the new one.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything that came of an invocation.
+/// The report of an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// The version of the format.
     pub schema_version: u32,
     /// The gravest of all verdicts.
     pub verdict: Verdict,
-    /// What the process exits with.
+    /// The exit code of the process.
     pub exit_code: ExitCode,
-    /// Set when the work was broken off: what was finished is here.
+    /// Set if the invocation was interrupted: only finished runs are here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The tests, in the order of the suites, one entry per test and model.
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
-    /// Tests that were to be run and were not, because the work was broken off or `--fail-fast`
-    /// ended it.
+    /// Tests that were planned and did not run, because the invocation was interrupted or because
+    /// of `--fail-fast`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<CaseId>,
-    /// Which part of the whole this is, for a run with `--shard`.
+    /// The part of the whole, for a run with `--shard`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// What the models cost, over all tests that say so.
+    /// The cost of the models, over all tests that report one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// All times. Leave it out to compare reports byte by byte.
+    /// All times. Omit it (`--no-timing`) to compare reports byte by byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
 }
 
-/// Where the tests of a shard stand in the whole. Positions count from 0, in the order of the
-/// suites, after filters.
+/// The positions of a shard's tests in the whole. They count from 0, in the order of the suites,
+/// after filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
-    /// Which shard, from 1.
+    /// The number of the shard, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of shards.
     pub of: u32,
-    /// How many tests all shards have together, one per test and model.
+    /// The number of tests in all shards together, one per test and model.
     pub total: u64,
     /// The position of each entry of `tests`.
     pub tests: Vec<u64>,
@@ -66,27 +68,27 @@ pub struct Shard {
 pub struct TestReport {
     /// The test's name.
     pub name: String,
-    /// What kind of test it is.
+    /// The kind of test.
     pub kind: Kind,
     /// The model, for an agent test.
     pub model: Option<String>,
-    /// How rows call it: the name, with the model when models fan out.
+    /// The name in rows: that of the test, with the model when several models run.
     pub label: String,
     /// The suite it is from.
     pub suite: String,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// Each run.
     pub runs: Vec<RunReport>,
     /// Each gate.
     pub gates: Vec<GateOutcome>,
-    /// Why there was nothing to judge.
+    /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
-    /// For a test that stops when it is decided: how many runs were not needed.
+    /// For a test that stops when it is decided: the number of runs that were not needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_runs: Option<u64>,
-    /// What its models cost, its judges included.
+    /// The cost of its models, judges included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
 }
@@ -104,16 +106,16 @@ pub struct FloorReport {
     pub figures: Map<String, Value>,
 }
 
-/// How long things took.
+/// The times of an invocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// The whole invocation.
+    /// The duration of the whole invocation. For a killed one, the sum of its finished runs.
     pub duration_ms: u64,
     /// Each run, in the order of the report.
     pub runs: Vec<RunTiming>,
 }
 
-/// How long a run took.
+/// The time of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTiming {
     /// The row's name.
@@ -123,7 +125,7 @@ pub struct RunTiming {
 }
 
 impl Report {
-    /// Draws the conclusions from the tests: overall verdict, exit code, list of floors.
+    /// Computes the verdict, the exit code, the floors and the spend from the tests.
     #[must_use]
     pub fn conclude(tests: Vec<TestReport>, interrupted: bool) -> Self {
         let verdict = Verdict::worst(tests.iter().map(|test| test.verdict));
@@ -145,13 +147,13 @@ impl Report {
         }
     }
 
-    /// The times of each test's runs, where all of them are known.
+    /// The times of each test's runs, if all of them are known.
     #[must_use]
     pub fn timing_by_test(&self) -> Option<Vec<&[RunTiming]>> {
         let mut left = self.timing.as_ref()?.runs.as_slice();
         let mut by_test = Vec::new();
         for test in &self.tests {
-            // A catalog that was judged leaves a time, but no run.
+            // Reading a catalog has a time, but is not a run.
             let rows: Vec<&str> = match (test.kind, test.runs.as_slice()) {
                 (Kind::ToolQuality, _) => vec![&test.label],
                 (_, runs) => runs.iter().map(|run| run.name.as_str()).collect(),
@@ -183,7 +185,7 @@ impl Report {
         (&report).into()
     }
 
-    /// How many tests came out so.
+    /// The number of tests with this verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.tests
@@ -194,7 +196,7 @@ impl Report {
 }
 
 impl TestReport {
-    /// What it is called.
+    /// Its identity.
     #[must_use]
     pub fn id(&self) -> CaseId {
         CaseId {
@@ -251,7 +253,6 @@ fn exit_code_of(test: &TestReport) -> ExitCode {
         Verdict::Pass => ExitCode::Passed,
         Verdict::Fail => ExitCode::Failed,
         Verdict::NoEvidence => ExitCode::NoEvidence,
-        // A test can both fail and have broken runs; the order of codes decides.
         Verdict::Error => ExitCode::CouldNotRun,
     }
 }

@@ -355,7 +355,8 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_ignored() {
-        let text = r#"{"schema_version":1,"verdict":"pass","exit_code":0,"tests":[],"tool_selection":[],"later":{"a":1}}"#;
+        let text = r#"{"schema_version":1,"verdict":"pass","exit_code":0,"tests":[],
+            "tool_selection":[],"later":{"a":1}}"#;
         let report = read(text).unwrap();
         assert_eq!(
             written(&report),

@@ -1,4 +1,4 @@
-//! A check-up of one server: does it start, what does it speak, does it answer what it advertises.
+//! The inspection of one server: it starts, reports its revision, and answers what it advertises.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use serde_json::Value;
 
 use crate::sessions::{Session, SessionSettings, Sessions};
 
-/// What an invocation adds.
+/// The settings of an inspection.
 #[derive(Debug, Clone)]
-pub struct CheckupSettings {
-    /// The time allowed for the start and for every answer, before the server's own.
+pub struct InspectSettings {
+    /// Timeout for the start and for each answer; overrides the server's.
     pub timeout: Option<Duration>,
-    /// What `mcptest` as a server's program means.
+    /// The program that `mcptest` means as a server's command.
     pub this_program: PathBuf,
 }
 
-/// Violations that are told one by one.
-const MOST_SHOWN: usize = 10;
+/// The number of protocol violations that are listed.
+const MAX_SHOWN: usize = 10;
 
 /// Starts a server, asks for its tools, and ends it. Entries stay as they were sent.
 ///
@@ -31,9 +31,9 @@ const MOST_SHOWN: usize = 10;
 pub async fn list_tools(
     name: &str,
     server: &Server,
-    settings: &CheckupSettings,
+    settings: &InspectSettings,
 ) -> Result<Vec<Value>, RunError> {
-    let sessions = only(name, server, settings);
+    let sessions = single_server(name, server, settings);
     let listed = match sessions.open(name).await {
         Ok(session) => {
             let listed = session.listing().await;
@@ -47,7 +47,7 @@ pub async fn list_tools(
 }
 
 /// The sessions of one server.
-fn only(name: &str, server: &Server, settings: &CheckupSettings) -> Sessions {
+fn single_server(name: &str, server: &Server, settings: &InspectSettings) -> Sessions {
     let servers = BTreeMap::from([(name.to_owned(), server.clone())]);
     Sessions::new(
         &servers,
@@ -60,8 +60,12 @@ fn only(name: &str, server: &Server, settings: &CheckupSettings) -> Sessions {
 }
 
 /// Starts a server, asks for everything it advertises, and ends it.
-pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -> ServerReport {
-    let sessions = only(name, server, settings);
+pub async fn inspect_server(
+    name: &str,
+    server: &Server,
+    settings: &InspectSettings,
+) -> ServerReport {
+    let sessions = single_server(name, server, settings);
     let mut report = ServerReport::new(name);
     let began = Instant::now();
     match sessions.open(name).await {
@@ -87,7 +91,7 @@ pub async fn check_up(name: &str, server: &Server, settings: &CheckupSettings) -
                         ),
                     })
                 }
-                // A server without tools need not answer.
+                // A server without tools does not have to answer.
                 Err(_) => {}
             }
             session.release().await;
@@ -161,11 +165,11 @@ async fn examine(report: &mut ServerReport, session: &Session) {
     noise(report, session);
 }
 
-/// Whatever stood on standard output and was no proper message.
+/// Adds the protocol violations: output that is not a valid message.
 fn noise(report: &mut ServerReport, session: &Session) {
     let violations = session.client.violations();
     let total = session.client.violation_count();
-    for violation in violations.iter().take(MOST_SHOWN) {
+    for violation in violations.iter().take(MAX_SHOWN) {
         let kind = serde_json::to_value(violation.kind).ok();
         report.problems.push(ServerProblem {
             severity: Severity::Warning,
@@ -177,7 +181,7 @@ fn noise(report: &mut ServerReport, session: &Session) {
             message: violation.to_string(),
         });
     }
-    if total > MOST_SHOWN as u64 {
+    if total > MAX_SHOWN as u64 {
         report.problems.push(ServerProblem {
             severity: Severity::Warning,
             kind: "more_violations".to_owned(),

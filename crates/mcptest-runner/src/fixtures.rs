@@ -142,7 +142,7 @@ impl<'a> FixtureSession<'a> {
             if call.args.fill(&self.saved).is_err() {
                 continue;
             }
-            let made = Box::pin(self.fixture(FixturePhase::Teardown, index, call)).await;
+            let made = self.fixture(FixturePhase::Teardown, index, call).await;
             outcome = outcome.and(made.map_err(|error| RunError {
                 kind: ErrorKind::Fixture,
                 ..error

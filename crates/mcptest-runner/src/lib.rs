@@ -43,7 +43,7 @@ pub use cassettes::{
     CassetteMode, CassetteSettings, Listing, cassette_changes, cassette_folder, cassette_place,
     cassette_subject,
 };
-pub use doctor::{CheckupSettings, check_up, list_tools};
+pub use doctor::{InspectSettings, inspect_server, list_tools};
 pub use mcptest_agent::builtin::MODELS;
 pub use mcptest_provider::registry;
 pub use mcptest_wire::kill_all;

@@ -135,7 +135,9 @@ async fn work<'a>(
         run,
     });
     let began = Instant::now();
-    let (mut trace, output) = make(context, run, meter, stop).await?;
+    // In a box, because all cases of a suite wait as tasks: a waiting case takes 1.8 kB instead of
+    // 9.3 kB, which is 75 MB for 10,000 direct tests.
+    let (mut trace, output) = Box::pin(make(context, run, meter, stop)).await?;
     name_trace(&mut trace, shared, case, run);
     Ok((trace, output, began.elapsed()))
 }
@@ -164,7 +166,7 @@ async fn make<'a>(
         Test::Agent(test) => {
             let trace = match shared.cassettes.run(case, run) {
                 Ok(cassette) => {
-                    let trace = Box::pin(agent_run(shared, place, test, &cassette)).await;
+                    let trace = agent_run(shared, place, test, &cassette).await;
                     cassette.finish(trace).await
                 }
                 Err(error) => Trace {

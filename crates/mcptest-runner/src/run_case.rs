@@ -36,7 +36,7 @@ pub(crate) async fn run_case(context: &Arc<CaseContext>) -> CaseResult {
     }
 }
 
-/// A direct tool test, or a look at a catalog: one run.
+/// A direct tool test, or a test of a catalog: one run.
 async fn run_direct_case(context: &Arc<CaseContext>) -> CaseResult {
     let earlier = context.run.earlier.run(context.planned(), 1);
     let (verdict, spend) = match (context.test(), earlier) {

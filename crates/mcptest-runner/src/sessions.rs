@@ -98,13 +98,11 @@ impl Sessions {
         let Some(slot) = self.slots.get(name) else {
             return Err(RunError {
                 kind: ErrorKind::Transport,
-                message: format!("there is no server `{name}`"),
+                message: format!("unknown server `{name}`"),
             });
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
-            return Box::pin(self.connect(name, &slot.server, true))
-                .await
-                .map(Arc::new);
+            return self.connect(name, &slot.server, true).await.map(Arc::new);
         }
         // Held while connecting: other runs wait for this session instead of starting another.
         let mut shared = slot.shared.lock().await;
@@ -127,7 +125,7 @@ impl Sessions {
             });
         }
         shared.starts += 1;
-        match Box::pin(self.connect(name, &slot.server, false)).await {
+        match self.connect(name, &slot.server, false).await {
             Ok(session) => {
                 let session = Arc::new(session);
                 shared.session = Some(Arc::clone(&session));
@@ -306,7 +304,7 @@ impl Tools for RunTools<'_> {
             let Some(session) = self.sessions.get(server) else {
                 return Err(RunError {
                     kind: ErrorKind::Transport,
-                    message: format!("there is no server `{server}`"),
+                    message: format!("unknown server `{server}`"),
                 });
             };
             let mut reply = session

@@ -93,7 +93,10 @@ fn serve(mode: &str) -> ExitCode {
                     if probes > 1 {
                         reply(
                             &id,
-                            json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}),
+                            json!({
+                                "supportedVersions": ["2026-07-28"],
+                                "capabilities": {"tools": {}},
+                            }),
                         );
                     }
                 }
@@ -108,7 +111,10 @@ fn serve(mode: &str) -> ExitCode {
                 match waiting.take() {
                     Some(probe) if mode == "wakes-late" => reply(
                         &probe,
-                        json!({"supportedVersions": ["2026-07-28", "2025-11-25"], "capabilities": {"tools": {}}}),
+                        json!({
+                            "supportedVersions": ["2026-07-28", "2025-11-25"],
+                            "capabilities": {"tools": {}},
+                        }),
                     ),
                     Some(probe) => refuse(&probe, -32601, "Method not found"),
                     None => {}

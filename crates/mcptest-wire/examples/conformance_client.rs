@@ -1,5 +1,5 @@
-//! Our client under the official conformance suite: the environment contains the scenario's name and
-//! settings, the last argument is the server's URL. `cargo xtask e2e conformance` runs it.
+//! Our client under the official conformance suite: the environment contains the scenario's name
+//! and settings, the last argument is the server's URL. `cargo xtask e2e conformance` runs it.
 //!
 //! Most scenarios are the same: connect, list, call every tool. Only the arguments differ.
 

@@ -1,6 +1,6 @@
-//! A server on the official SDK, the reference for our tests: five tools on pages of two, among them
-//! one that fails, one that is refused, and one that requires input. With the argument `http`, it
-//! uses streamable HTTP.
+//! A server on the official SDK, the reference for our tests: five tools on pages of two, among
+//! them one that fails, one that is refused, and one that requires input. With the argument `http`,
+//! it uses streamable HTTP.
 
 use std::io::Write as _;
 use std::sync::Arc;

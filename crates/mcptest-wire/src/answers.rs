@@ -55,10 +55,10 @@ impl Answers {
     pub(crate) fn answer(&self, method: &str, params: Option<&Value>) -> Result<Value, RpcError> {
         let answer = match method {
             "ping" => Some(json!({})),
-            "roots/list" => self
-                .roots
-                .as_ref()
-                .map(|roots| json!({"roots": roots.iter().map(|uri| json!({"uri": uri})).collect::<Vec<_>>()})),
+            "roots/list" => self.roots.as_ref().map(|roots| {
+                let roots: Vec<Value> = roots.iter().map(|uri| json!({"uri": uri})).collect();
+                json!({"roots": roots})
+            }),
             "elicitation/create" => self.elicitation.map(|action| action.respond(params)),
             "sampling/createMessage" => self.sampling.as_ref().map(|text| {
                 json!({
@@ -77,8 +77,8 @@ impl Answers {
         })
     }
 
-    /// The answers to all questions of an `input_required` result, by the names of the questions, or
-    /// the reason why one cannot be answered.
+    /// The answers to all questions of an `input_required` result, by the names of the questions,
+    /// or the reason why one cannot be answered.
     pub(crate) fn answer_all(&self, questions: &Value) -> Result<Value, String> {
         let Some(questions) = questions.as_object() else {
             return Err("`inputRequests` is not an object".to_owned());
@@ -228,15 +228,18 @@ mod tests {
                 "level": {"type": "integer", "minimum": 3},
                 "yes": {"type": "boolean"},
                 "one": {"oneOf": [{"const": "b"}, {"const": "c"}]},
-                "many": {"type": "array", "minItems": 1, "items": {"anyOf": [{"const": "d"}, {"const": "e"}]}},
+                "many": {
+                    "type": "array", "minItems": 1,
+                    "items": {"anyOf": [{"const": "d"}, {"const": "e"}]},
+                },
             },
             "required": ["mail", "long", "level", "yes", "one", "many"],
         }});
         assert_eq!(
             all().answer("elicitation/create", Some(&params)).ok(),
             Some(json!({"action": "accept", "content": {
-                "name": "John", "age": 30, "mail": "user@example.com", "long": "textxx", "level": 3, "yes": false, "one": "b",
-                "many": ["d"],
+                "name": "John", "age": 30, "mail": "user@example.com", "long": "textxx",
+                "level": 3, "yes": false, "one": "b", "many": ["d"],
             }}))
         );
         let address = json!({"mode": "url", "url": "https://example.com"});
@@ -257,7 +260,10 @@ mod tests {
 
     #[test]
     fn either_all_questions_are_answered_or_none() {
-        let questions = json!({"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage", "params": {}}});
+        let questions = json!({
+            "a": {"method": "roots/list"},
+            "b": {"method": "sampling/createMessage", "params": {}},
+        });
         let answers = all().answer_all(&questions).expect("answered");
         assert_eq!(answers["a"], json!({"roots": [{"uri": "file:///work"}]}));
         assert_eq!(answers["b"]["content"]["text"], "Hello.");

@@ -35,8 +35,8 @@ impl Client {
 
     /// Like [`Client::call_tool`], with the line of the answer.
     ///
-    /// If the server requires input first and [`crate::Answers`] offers it, the call is repeated with
-    /// that input.
+    /// If the server requires input first and [`crate::Answers`] offers it, the call is repeated
+    /// with that input.
     pub async fn call_tool_raw(
         &self,
         name: &str,

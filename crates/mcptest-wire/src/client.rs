@@ -36,8 +36,8 @@ struct Inner {
 impl Client {
     /// Starts a server and connects to it over its standard streams.
     ///
-    /// `name` is for messages only. Must be called within a tokio runtime with I/O and time enabled;
-    /// the connection lives as long as that runtime.
+    /// `name` is for messages only. Must be called within a tokio runtime with I/O and time
+    /// enabled; the connection lives as long as that runtime.
     pub async fn connect_stdio(
         name: &str,
         command: &ServerCommand,
@@ -127,7 +127,8 @@ impl Client {
         self.list("prompts/list", "prompts").await
     }
 
-    /// Sends any request. On a stateless connection, adds the `_meta` keys that every request needs.
+    /// Sends any request. On a stateless connection, adds the `_meta` keys that every request
+    /// needs.
     pub async fn request(
         &self,
         method: &str,
@@ -226,8 +227,8 @@ impl Client {
         self.inner.connection.request(call).await
     }
 
-    /// Adds the `_meta` of a stateless request. Keys that the caller set stay, so that a test can send
-    /// wrong ones on purpose.
+    /// Adds the `_meta` of a stateless request. Keys that the caller set stay, so that a test can
+    /// send wrong ones on purpose.
     fn with_meta(&self, params: Option<Value>) -> Value {
         let inner = &self.inner;
         let mut params = match params {
@@ -293,7 +294,8 @@ impl Client {
             };
             if cursors.contains(&cursor) {
                 return Err(fail(format!(
-                    "the server repeated the cursor `{}` after {} pages, so its list would never end",
+                    "the server repeated the cursor `{}` after {} pages, \
+                     so its list would never end",
                     quote(&cursor, 80),
                     cursors.len() + 1
                 )));

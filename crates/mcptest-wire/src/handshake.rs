@@ -210,8 +210,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Starts the server a second time, without the probe that seems to have stopped it. It gets the
-    /// full timeout.
+    /// Starts the server a second time, without the probe that seems to have stopped it. It gets
+    /// the full timeout.
     async fn restart(
         &self,
         name: &str,
@@ -225,7 +225,8 @@ impl<'a> Opening<'a> {
                 Ok(info)
             }
             Err(error) => Err(error.note(
-                "this was its second start: it exited during the server/discover probe of the first",
+                "this was its second start: \
+                 it exited during the server/discover probe of the first",
             )),
         };
         second.finish(connection, opened).await

@@ -1,7 +1,7 @@
 //! JSON-RPC messages: parsing a line into messages and violations.
 //!
-//! The parser is pure and never fails: a line gives messages, violations, or both. `state.rs` decides
-//! what they mean for a waiting call.
+//! The parser is pure and never fails: a line gives messages, violations, or both. `state.rs`
+//! decides what they mean for a waiting call.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! An MCP client for servers that may be wrong.
 //!
-//! The official SDKs hide what a test tool has to show: they drop unknown fields, skip invalid lines
-//! until a timeout, and accept ids of the wrong type. This client works on plain
+//! The official SDKs hide what a test tool has to show: they drop unknown fields, skip invalid
+//! lines until a timeout, and accept ids of the wrong type. This client works on plain
 //! [`serde_json::Value`]s:
 //!
 //! - results and errors arrive as sent, with the raw line;
@@ -11,16 +11,16 @@
 //!   timeout;
 //! - no process that a server started outlives it, see [`kill_all`].
 //!
-//! The crate knows neither models nor gates, and prints nothing. It supports Unix; finding processes
-//! that left the process group needs Linux.
+//! The crate knows neither models nor gates, and prints nothing. It supports Unix; finding
+//! processes that left the process group needs Linux.
 //!
 //! From the bottom up: `jsonrpc` parses lines, `state` decides what they mean for waiting calls,
 //! `tasks` moves bytes, `process` and `reaper` start and stop servers, `http` carries the same
 //! messages over streamable HTTP, `connection` combines these, and `handshake`, `client`, `calls`
 //! and `answers` implement MCP.
 //!
-//! Log events have the target `mcptest::wire`: connections, processes and failures at info, one line
-//! per message and per stderr line at debug, message bodies at trace.
+//! Log events have the target `mcptest::wire`: connections, processes and failures at info, one
+//! line per message and per stderr line at debug, message bodies at trace.
 
 mod answers;
 mod calls;

@@ -13,8 +13,8 @@ use crate::limits::WireLimits;
 /// The way to open a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lifecycle {
-    /// Sends `server/discover` first, and `initialize` if the server does not know it, stays silent,
-    /// or crashes (then it is started again).
+    /// Sends `server/discover` first, and `initialize` if the server does not know it, stays
+    /// silent, or crashes (then it is started again).
     #[default]
     Auto,
     /// The handshake of the revisions up to 2025-11-25.

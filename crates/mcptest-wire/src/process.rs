@@ -94,7 +94,8 @@ fn describe_error(program: &str, cwd: Option<&Path>, error: &io::Error) -> Strin
     match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') => {
             format!(
-                "`{shown}`{location} does not exist, or the interpreter named in its first line does not"
+                "`{shown}`{location} does not exist, or the interpreter in its first line \
+                 does not"
             )
         }
         io::ErrorKind::NotFound => {

@@ -2,9 +2,9 @@
 //!
 //! The process that we start is often only a launcher (`npx`, `sh`), and servers start helpers of
 //! their own. Two mechanisms find them: each server has a process group, and each server's
-//! environment contains a cookie. The group covers the ordinary cases; the cookie, read from `/proc`
-//! on Linux, also covers processes that moved to another session or forked twice. If we have no
-//! child process at all, nothing is left and the scan is skipped.
+//! environment contains a cookie. The group covers the ordinary cases; the cookie, read from
+//! `/proc` on Linux, also covers processes that moved to another session or forked twice. If we
+//! have no child process at all, nothing is left and the scan is skipped.
 //!
 //! Everything is synchronous, so that a panic hook or the exit path can call [`kill_all`] without a
 //! runtime.
@@ -143,8 +143,8 @@ pub(crate) fn leader_exited(cookie: Cookie) {
 
 /// Kills every server that this process started and that is still alive, with all its descendants.
 ///
-/// It is for panic hooks, signal handling and the end of `main`: it is synchronous, needs no runtime
-/// and never blocks for long.
+/// It is for panic hooks, signal handling and the end of `main`: it is synchronous, needs no
+/// runtime and never blocks for long.
 pub fn kill_all() {
     let Some(groups) = try_lock().map(|live| live.values().copied().collect::<Vec<_>>()) else {
         return;

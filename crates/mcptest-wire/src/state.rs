@@ -1,7 +1,7 @@
 //! The state of a connection, and the effect of a line from the server on it.
 //!
-//! Everything here is synchronous and under one lock: the tasks in `tasks.rs` pass lines in, and the
-//! callers in `connection.rs` wait for replies.
+//! Everything here is synchronous and under one lock: the tasks in `tasks.rs` pass lines in, and
+//! the callers in `connection.rs` wait for replies.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
@@ -95,8 +95,8 @@ pub(crate) struct State {
     next_id: u64,
     pending: BTreeMap<u64, Pending>,
     abandoned: VecDeque<u64>,
-    /// Set while an error without id may be the answer to a notification of ours, which some servers
-    /// send against the protocol: the first id sent after the notification.
+    /// Set while an error without id may be the answer to a notification of ours, which some
+    /// servers send against the protocol: the first id sent after the notification.
     notified_before: Option<u64>,
     pub(crate) outgoing: Option<mpsc::Sender<Outgoing>>,
     pub(crate) closed: Option<Closed>,
@@ -223,8 +223,8 @@ impl State {
         self.pending.clear();
     }
 
-    /// Queues a line that nobody waits for. A server that does not read must not block us, so a full
-    /// queue drops the line and records a violation.
+    /// Queues a line that nobody waits for. A server that does not read must not block us, so a
+    /// full queue drops the line and records a violation.
     pub(crate) fn send_now(&mut self, line: Vec<u8>, what: &str) {
         let Some(outgoing) = &self.outgoing else {
             return;

@@ -81,8 +81,8 @@ impl Shared {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection after a short wait for the evidence. `reason` applies if the process is
-    /// still running.
+    /// Closes the connection after a short wait for the evidence. `reason` applies if the process
+    /// is still running.
     async fn close_with_evidence(&self, reason: &str) {
         let _ = timeout(EXIT_STATUS_WAIT, self.exited.cancelled()).await;
         if self.exited.is_cancelled() {

@@ -99,8 +99,8 @@ pub struct Violation {
     pub detail: String,
     /// The offending text, truncated and sanitized.
     pub text: String,
-    /// The number of occurrences. Above 1 only for kinds whose repetition adds no information (blank
-    /// lines, line ends).
+    /// The number of occurrences. Above 1 only for kinds whose repetition adds no information
+    /// (blank lines, line ends).
     pub count: u64,
 }
 

@@ -151,7 +151,11 @@ fn twenty_logs_are_kept() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn retention_keeps_the_newest(sizes in proptest::collection::vec(0..10_usize, 1..8), max_logs in 1..8_usize, max_bytes in 0..40_u64) {
+    fn retention_keeps_the_newest(
+        sizes in proptest::collection::vec(0..10_usize, 1..8),
+        max_logs in 1..8_usize,
+        max_bytes in 0..40_u64,
+    ) {
         let (_directory, history) = history();
         for (second, size) in (0..).zip(&sizes) {
             let mut log = history.create(at(second), 0).expect("a log");

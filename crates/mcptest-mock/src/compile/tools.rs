@@ -87,8 +87,8 @@ impl Compiler {
             if !otherwise.is_empty() {
                 self.problem(
                     &pointer,
-                    "`responses` already has a default answer: give every entry there a `when`, or omit \
-                     `response`",
+                    "`responses` already has a default answer: \
+                     give every entry there a `when`, or omit `response`",
                 );
             }
             otherwise.push(self.response(response, &pointer));

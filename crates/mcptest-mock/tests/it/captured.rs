@@ -9,7 +9,10 @@ use crate::{INITIALIZE, answer};
 /// name, not an object, a duplicate name.
 fn tools() -> Value {
     json!([
-        {"x-first": 1, "name": "a", "inputSchema": {"type": "object", "required": ["q"]}, "_meta": {"k": [1.0, 1e300]}, "icons": []},
+        {
+            "x-first": 1, "name": "a", "inputSchema": {"type": "object", "required": ["q"]},
+            "_meta": {"k": [1.0, 1e300]}, "icons": [],
+        },
         {"name": "broken", "inputSchema": {"type": 7}},
         {"name": "bare"},
         {"description": "nameless"},

@@ -272,7 +272,9 @@ async fn slow_calls_honour_cancellation_and_others_do_not() {
         let mut stream = mock
             .open("POST /mcp", &headers, &call(7, "echo").to_string())
             .await;
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7},
+        });
         let mut text = String::new();
         let read = stream.read_to_string(&mut text);
         let cancels = async {
@@ -285,7 +287,9 @@ async fn slow_calls_honour_cancellation_and_others_do_not() {
         tokio::select! {
             read = read => { read.expect("UTF-8"); }
             () = cancels => {}
-            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("{fault}: neither answered nor cancelled"),
+            () = tokio::time::sleep(Duration::from_secs(30)) => {
+                panic!("{fault}: neither answered nor cancelled")
+            }
         }
         assert_eq!(text.contains("\"id\":7"), answered, "{fault}: {text}");
     }
@@ -308,7 +312,8 @@ async fn hanging_calls_block_only_their_connection() {
 
 #[tokio::test]
 async fn a_tool_asks_the_client_and_waits_for_the_answer() {
-    let text = "mock_server: { name: x, tools: [{ name: asks, ask: [{ a: { method: roots/list } }], response: thanks }] }";
+    let text = "mock_server: { name: x, tools: [\
+                { name: asks, ask: [{ a: { method: roots/list } }], response: thanks }] }";
     let manifest =
         mcptest_mock::load("x.yml", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
@@ -345,7 +350,10 @@ async fn a_tool_asks_the_client_and_waits_for_the_answer() {
 #[tokio::test]
 async fn the_stateless_revision_checks_its_headers() {
     let mock = serve("full.yml", MockFault::None).await;
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
     let request = |method: &str, name: Option<&str>| {
         let mut params = json!({"_meta": meta});
         if let Some(name) = name {

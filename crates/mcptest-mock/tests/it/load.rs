@@ -69,7 +69,8 @@ fn only_what_is_declared_is_advertised() {
 #[test]
 fn unknown_keys_and_wrong_shapes_are_reported_with_their_position() {
     let found = problems(
-        "mock_server:\n  name: x\n  tols: []\n  tools:\n    - name: a\n      respons: hi\n    - response: 7\n  version: 1.0\n",
+        "mock_server:\n  name: x\n  tols: []\n  tools:\n    - name: a\n\
+         \x20     respons: hi\n    - response: 7\n  version: 1.0\n",
     );
     let positions: Vec<_> = found
         .iter()
@@ -150,7 +151,9 @@ fn the_schema_accepts_the_examples_and_rejects_unknown_keys() {
     let validator = jsonschema::validator_for(&manifest_schema()).expect("a valid schema");
     let good: Value = json!({"mock_server": {"name": "x", "tools": [
         {"name": "t", "inputSchema": {}, "response": "hi"},
-        {"name": "u", "response": {"content": ["a", {"type": "text", "text": "b"}], "is_error": true}},
+        {"name": "u", "response": {
+            "content": ["a", {"type": "text", "text": "b"}], "is_error": true,
+        }},
     ]}});
     assert!(validator.is_valid(&good));
     let bad = json!({"mock_server": {"name": "x", "tools": [{"name": "t", "respons": "hi"}]}});

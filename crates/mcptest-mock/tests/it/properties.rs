@@ -78,7 +78,10 @@ fn any_params() -> impl Strategy<Value = Value> {
         ),
     ];
     let params = (known, any_json(), meta).prop_map(|(known, arguments, meta)| {
-        json!({"name": known, "uri": known, "protocolVersion": known, "arguments": arguments, "_meta": meta})
+        json!({
+            "name": known, "uri": known, "protocolVersion": known,
+            "arguments": arguments, "_meta": meta,
+        })
     });
     prop_oneof![any_json(), params]
 }
@@ -105,7 +108,12 @@ fn replies(out: &[u8]) -> Vec<Value> {
 
 proptest! {
     #[test]
-    fn any_bytes_get_at_most_one_reply(line in prop::collection::vec(any::<u8>().prop_filter("no line end", |b| *b != b'\n'), 0..200)) {
+    fn any_bytes_get_at_most_one_reply(
+        line in prop::collection::vec(
+            any::<u8>().prop_filter("no newline", |b| *b != b'\n'),
+            0..200,
+        ),
+    ) {
         for mut session in sessions(&SERVER) {
             let mut out = Vec::new();
             SERVER.handle_line(&mut session, &line, &mut out);
@@ -115,11 +123,16 @@ proptest! {
 
     #[test]
     fn a_request_gets_exactly_one_reply_with_its_id(
-        id in prop_oneof![any::<i64>().prop_map(Value::from), any::<u64>().prop_map(Value::from), any::<String>().prop_map(Value::from)],
+        id in prop_oneof![
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ],
         method in any_method(),
         params in any_params(),
     ) {
-        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let line = message.to_string();
         for mut session in sessions(&SERVER) {
             let mut out = Vec::new();
             SERVER.handle_line(&mut session, line.as_bytes(), &mut out);
@@ -157,7 +170,8 @@ proptest! {
     #[test]
     fn a_string_takes_any_argument_unchanged(text in any_string(), before in any::<String>()) {
         let literal = before.replace(['$', '{'], "");
-        let template = Template::compile(&json!(format!("{literal}-${{args.v}}-"))).expect("a template");
+        let source = json!(format!("{literal}-${{args.v}}-"));
+        let template = Template::compile(&source).expect("a template");
         let mut out = Vec::new();
         template.render(&json!({"v": text}), &mut out);
         let rendered: Value = serde_json::from_slice(&out).expect("JSON");
@@ -165,7 +179,10 @@ proptest! {
     }
 
     #[test]
-    fn any_template_compiles_or_is_rejected_and_renders_json(template in any_json(), args in any_json()) {
+    fn any_template_compiles_or_is_rejected_and_renders_json(
+        template in any_json(),
+        args in any_json(),
+    ) {
         if let Ok(compiled) = Template::compile(&template) {
             for args in [args, Value::Object(Map::new())] {
                 let mut out = Vec::new();

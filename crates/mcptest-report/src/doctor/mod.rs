@@ -121,7 +121,12 @@ mod tests {
         json!([
             {"name": "a|b\u{1b}[31m::error::,x", "description": "<img src=x> | \u{202e}"},
             7,
-            {"name": "now", "description": "Get the current time. Returns an RFC 3339 text.", "inputSchema": {"type": "object"}, "annotations": {}}
+            {
+                "name": "now",
+                "description": "Get the current time. Returns an RFC 3339 text.",
+                "inputSchema": {"type": "object"},
+                "annotations": {}
+            }
         ])
     }
 

@@ -5,17 +5,20 @@ use std::io::{self, Write};
 use mcptest_catalog::doctor::DoctorReport;
 use mcptest_catalog::lint::{RULES, Severity};
 use mcptest_json::text::one_line;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
     let rules: Vec<Value> = RULES
         .into_iter()
         .map(|rule| {
+            let (why, bad, good) = (rule.why, rule.bad, rule.good);
+            let help = format!("{why}\n\nBad:\n{bad}\n\nGood:\n{good}");
             json!({
                 "id": rule.id,
                 "shortDescription": {"text": rule.title},
                 "fullDescription": {"text": rule.why},
-                "help": {"text": format!("{}\n\nBad:\n{}\n\nGood:\n{}", rule.why, rule.bad, rule.good)},
+                "help": {"text": help},
                 "defaultConfiguration": {"level": level(rule.severity)}
             })
         })
@@ -36,18 +39,22 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
             .suggestion
             .as_ref()
             .map_or_else(String::new, |hint| format!(". {hint}"));
+        let (tool, message) = (one_line(&finding.tool), one_line(&finding.message));
+        let hint = one_line(&hint);
+        let path = one_line(finding.path.as_deref().unwrap_or_default());
+        let line = server.map_or(1, |server| server.line_of(&finding.tool));
         let mut result = json!({
             "ruleId": finding.rule,
             "ruleIndex": index,
             "level": level(finding.severity),
-            "message": {"text": format!("{}: {}{}", one_line(&finding.tool), one_line(&finding.message), one_line(&hint))},
+            "message": {"text": format!("{tool}: {message}{hint}")},
             "locations": [{
                 "physicalLocation": {
                     "artifactLocation": {"uri": uri(file)},
-                    "region": {"startLine": server.map_or(1, |server| server.line_of(&finding.tool))}
+                    "region": {"startLine": line}
                 },
                 "logicalLocations": [{
-                    "fullyQualifiedName": format!("{}{}", one_line(&finding.tool), one_line(finding.path.as_deref().unwrap_or_default())),
+                    "fullyQualifiedName": format!("{tool}{path}"),
                     "kind": "function"
                 }]
             }]
@@ -57,11 +64,12 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
         }
         results.push(result);
     }
+    let version = env!("CARGO_PKG_VERSION");
     let sarif = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
-            "tool": {"driver": {"name": "mcptest", "version": env!("CARGO_PKG_VERSION"), "rules": rules}},
+            "tool": {"driver": {"name": "mcptest", "version": version, "rules": rules}},
             "results": results
         }]
     });
@@ -76,17 +84,25 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A path as a relative reference.
+/// The characters of a path that a relative reference must escape.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'-')
+    .remove(b'~');
+
+/// Encodes a path as a relative reference.
 fn uri(path: &str) -> String {
-    let mut out = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => {
-                out.push(char::from(byte))
-            }
-            b'\\' => out.push('/'),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
+    utf8_percent_encode(&path.replace('\\', "/"), ESCAPED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_references() {
+        assert_eq!(uri("a\\b/c d-ä~.json"), "a/b/c%20d-%C3%A4~.json");
     }
-    out
 }

@@ -350,10 +350,13 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         finished(case, record)
     };
     let event = prop_oneof![
-        6 => (0..4_usize, 1..5_u32, verdicts()).prop_map(move |(case, number, verdict)| run(case, number, verdict)),
+        6 => (0..4_usize, 1..5_u32, verdicts())
+            .prop_map(move |(case, number, verdict)| run(case, number, verdict)),
         2 => (0..4_usize, verdicts()).prop_map(|(case, verdict)| judged(case, verdict)),
         1 => Just(Event::Resumed { started_ms: 1 }),
-        1 => any::<bool>().prop_map(|interrupted| Event::Ended(Ended { interrupted, ..Ended::default() })),
+        1 => any::<bool>().prop_map(|interrupted| {
+            Event::Ended(Ended { interrupted, ..Ended::default() })
+        }),
         1 => "[a-z\u{1b}\"]{0,5}".prop_map(|text| Event::Note { text }),
     ];
     proptest::collection::vec(event, 0..20).prop_map(|rest| {
@@ -400,7 +403,10 @@ proptest! {
     }
 
     #[test]
-    fn a_torn_log_is_the_log_up_to_its_last_line(events in events(), cut in any::<prop::sample::Index>()) {
+    fn a_torn_log_is_the_log_up_to_its_last_line(
+        events in events(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let text = encoded(&events);
         let cut = cut.index(text.len());
         let cut = (0..=cut).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

@@ -330,7 +330,8 @@ fn attribute(text: &str) -> String {
     escape(&shorten(&one_line(text), MAX_MESSAGE))
 }
 
-/// Escapes XML. Controls are already escaped; the two other characters that XML forbids are removed.
+/// Escapes XML. Controls are already escaped; the two other characters that XML forbids are
+/// removed.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -468,7 +469,9 @@ mod tests {
     fn an_empty_report_is_a_document() {
         assert_eq!(
             rendered(Vec::new()),
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mcptest\" tests=\"0\" failures=\"0\" errors=\"0\" time=\"0.000\">\n</testsuites>\n"
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <testsuites name=\"mcptest\" tests=\"0\" failures=\"0\" errors=\"0\" \
+             time=\"0.000\">\n</testsuites>\n"
         );
     }
 
@@ -490,7 +493,9 @@ mod tests {
             hostile.suite.clone_from(&text);
             hostile.runs[0].error.as_mut().unwrap().message = format!("]]></system-out>{text}");
             let xml = rendered(vec![hostile]);
-            let allowed = |c: char| matches!(c, '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+            let allowed = |c: char| {
+                matches!(c, '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+            };
             prop_assert!(xml.chars().all(allowed));
             prop_assert_eq!(xml.matches("</system-out>").count(), 1);
             prop_assert!(!xml.contains("]]>"));

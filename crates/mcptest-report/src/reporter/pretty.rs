@@ -197,8 +197,7 @@ fn was_never_started(error: &RunError) -> bool {
 struct Skipped(Vec<(String, usize)>);
 
 impl Skipped {
-    /// Counts the skipped assertions of a run. If a judge failed, the error of the run already shows
-    /// it.
+    /// Counts the skipped assertions of a run. If a judge failed, the error of the run shows it.
     fn add(&mut self, run: &RunRecord) {
         if run.error.is_some() {
             return;

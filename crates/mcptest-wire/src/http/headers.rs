@@ -66,8 +66,11 @@ mod tests {
 
     #[test]
     fn headers_repeat_the_body() {
-        let line = br#"{"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        let outline = Outline::of(line);
+        let params = serde_json::json!({
+            "name": "echo", "_meta": {meta::PROTOCOL_VERSION: "2026-07-28"},
+        });
+        let line = serde_json::json!({"method": "tools/call", "params": params}).to_string();
+        let outline = Outline::of(line.as_bytes());
         assert_eq!(outline.revision(), Some("2026-07-28"));
         assert_eq!(
             outline.headers(&ToolHeaders::default()),

@@ -111,8 +111,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends one GET for the server's own messages or for the rest of a stream. Returns false if the
-    /// server offers no stream.
+    /// Sends one GET for the server's own messages or for the rest of a stream. Returns false if
+    /// the server offers no stream.
     async fn get(&self, shared: &Shared, parser: &mut Parser) -> Result<bool, ExchangeError> {
         let mut extra = self.session_headers();
         extra.extend(

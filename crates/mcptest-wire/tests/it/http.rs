@@ -13,7 +13,8 @@ use crate::http_support::{RawServer, Seen, answer, close, hang, json_answer, raw
 use crate::support::{call, options, result, run, soon};
 
 fn reply(seen: &Seen, text: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": seen.id(), "result": {"content": [{"type": "text", "text": text}]}})
+    let content = json!([{"type": "text", "text": text}]);
+    json!({"jsonrpc": "2.0", "id": seen.id(), "result": {"content": content}})
 }
 
 async fn open(server: &RawServer) -> Client {
@@ -45,7 +46,9 @@ fn json_answers_sessions_and_the_end_of_the_session() {
             stream,
             "200 OK",
             &[],
-            &json!({"jsonrpc": "2.0", "id": seen.id(), "result": {"tools": [{"name": "echo", "x": 1}]}}),
+            &json!({"jsonrpc": "2.0", "id": seen.id(), "result": {
+                "tools": [{"name": "echo", "x": 1}],
+            }}),
         ),
         "tools/call" => json_answer(stream, "200 OK", &[], &reply(seen, "hi")),
         _ => answer(stream, "405 Method Not Allowed", &[], b""),
@@ -98,7 +101,8 @@ fn events_with_requests_of_the_server_in_between() {
             stream_head(stream);
             raw(
                 stream,
-                ": hello\n\nid: 1\ndata:\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/message\"}\n\n",
+                ": hello\n\nid: 1\ndata:\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\n\
+                 data: \"method\":\"notifications/message\"}\n\n",
             );
             raw(
                 stream,
@@ -205,11 +209,15 @@ fn a_stream_that_ends_early_is_resumed_where_it_stopped() {
 fn stateless(seen: &Seen, stream: &mut TcpStream) {
     let result = match seen.rpc() {
         "server/discover" => {
-            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+            json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+            })
         }
         "tools/call" => json!({"resultType": "complete", "content": []}),
         other => {
-            let body = json!({"jsonrpc": "2.0", "id": seen.id(), "error": {"code": -32601, "message": format!("no {other}")}});
+            let error = json!({"code": -32601, "message": format!("no {other}")});
+            let body = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
             return json_answer(stream, "404 Not Found", &[], &body);
         }
     };
@@ -292,7 +300,9 @@ fn an_old_server_refuses_the_probe_and_is_initialized() {
             stream,
             "400 Bad Request",
             &[],
-            &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: Server not initialized"}}),
+            &json!({"jsonrpc": "2.0", "id": null, "error": {
+                "code": -32000, "message": "Bad Request: Server not initialized",
+            }}),
         ),
         "tools/call" => json_answer(stream, "200 OK", &[], &reply(seen, "hi")),
         _ => answer(stream, "405 Method Not Allowed", &[], b""),
@@ -353,7 +363,8 @@ fn a_server_that_never_starts_is_named() {
         assert_eq!(
             error.to_string(),
             format!(
-                "server `gone`: transport error while connecting: nothing accepted a connection at http://{address}/mcp?… within 200ms"
+                "server `gone`: transport error while connecting: \
+                 nothing accepted a connection at http://{address}/mcp?… within 200ms"
             )
         );
     });
@@ -541,7 +552,8 @@ fn interrupted_streams_are_errors() {
     let error = wrong(|_, stream| {
         raw(
             stream,
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"jsonrpc\"",
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+             content-length: 500\r\n\r\n{\"jsonrpc\"",
         );
         close(stream);
     });

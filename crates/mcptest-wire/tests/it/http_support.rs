@@ -98,7 +98,11 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Seen>>, handler: &Handler) {
                 &mut stream,
                 "200 OK",
                 &[("mcp-session-id", "s-1")],
-                &json!({"jsonrpc": "2.0", "id": seen.id(), "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "raw", "version": "1"}}}),
+                &json!({"jsonrpc": "2.0", "id": seen.id(), "result": {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "raw", "version": "1"},
+                }}),
             ),
             ("POST", "notifications/initialized") => answer(&mut stream, "202 Accepted", &[], b""),
             ("DELETE", _) => answer(&mut stream, "200 OK", &[], b""),

@@ -34,13 +34,18 @@ fn respond(seen: &Seen, stream: &mut TcpStream, result: &Value) {
 }
 
 fn discovered(seen: &Seen, stream: &mut TcpStream) {
-    let result = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+    let result = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}},
+    });
     respond(seen, stream, &result);
 }
 
 fn question(state: Option<&str>) -> Value {
     let mut result = json!({"resultType": "input_required", "inputRequests": {
-        "sure": {"method": "elicitation/create", "params": {"requestedSchema": {"properties": {"ok": {"type": "boolean", "default": true}}}}},
+        "sure": {"method": "elicitation/create", "params": {"requestedSchema": {"properties": {
+            "ok": {"type": "boolean", "default": true},
+        }}}},
     }});
     if let Some(state) = state {
         result["requestState"] = json!(state);
@@ -58,7 +63,10 @@ fn a_call_that_requires_input_is_repeated_with_the_answers() {
             1 => respond(
                 seen,
                 stream,
-                &json!({"resultType": "input_required", "inputRequests": {"roots": {"method": "roots/list"}}}),
+                &json!({
+                    "resultType": "input_required",
+                    "inputRequests": {"roots": {"method": "roots/list"}},
+                }),
             ),
             _ => respond(
                 seen,
@@ -145,14 +153,18 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
                 stream,
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
             );
-            let ask = json!({"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": {
-                "requestedSchema": {"properties": {"name": {"type": "string", "default": "Ada"}}}}});
+            let schema = json!({"properties": {"name": {"type": "string", "default": "Ada"}}});
+            let ask = json!({
+                "jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create",
+                "params": {"requestedSchema": schema},
+            });
             raw(stream, &format!("data: {ask}\n\n"));
             *waiting.lock().unwrap() = Some((stream.try_clone().unwrap(), seen.id()));
         } else if seen.body["id"] == "q-1" {
             answer(stream, "202 Accepted", &[], b"");
             let (mut stream, id) = waiting.lock().unwrap().take().unwrap();
-            let reply = json!({"jsonrpc": "2.0", "id": id, "result": {"content": [], "structuredContent": seen.body["result"]}});
+            let result = json!({"content": [], "structuredContent": seen.body["result"]});
+            let reply = json!({"jsonrpc": "2.0", "id": id, "result": result});
             raw(&mut stream, &format!("data: {reply}\n\n"));
         } else {
             answer(stream, "405 Method Not Allowed", &[], b"");
@@ -191,7 +203,11 @@ fn with_headers(seen: &Seen, stream: &mut TcpStream) {
     match seen.rpc() {
         "server/discover" => discovered(seen, stream),
         "tools/list" => {
-            let tool = |name: &str, header: &str| json!({"name": name, "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": header}}}});
+            let tool = |name: &str, header: &str| {
+                let region = json!({"type": "string", "x-mcp-header": header});
+                let schema = json!({"type": "object", "properties": {"region": region}});
+                json!({"name": name, "inputSchema": schema})
+            };
             let tools = [tool("good", "Region"), tool("bad", "My Region")];
             respond(
                 seen,
@@ -271,7 +287,8 @@ fn a_refusal_that_lists_the_requested_revision_is_retried_once() {
         if seen.rpc() == "server/discover" && refusals.fetch_add(1, Ordering::SeqCst) > 0 {
             return discovered(seen, stream);
         }
-        let error = json!({"code": -32022, "message": "Unsupported", "data": {"supported": ["2026-07-28"]}});
+        let data = json!({"supported": ["2026-07-28"]});
+        let error = json!({"code": -32022, "message": "Unsupported", "data": data});
         json_answer(
             stream,
             "400 Bad Request",

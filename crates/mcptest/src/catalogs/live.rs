@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcptest_catalog::doctor::ServerReport;
-use mcptest_runner::CheckupSettings;
+use mcptest_runner::InspectSettings;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_yaml::Diagnostics;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub fn check_up(
             checkups.push(match (source, file) {
                 (Source::Server { name, server }, _) => {
                     tell(name, output);
-                    let checkup = mcptest_runner::check_up(name, server, settings).await;
+                    let checkup = mcptest_runner::inspect_server(name, server, settings).await;
                     if let Some(error) = &checkup.error {
                         advise(error, output);
                     }
@@ -120,9 +120,9 @@ fn checkup_of(path: &Path, file: CatalogFile) -> ServerReport {
 /// afterwards.
 fn with_servers<T>(
     timeout: Option<Duration>,
-    work: impl AsyncFnOnce(&CheckupSettings) -> Result<T, Failure>,
+    work: impl AsyncFnOnce(&InspectSettings) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let settings = CheckupSettings {
+    let settings = InspectSettings {
         timeout,
         this_program: std::env::current_exe()
             .map_err(|error| format!("cannot tell where this program is: {error}"))?,

@@ -2,7 +2,7 @@
 
 use mcptest_gates::distractors::Distractors;
 use mcptest_gates::{Gate as _, LoadContext};
-use mcptest_proxy::{Behind, Distraction, End, ProxyOptions};
+use mcptest_proxy::{DistractorPlan, ProxiedServer, ProxyOptions, SessionEnd};
 use mcptest_report::ExitCode;
 use mcptest_trace::matcher::Problem;
 use mcptest_wire::{HttpServer, ServerCommand};
@@ -22,14 +22,14 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
-    let distraction = match &args.distractors {
-        Some(from) => Some(distraction(from, args)?),
+    let distractors = match &args.distractors {
+        Some(from) => Some(distractor_plan(from, args)?),
         None => None,
     };
     log::hide(catalogs::secrets_of(&args.header));
     let options = ProxyOptions {
-        behind: behind(args),
-        distraction,
+        target: target(args),
+        distractors,
         run: args.run.map(u64::from),
         server: args.server.clone(),
         test: args.test.clone(),
@@ -48,10 +48,10 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
     // The thread that reads our input may wait for ever; it ends with us.
     runtime.shutdown_background();
     match end.map_err(|error| error.to_string())? {
-        End::Client => Ok(ExitCode::Passed),
-        End::Stopped => Ok(ExitCode::Interrupted),
-        End::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
-        End::Server(status) => {
+        SessionEnd::Client => Ok(ExitCode::Passed),
+        SessionEnd::Stopped => Ok(ExitCode::Interrupted),
+        SessionEnd::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
+        SessionEnd::Server(status) => {
             let how = status.map_or_else(String::new, |status| format!(" ({status})"));
             Err(Failure::Message(format!(
                 "the server ended before its client{how}"
@@ -61,7 +61,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The block, as a suite would have it, for the run that this is.
-fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, Failure> {
+fn distractor_plan(from: &DistractorsFrom, args: &ProxyArgs) -> Result<DistractorPlan, Failure> {
     let (mut block, document) = match from {
         DistractorsFrom::Count(count) => {
             let written = json!({"count": count, "source": {"from": "catalog"}});
@@ -103,12 +103,12 @@ fn distraction(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distraction, 
     }
     block.seed = args.seed.or(block.seed);
     let test = args.test.as_deref().unwrap_or_default();
-    Ok(Distraction::new(block, test, args.run.unwrap_or(1)))
+    Ok(DistractorPlan::new(block, test, args.run.unwrap_or(1)))
 }
 
-fn behind(args: &ProxyArgs) -> Behind {
+fn target(args: &ProxyArgs) -> ProxiedServer {
     match &args.url {
-        Some(url) => Behind::Http(HttpServer {
+        Some(url) => ProxiedServer::Http(HttpServer {
             url: url.clone(),
             headers: args
                 .header
@@ -116,7 +116,7 @@ fn behind(args: &ProxyArgs) -> Behind {
                 .map(|header| (header.name.clone(), header.value.clone()))
                 .collect(),
         }),
-        None => Behind::Command(command(args)),
+        None => ProxiedServer::Command(command(args)),
     }
 }
 

@@ -317,7 +317,7 @@ fn what_cannot_run_is_said_at_once() {
         ),
         (
             &["proxy", "--fault", "crash", "--", "cat"],
-            "is no kind of fault",
+            "is not a kind of fault",
         ),
         (&["proxy", "--record", "t.json"], "required"),
     ] {
