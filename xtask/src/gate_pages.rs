@@ -31,8 +31,8 @@ pub fn pages() -> Result<Vec<Generated>> {
 
 fn index() -> Generated {
     let mut text = format!(
-        "{MADE}\n# Gates\n\nA gate is a block of an agent test. It turns the traces of the test's runs into numbers, without any model, and judges them: by its \
-         `expect:` list, or by its default.\n\n| block | what it measures | targets |\n|---|---|---|\n"
+        "{MADE}\n# Gates\n\nA gate is a block of an agent test. It turns the traces of the test's runs into figures, \
+         without any model, and judges them by its `expect:` list or by its default.\n\n| block | what it measures | targets |\n|---|---|---|\n"
     );
     for gate in GATES {
         let targets: Vec<String> = gate
@@ -49,7 +49,7 @@ fn index() -> Generated {
         );
     }
     text.push_str(
-        "\n[`discovery:`](discovery.md) is no gate: it holds a prompt to the promise that it names no tool.\n",
+        "\n[`discovery:`](discovery.md) is not a gate: it checks that a prompt names no tool.\n",
     );
     Generated {
         path: "docs/gates/README.md".to_owned(),
@@ -86,8 +86,11 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
     })
 }
 
-/// The module's documentation as Markdown: its first sentence is the title, its headings go one
-/// down, Rust examples lose what rustdoc hides.
+/// The heading of the Rust example, which belongs to rustdoc and not to the page.
+const RUST_SECTION: &str = "# In Rust";
+
+/// The module's documentation as Markdown: its first sentence is the title, its headings are one
+/// level lower, and the Rust example is left out.
 fn manual(block: &str) -> Result<String> {
     let path = format!("crates/mcptest-gates/src/{block}.rs");
     let source = std::fs::read_to_string(workspace::root().join(&path))
@@ -99,25 +102,18 @@ fn manual(block: &str) -> Result<String> {
             .unwrap_or(line)
     });
     let mut out = String::new();
-    let mut fence: Option<String> = None;
+    let mut in_fence = false;
     for (number, line) in lines.enumerate() {
         if number == 0 {
             let _ = writeln!(out, "# {}", line.trim_end_matches('.'));
-        } else if let Some(language) = line.strip_prefix("```") {
-            if fence.take().is_none() {
-                let language = if language.is_empty() {
-                    "rust"
-                } else {
-                    language
-                };
-                fence = Some(language.to_owned());
-                let _ = writeln!(out, "```{language}");
-            } else {
-                out.push_str("```\n");
-            }
-        } else if fence.as_deref() == Some("rust") && (line == "#" || line.starts_with("# ")) {
-            // Hidden lines of an example.
-        } else if fence.is_none() && line.starts_with('#') {
+        } else if line == RUST_SECTION {
+            // It is the last section.
+            out.truncate(out.trim_end().len() + 1);
+            break;
+        } else if line.starts_with("```") {
+            in_fence = !in_fence;
+            let _ = writeln!(out, "{line}");
+        } else if !in_fence && line.starts_with('#') {
             let _ = writeln!(out, "#{line}");
         } else {
             let _ = writeln!(out, "{}", with_page_links(line));
@@ -209,26 +205,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_has_a_page_with_its_sections_and_two_examples() {
+    fn every_page_answers_a_question_and_has_its_sections_in_order() {
         let examples = examples().unwrap();
         let schema = mcptest_suite::suite_schema();
         for gate in GATES {
             let page = page(gate, &schema, &examples).unwrap();
+            let question = page.text.lines().find(|line| line.starts_with("**"));
+            assert!(
+                question.is_some_and(|line| line.contains('?')),
+                "{} does not open with the question that it answers",
+                page.path
+            );
+            let mut rest = page.text.as_str();
             for section in [
                 "# ",
-                "## What it measures",
+                "**",
+                "## The block\n```yaml",
+                "## Output\n```text",
                 "## Formula",
-                "## Example",
                 "## When not to use it",
                 "## Targets",
                 "## Keys",
             ] {
-                assert!(
-                    page.text.contains(&format!("\n{section}")),
-                    "{} lacks `{section}`",
-                    page.path
-                );
+                let found = rest.split_once(&format!("\n{section}"));
+                let Some((_, after)) = found else {
+                    panic!("{} lacks `{section}`, or has it too early", page.path);
+                };
+                rest = after;
             }
+            assert!(
+                !page.text.contains("```rust"),
+                "{} has Rust code",
+                page.path
+            );
             assert!(
                 page.text.contains("failing.yml)"),
                 "{} has no example that fails",

@@ -1,9 +1,23 @@
-//! One door to the pure parts of mcptest: evidence in, figures and verdicts out.
+//! The pure parts of mcptest under one name: traces in, figures and verdicts out.
 //!
 //! A [`Trace`](trace::Trace) records the calls of one run. Gates ([`eval`]) turn the traces of a
-//! test's runs into figures, expectations ([`expect`]) turn figures into
-//! [verdicts](verdict::Verdict). Nothing behind this door knows files, clocks, networks or
-//! terminals.
+//! test's runs into figures, and expectations ([`expect`]) turn figures into
+//! [verdicts](verdict::Verdict). Nothing here uses files, clocks, networks or terminals.
+//!
+//! Score a trace:
+//!
+//! ```
+//! use mcptest_core::eval::trajectory::{Trajectory, validate_trace};
+//! use mcptest_core::{tool_id::KnownServers, trace};
+//!
+//! let expected: Trajectory = serde_json::from_str(
+//!     r#"{"calls": [{"name": "get_weather", "args": {"subset": {"city": "Davis"}}}]}"#,
+//! )?;
+//! let text = r#"{"tool_calls": [{"name": "get_weather", "args": {"city": "Davis", "days": 2}}]}"#;
+//! let validation = validate_trace(&expected, &trace::read(text)?[0], &KnownServers::default())?;
+//! assert!(validation.passed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! This crate only re-exports; the code is in one crate per concern.
 

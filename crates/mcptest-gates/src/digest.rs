@@ -1,4 +1,4 @@
-//! Fingerprints that stand for texts and values in accumulators.
+//! Fingerprints that represent strings and values in accumulators.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,28 +1,29 @@
 //! Prompts that name no tool (`discovery:`).
 //!
-//! # What it checks
-//! Most agent tests name the tool that should be called, and then find that it was called: that
-//! measures execution. A prompt that states only what the user wants measures discovery.
-//! `name_free: true` promises such a prompt, and the promise is kept when the suite is loaded or
-//! the tools become known: a prompt that names an offered tool or server is a warning with the
-//! words found, and with `strict: true` an error.
+//! **Does the prompt give the tool away?** Most agent tests name the tool that should be called,
+//! and then check that it was called: that measures execution. A prompt that states only what the
+//! user wants measures discovery. `name_free: true` declares such a prompt, and the loader checks
+//! it, again when the tools are known: a prompt that names an offered tool or server is a warning
+//! that lists the words found, and with `strict: true` an error.
 //!
+//! # The block
 //! ```yaml
 //! prompt: Find the current population of Paris and pull the source document for it.
 //! discovery: { name_free: true, strict: true }
 //! equal_function_sets: { classes: [{ name: search, members: [catalog.search, catalog.web_search] }] }
 //! ```
 //!
-//! This is no gate: it has no figures of its own. How well the agent found its way is
+//! This is not a gate: it has no figures. To measure how well the agent found its way, use
 //! `tool_selection.recall` of `equal_function_sets`, or `orchestration.discovery`.
 //!
 //! # The rule
-//! A name counts as whole words, in any case, with `_`, `-` and blanks taken for one another and
-//! `camelCase` taken apart: `get_weather` is found in "Get-Weather", "getWeather" and "get
-//! weather", and not in `get_weather_forecast`.
+//! A name counts as whole words, in any case, with `_`, `-` and spaces equivalent and `camelCase`
+//! split: `get_weather` is found in "Get-Weather", "getWeather" and "get weather", and not in
+//! `get_weather_forecast`.
 //!
-//! Many tools and servers are called by one ordinary word, such as `search` or `time`. That word in
-//! a sentence names nothing ("search for shoes"), so it counts only where it is marked as a name:
+//! Many tools and servers have one ordinary word as their name, such as `search` or `time`. That
+//! word in a sentence names nothing ("search for shoes"), so it counts only where it is marked as a
+//! name:
 //!
 //! - in code: `` `search` ``, `search(…)`
 //! - in quotes of its own: "search"
@@ -30,11 +31,15 @@
 //!   `catalog::search`
 //! - followed by "tool" or "server", or after "tool called", "server named" and the like
 //!
-//! Which words are ordinary is a list beside this module, together with every name of at most two
+//! The ordinary words are a list next to this module, together with every name of at most two
 //! letters or without any letter. A one-word name that is not on it (`github`, `firecrawl`) counts
-//! wherever it stands.
+//! anywhere.
 //!
-//! # Example
+//! # When not to use it
+//! With prompts in languages other than English it still finds names, but has no list of ordinary
+//! words.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::discovery::names_in_prompt;
 //!
@@ -44,10 +49,6 @@
 //! assert_eq!(names_in_prompt("Use the search tool on GitHub.", servers, tools), ["github", "search"]);
 //! assert_eq!(names_in_prompt("Please get issue 7.", servers, tools), ["get_issue"]);
 //! ```
-//!
-//! # When not to use it
-//! With prompts in other languages than English it still finds names, but knows no ordinary words
-//! there.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,16 +60,16 @@ use mcptest_trace::matcher::Problem;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Discovery {
-    /// Whether the prompt is to be free of the names of tools and servers.
+    /// If true, the prompt must not name tools and servers.
     #[serde(default)]
     pub name_free: bool,
-    /// Whether a name in the prompt is an error; else it is a warning.
+    /// If true, a name in the prompt is an error; else it is a warning.
     #[serde(default)]
     pub strict: bool,
 }
 
 impl Discovery {
-    /// Holds a prompt against its promise: at most one problem, with all names found. Its pointer
+    /// Checks a prompt against its declaration: at most one problem, with all names found. Its pointer
     /// is that of the block.
     #[must_use]
     pub fn check<'a>(
@@ -102,7 +103,7 @@ impl Discovery {
                 list.join(", ")
             ),
         )
-        .help("say what is wanted, not what to call; or drop `name_free`");
+        .help("describe the goal, not the tool; or drop `name_free`");
         Some(if self.strict {
             problem
         } else {
@@ -111,8 +112,9 @@ impl Discovery {
     }
 }
 
-/// What a name belongs to.
+/// The kind of thing that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NameKind {
     /// A server of the suite.
     Server,
@@ -131,10 +133,11 @@ impl NameKind {
 
 /// A name that a prompt gives away.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FoundName {
     /// As offered.
     pub name: String,
-    /// What is called so.
+    /// The kind of thing that has the name.
     pub kind: NameKind,
     /// As the prompt writes it, where it first does.
     pub written: String,
@@ -198,7 +201,7 @@ pub fn find_names<'a>(
         .collect()
 }
 
-/// A word in lower case and where it stands, in characters.
+/// A word in lowercase and its position, in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
     text: String,
@@ -213,7 +216,7 @@ struct Span {
     end: usize,
 }
 
-/// Splits at everything that is no letter or digit, and at changes of case: `getJSONData` is get,
+/// Splits at everything that is not a letter or digit, and at changes of case: `getJSONData` is get,
 /// json, data.
 fn words(text: &str) -> Vec<Word> {
     words_of(&text.chars().collect::<Vec<_>>())
@@ -275,7 +278,7 @@ impl Prompt {
         self.characters.get(start..end).unwrap_or_default()
     }
 
-    /// Where a name stands as whole words, in order.
+    /// The places where a name occurs as whole words, in order.
     fn occurrences(&self, name: &str, name_words: &[String]) -> Vec<Span> {
         let mut spans = self.spelled(name);
         for window in self.words.windows(name_words.len()) {
@@ -300,7 +303,7 @@ impl Prompt {
         spans
     }
 
-    /// Where the very letters of a name stand, in any case: `GitHub` for `github`, although its
+    /// The places where the letters of a name occur, in any case: `GitHub` for `github`, although its
     /// humps make it two words.
     fn spelled(&self, name: &str) -> Vec<Span> {
         let lower = |character: &char| character.to_lowercase().next().unwrap_or(*character);
@@ -322,13 +325,14 @@ impl Prompt {
             .collect()
     }
 
-    /// Whether two words are parts of one name: joined by case alone, by `_` or `-`, or by blanks.
+    /// Returns true if two words are parts of one name: joined by case alone, by `_` or `-`, or by
+    /// spaces.
     fn joins(&self, end: usize, start: usize) -> bool {
         let glue = self.between(end, start);
         glue.is_empty() || matches!(glue, ['_' | '-']) || glue.iter().all(|c| c.is_whitespace())
     }
 
-    /// Whether a piece is not just a part of a longer identifier. `__` and other marks part it from
+    /// Returns true if a piece is not just a part of a longer identifier. `__` and other marks part it from
     /// a server's name in front.
     fn stands_alone(&self, span: Span, several_words: bool) -> bool {
         let is_part = |mark: Option<char>, beyond: Option<char>| match mark {
@@ -342,7 +346,7 @@ impl Prompt {
             && !is_part(self.at(span.end), self.at(span.end + 1))
     }
 
-    /// Whether an ordinary word is written as a name here.
+    /// Returns true if an ordinary word is written as a name here.
     fn is_marked(&self, span: Span, names: &[(&str, NameKind, Vec<String>)]) -> bool {
         self.is_code(span)
             || self.is_quoted(span)
@@ -371,7 +375,7 @@ impl Prompt {
     fn is_called_a_tool(&self, span: Span) -> bool {
         let is_noun =
             |word: &Word| matches!(word.text.as_str(), "tool" | "tools" | "server" | "servers");
-        let blank = |start, end| {
+        let spaces = |start, end| {
             let glue = self.between(start, end);
             !glue.is_empty() && glue.iter().all(|c| c.is_whitespace() || *c == '-')
         };
@@ -379,11 +383,11 @@ impl Prompt {
         let mut end = span.end;
         let mut next = after.next();
         // "the search MCP server"
-        if let Some(word) = next.filter(|word| word.text == "mcp" && blank(end, word.start)) {
+        if let Some(word) = next.filter(|word| word.text == "mcp" && spaces(end, word.start)) {
             end = word.end;
             next = after.next();
         }
-        if next.is_some_and(|word| is_noun(word) && blank(end, word.start)) {
+        if next.is_some_and(|word| is_noun(word) && spaces(end, word.start)) {
             return true;
         }
         let mut before = self
@@ -395,14 +399,14 @@ impl Prompt {
             (Some(called), Some(noun)) => {
                 matches!(called.text.as_str(), "called" | "named" | "entitled")
                     && is_noun(noun)
-                    && blank(noun.end, called.start)
-                    && blank(called.end, span.start)
+                    && spaces(noun.end, called.start)
+                    && spaces(called.end, span.start)
             }
             _ => false,
         }
     }
 
-    /// Whether another offered name is tied to it: `catalog.search`, `catalog__search`.
+    /// Returns true if another offered name qualifies it: `catalog.search`, `catalog__search`.
     fn is_qualified(&self, span: Span, names: &[(&str, NameKind, Vec<String>)]) -> bool {
         let is_tie =
             |glue: &[char]| matches!(glue, ['.' | '/' | ':' | '#'] | ['_', '_'] | [':', ':']);
@@ -415,7 +419,7 @@ impl Prompt {
     }
 }
 
-/// Whether a one-word name is a word that prompts use anyway.
+/// Returns true if a one-word name is a word that prompts use anyway.
 fn is_ordinary(word: &str) -> bool {
     word.chars().count() <= 2
         || !word.chars().any(char::is_alphabetic)

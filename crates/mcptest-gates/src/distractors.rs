@@ -1,37 +1,9 @@
-//! Whether the agent still picks the right tool in a crowd (`distractors:`).
+//! Tool selection among distractors (`distractors:`).
 //!
-//! # What it measures
-//! A model that is perfect on the three tools a task needs may stumble when thirty are offered. The
-//! block puts tools into the offer that nobody asked for, in a seeded order, and counts who chooses
-//! them. This is the tool-overload setup of MCPAgentBench (arXiv:2512.24565) and MCP-Atlas
-//! (arXiv:2602.00933).
-//!
-//! Where the tools come from:
-//!
-//! | `source` | tools |
-//! |---|---|
-//! | `{from: catalog}` | a bundled set of complete, plausible tools over many domains; those about the same thing as an offered tool come last |
-//! | `{from: near_duplicate, of: [..]}` | look-alikes of the named tools: another version, an internal twin, other casing, singular for plural; never the name of a real tool |
-//!
-//! A distractor that is called answers with an error that says, in effect, "not what you want". Its
-//! id is kept in the trace (`distractors`), so a recorded trace can be scored without the run.
-//!
-//! # Formula
-//! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is
-//! one of the trace's `distractors`, else out of scope and ignored. Ids with a server's name match
-//! the full id, bare ones the tool's name on any server. Over all runs:
-//!
-//! - `distractors.accuracy` = ⌊100 · correct / (correct + distractors)⌋. With nothing in scope it
-//!   is 0; only where no id is declared correct either it is 100, with the verdict `no_evidence`.
-//! - `distractors.chose_distractor` = how many choices were distractors
-//! - `distractors.certified_lower` = the exact (Clopper-Pearson) lower bound on the rate of
-//!   successful runs, one-sided at 95 %, in whole percent, rounded down. A run succeeds with at
-//!   least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify
-//!   74.
-//!
-//! Accuracy says nothing about runs that chose nothing at all, so their number always stands beside
-//! it. If distractors were asked for and no trace lists any, the agent never met one, and the
-//! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
+//! **Does the agent still pick the right tool when many are offered?** A model that is perfect on
+//! the three tools a task needs may fail when thirty are offered. The block adds tools to the offer
+//! that nobody asked for, in a seeded order, and counts the calls of them. This is the
+//! tool-overload setup of MCPAgentBench (arXiv:2512.24565) and MCP-Atlas (arXiv:2602.00933).
 //!
 //! # The block
 //! ```yaml
@@ -40,31 +12,66 @@
 //!   counts: [0, 4, 16]        # the test's runs at each of these; or one count: 4
 //!   source: { from: near_duplicate, of: [search_products] }
 //!   correct: [catalog.search_products]
-//!   complexity: serial        # or parallel: a dimension for reports, no part of the arithmetic
+//!   complexity: serial        # or parallel: a dimension of reports, not used in the arithmetic
 //!   seed: 7
 //!   expect:
 //!     - distractors.accuracy: { ">=": 80 }
 //!     - distractors.certified_lower: { ">=": 50 }
 //! ```
+//!
+//! | `source` | tools |
+//! |---|---|
+//! | `{from: catalog}` | a bundled set of complete, plausible tools from many domains; those about the same thing as an offered tool come last |
+//! | `{from: near_duplicate, of: [..]}` | near-duplicates of the named tools: another version, an internal twin, other casing, singular for plural; never the name of a real tool |
+//!
+//! A distractor that is called answers with an error that means "not the tool you want". Its id is
+//! kept in the trace (`distractors`), so a recorded trace can be scored without the run.
+//!
+//! # Output
+//! ```text
+//! PASS   books: distractors  accuracy 93 · right 14, distractors 1 · 0 of 15 runs chose nothing · certified 72 · accuracy by count 0: 100, 4: 100, 16: 80 · fell for: catalog.search_v2
+//! ```
 //! The report's `detail.curve` has accuracy against count.
 //!
-//! # Example
+//! # Formula
+//! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is
+//! one of the trace's `distractors`, else out of scope and ignored. Ids with a server's name match
+//! the full id, bare ones the tool's name on any server. Over all runs:
+//!
+//! - `distractors.accuracy` = ⌊100 · correct / (correct + distractors)⌋. With nothing in scope it
+//!   is 0; only where no id is declared correct either it is 100, with the verdict `no_evidence`.
+//! - `distractors.chose_distractor` = the number of choices that were distractors
+//! - `distractors.certified_lower` = the exact (Clopper-Pearson) lower bound on the rate of
+//!   successful runs, one-sided at 95 %, in whole percent, rounded down. A run succeeds with at
+//!   least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify
+//!   74.
+//!
+//! Accuracy does not count runs that chose nothing at all, so their number is always shown next to
+//! it. If distractors were requested and no trace lists any, the agent never met one, and the
+//! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
+//!
+//! # When not to use it
+//! To test whether the right tool is chosen at all: that is `equal_function_sets:`. And with few
+//! runs, do not assert `certified_lower`: no result of five runs can certify more than 54 percent.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::distractors::score_distractors;
 //! use mcptest_trace::tool_id::KnownServers;
 //! use mcptest_trace::trace::ToolCall;
 //!
-//! let calls = [ToolCall::new(Some("shop"), "search"), ToolCall::new(Some("shop"), "search_v2"), ToolCall::new(None, "help")];
-//! let choices = score_distractors(&["shop.search".into()], &["shop.search_v2".into()], &calls, &KnownServers::default());
+//! let correct = ["shop.search".to_owned()];
+//! let distractors = ["shop.search_v2".to_owned()];
+//! let calls = [
+//!     ToolCall::new(Some("shop"), "search"),
+//!     ToolCall::new(Some("shop"), "search_v2"),
+//!     ToolCall::new(None, "help"),
+//! ];
+//! let choices = score_distractors(&correct, &distractors, &calls, &KnownServers::default());
 //! assert_eq!((choices.counts.chose_correct, choices.counts.chose_distractor), (1, 1));
 //! assert_eq!(choices.counts.accuracy(1), 50);
 //! assert!(!choices.succeeded());
 //! ```
-//!
-//! # When not to use it
-//! To find out whether the right tool is chosen at all: that is `equal_function_sets:`. And with
-//! few runs, leave `certified_lower` alone: no result of five runs can certify more than 54
-//! percent.
 
 mod catalog;
 mod inject;
@@ -91,15 +98,15 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::ToolCallView;
 
-/// More distractors than this are refused: no model takes such an offer, and a slip of the finger
-/// should not ask for it.
-const MOST: u32 = 1000;
+/// The largest accepted number of distractors: no model takes such an offer, and a typo should not
+/// request it.
+const MAX_COUNT: u32 = 1000;
 
-/// Puts distracting tools into the offer and scores whether the agent still chooses the right ones.
+/// Adds distracting tools to the offer and scores the agent's choices.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distractors {
-    /// How many distractors are put into the offer; 0 is the baseline without noise.
+    /// The number of distractors in the offer; 0 is the baseline.
     #[serde(default)]
     #[schemars(range(max = 1000))]
     pub count: Option<u32>,
@@ -108,18 +115,18 @@ pub struct Distractors {
     #[serde(default)]
     #[schemars(length(min = 1), inner(range(max = 1000)))]
     pub counts: Option<Vec<u32>>,
-    /// Where the distractors come from.
+    /// The source of the distractors.
     pub source: Source,
     /// The tools that are right to choose: `server.tool`, or a bare tool name that matches on any
     /// server.
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub correct: Vec<String>,
-    /// How the right tools are to be called. Reports group by it; the numbers do not depend on it.
+    /// The way the right tools are to be called. Reports group by it; the figures do not depend on it.
     #[serde(default)]
     pub complexity: Option<Complexity>,
-    /// Fixes which distractors come and in which order tools are offered. Default: a seed made of
-    /// the test's name.
+    /// The seed of the choice of distractors and of the order of the offer. Default: made from the
+    /// test's name.
     #[serde(default)]
     pub seed: Option<u64>,
     /// Assertions on `distractors.*`. Default: `distractors.accuracy` is at least 50.
@@ -127,13 +134,13 @@ pub struct Distractors {
     pub expect: Vec<WrittenExpectation>,
 }
 
-/// Where distractors come from.
+/// The source of distractors.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// `catalog` or `near_duplicate`.
     pub from: SourceKind,
-    /// With `near_duplicate`: the real tools to make look-alikes of.
+    /// With `near_duplicate`: the real tools to make near-duplicates of.
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub of: Option<Vec<String>>,
@@ -145,11 +152,11 @@ pub struct Source {
 pub enum SourceKind {
     /// The bundled set of plausible tools.
     Catalog,
-    /// Look-alikes of real tools.
+    /// Near-duplicates of real tools.
     NearDuplicate,
 }
 
-/// How the right tools are to be called.
+/// The way the right tools are to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Complexity {
@@ -169,7 +176,7 @@ impl Distractors {
         }
     }
 
-    /// What each execution of a test gets, in order: its `runs` at the first count, then at the
+    /// The distractors of each execution of a test, in order: its `runs` at the first count, then at the
     /// next.
     ///
     /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the
@@ -192,7 +199,7 @@ impl Distractors {
     }
 }
 
-/// What was chosen.
+/// The counts of choices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChoiceCounts {
     /// Choices of a right tool.
@@ -228,6 +235,7 @@ impl ChoiceCounts {
 
 /// One run's choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Choices {
     /// The counts.
     pub counts: ChoiceCounts,
@@ -372,12 +380,12 @@ impl Gate for Distractors {
         TargetInfo::new(
             "distractors.accuracy",
             Unit::Percent,
-            "Of the choices in scope, how many were right.",
+            "The percent of choices in scope that were right.",
         ),
         TargetInfo::new(
             "distractors.chose_distractor",
             Unit::Count,
-            "How many choices were distractors.",
+            "The number of choices that were distractors.",
         ),
         TargetInfo::new(
             "distractors.certified_lower",
@@ -402,7 +410,7 @@ impl Gate for Distractors {
         match (self.count, &self.counts) {
             (None, None) => problems.push(
                 Problem::new("", "`distractors` has neither `count` nor `counts`")
-                    .help("`count: 4` puts four tools into the offer, `counts: [0, 4, 16]` compares several"),
+                    .help("`count: 4` adds four tools to the offer, `counts: [0, 4, 16]` compares several"),
             ),
             (Some(_), Some(_)) => problems.push(Problem::new("/counts", "`count` and `counts` exclude each other")),
             (Some(count), None) => problems.extend(too_many("/count", count)),
@@ -422,13 +430,10 @@ impl Gate for Distractors {
         match (self.source.from, &self.source.of) {
             (SourceKind::NearDuplicate, None) => problems.push(
                 Problem::new("/source", "`near_duplicate` needs `of`")
-                    .help("`of: [search_products]` makes look-alikes of that tool"),
+                    .help("`of: [search_products]` makes near-duplicates of that tool"),
             ),
             (SourceKind::NearDuplicate, Some(of)) if of.is_empty() => {
-                problems.push(Problem::new(
-                    "/source/of",
-                    "look-alikes of no tool cannot be made",
-                ));
+                problems.push(Problem::new("/source/of", "`of` names no tool"));
             }
             (SourceKind::Catalog, Some(_)) => problems.push(Problem::new(
                 "/source/of",
@@ -562,10 +567,10 @@ impl Gate for Distractors {
 
     fn forecast(&self, accumulator: &DistractorsAccumulator, remaining: u64) -> Option<Forecast> {
         let DistractorsAccumulator { pool, met, .. } = accumulator;
-        let fell = pool.counts.chose_distractor;
+        let wrong = pool.counts.chose_distractor;
         // Any number of right or wrong choices may follow: after one wrong choice, 100 is out of
         // reach.
-        let best = match (fell, self.correct.is_empty()) {
+        let best = match (wrong, self.correct.is_empty()) {
             (0, _) => 100,
             (_, true) => 0,
             (_, false) => 99,
@@ -579,19 +584,19 @@ impl Gate for Distractors {
         Some(Forecast {
             bounds: vec![
                 ("distractors.accuracy", Bounds::between(0, best)),
-                ("distractors.chose_distractor", Bounds::at_least(fell)),
+                ("distractors.chose_distractor", Bounds::at_least(wrong)),
                 ("distractors.certified_lower", certified),
             ],
-            may_lack_evidence: (self.correct.is_empty() && fell == 0) || (planned && !met),
+            may_lack_evidence: (self.correct.is_empty() && wrong == 0) || (planned && !met),
         })
     }
 }
 
 fn too_many(at: &str, count: u32) -> Option<Problem> {
-    (count > MOST).then(|| {
+    (count > MAX_COUNT).then(|| {
         Problem::new(
             at,
-            format!("{count} distractors are more than the {MOST} that can be offered"),
+            format!("{count} distractors are more than the {MAX_COUNT} that can be offered"),
         )
     })
 }

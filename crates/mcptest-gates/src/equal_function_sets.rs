@@ -1,13 +1,30 @@
-//! Selection F1 against capability classes (`equal_function_sets:`).
+//! Tool selection by capability (`equal_function_sets:`).
 //!
-//! # What it measures
-//! Whether the agent picked the right kind of tool when several servers offer the same ability.
-//! Tools that do the same job form a class, and any member is a right choice. The idea is from
-//! MSC-Bench (arXiv:2510.19423).
+//! **Did the agent pick the right kind of tool?** Tools that do the same job form a class, and any
+//! member of a class is a right choice. So a test does not break when a second server offers the
+//! same ability. The idea is from MSC-Bench (arXiv:2510.19423).
+//!
+//! # The block
+//! ```yaml
+//! equal_function_sets:
+//!   classes:
+//!     - { name: search, members: [catalog.search, catalog.web_search] }
+//!     - { name: buy, members: [shop.order] }
+//!   expect:
+//!     - tool_selection.f1: { ">=": 80 }
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: equal_function_sets  f1 50 · precision 50 · recall 50 · missed: buy · unexpected: shell.exec
+//!        tool_selection.f1
+//!          expected  >= 80
+//!          actual    50
+//! ```
 //!
 //! # Formula
 //! Over the calls of one run: a class is a true positive if at least one call is a member of it,
-//! else a false negative; a call that is a member of no class is a false positive, each time it is
+//! else a false negative. A call that is a member of no class is a false positive, each time it is
 //! made. A call that is a member of two classes satisfies both, and calling two members of one
 //! class changes nothing, so the order of calls never matters. Counts are summed over all runs
 //! first (micro-average), then, rounded down to whole percents:
@@ -16,10 +33,13 @@
 //! - recall = TP / (TP + FN)
 //! - F1 = 2 TP / (2 TP + FP + FN)
 //!
-//! A zero denominator gives 0; no classes and no calls gives 100 on all three, and the verdict
-//! `no_evidence`.
+//! A zero denominator gives 0. No classes and no calls give 100 on all three, and the verdict
+//! `no_evidence`. When `expect:` is omitted, `tool_selection.f1` must reach 50.
 //!
-//! # Example
+//! # When not to use it
+//! When correctness is in the answer's text, or when the order of calls or their arguments matter.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::equal_function_sets::{Class, score_selection};
 //! use mcptest_trace::tool_id::KnownServers;
@@ -31,14 +51,11 @@
 //! ];
 //! let calls = [ToolCall::new(Some("google"), "search"), ToolCall::new(Some("shell"), "exec")];
 //! let selection = score_selection(&classes, &calls, &KnownServers::default());
-//! assert_eq!((selection.counts.precision(), selection.counts.recall(), selection.counts.f1()), (50, 50, 50));
+//! let counts = selection.counts;
+//! assert_eq!((counts.precision(), counts.recall(), counts.f1()), (50, 50, 50));
 //! assert_eq!(selection.missed, ["fetch"]);
 //! assert_eq!(selection.unexpected, ["shell.exec"]);
 //! ```
-//!
-//! # When not to use it
-//! When correctness lives in the answer's text, or when the order of calls or their arguments
-//! matter.
 
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -70,7 +87,7 @@ pub struct EqualFunctionSets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// What messages call the capability.
+    /// The name of the capability in messages.
     #[schemars(length(min = 1))]
     pub name: String,
     /// Tool ids: `server.tool`, or a bare tool name that matches on any server.
@@ -79,14 +96,14 @@ pub struct Class {
 }
 
 impl Class {
-    /// Whether a call is one of its members.
+    /// Returns true if a call is one of its members.
     #[must_use]
     pub fn has(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         self.members.iter().any(|member| call.is(member, servers))
     }
 }
 
-/// What is counted, before any percent is taken.
+/// The counts, before any percent is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SelectionCounts {
     /// Classes that were reached.
@@ -114,7 +131,7 @@ impl SelectionCounts {
         self == Self::default()
     }
 
-    /// Of the tools chosen, how many were on target.
+    /// The percent of chosen tools that were on target.
     #[must_use]
     pub fn precision(self) -> u64 {
         self.percent(
@@ -123,7 +140,7 @@ impl SelectionCounts {
         )
     }
 
-    /// Of the capabilities needed, how many were reached.
+    /// The percent of needed capabilities that were reached.
     #[must_use]
     pub fn recall(self) -> u64 {
         self.percent(
@@ -150,6 +167,7 @@ impl SelectionCounts {
 
 /// One run against the classes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Selection {
     /// The counts.
     pub counts: SelectionCounts,
@@ -258,7 +276,7 @@ pub(crate) fn pooled_recall(
     })
 }
 
-/// What the schema cannot say about a block's `classes:`.
+/// The problems of a block's `classes:` that the schema does not find.
 pub(super) fn check_classes(classes: &[Class]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, class) in classes.iter().enumerate() {
@@ -294,12 +312,12 @@ impl Gate for EqualFunctionSets {
         TargetInfo::new(
             "tool_selection.precision",
             Unit::Percent,
-            "Of the tools chosen, how many were on target.",
+            "The percent of chosen tools that were on target.",
         ),
         TargetInfo::new(
             "tool_selection.recall",
             Unit::Percent,
-            "Of the capabilities needed, how many were reached.",
+            "The percent of needed capabilities that were reached.",
         ),
     ];
 
@@ -429,205 +447,4 @@ struct SelectionRow<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::{ToolCall, Trace};
-    use mcptest_trace::verdict::Verdict;
-
-    fn class(name: &str, members: &[&str]) -> Class {
-        Class {
-            name: name.into(),
-            members: members.iter().map(|member| (*member).to_owned()).collect(),
-        }
-    }
-
-    fn documents_classes() -> Vec<Class> {
-        vec![
-            class("search", &["brave.web_search", "google.search"]),
-            class("fetch", &["http.get"]),
-        ]
-    }
-
-    /// `server.tool` or `tool`.
-    fn call(id: &str) -> ToolCall {
-        match id.split_once('.') {
-            Some((server, name)) => ToolCall::new(Some(server), name),
-            None => ToolCall::new(None, id),
-        }
-    }
-
-    fn select(classes: &[Class], calls: &[&str]) -> Selection {
-        let calls: Vec<_> = calls.iter().map(|id| call(id)).collect();
-        score_selection(classes, &calls, &KnownServers::default())
-    }
-
-    fn percents(counts: SelectionCounts) -> (u64, u64, u64) {
-        (counts.precision(), counts.recall(), counts.f1())
-    }
-
-    #[test]
-    fn the_documents_worked_examples() {
-        let good = select(&documents_classes(), &["brave.web_search", "http.get"]);
-        assert_eq!(percents(good.counts), (100, 100, 100));
-        let half = select(&documents_classes(), &["google.search", "shell.exec"]);
-        assert_eq!(percents(half.counts), (50, 50, 50));
-        assert_eq!(half.missed, ["fetch"]);
-        assert_eq!(half.unexpected, ["shell.exec"]);
-    }
-
-    #[test]
-    fn f1_comes_from_counts() {
-        // Precision 1.0 with recall 0.6 is 75; through rounded or binary floats it would be 74.
-        let classes: Vec<_> = ["a", "b", "c", "d", "e"]
-            .iter()
-            .map(|name| class(name, &[name]))
-            .collect();
-        assert_eq!(
-            percents(select(&classes, &["a", "b", "c"]).counts),
-            (100, 60, 75)
-        );
-    }
-
-    #[test]
-    fn edges() {
-        assert_eq!(percents(select(&[], &[]).counts), (100, 100, 100));
-        assert_eq!(percents(select(&[], &["x"]).counts), (0, 0, 0));
-        assert_eq!(
-            percents(select(&documents_classes(), &[]).counts),
-            (0, 0, 0)
-        );
-        // A repeat within a class is neutral; a stray tool called twice counts twice but is named
-        // once.
-        assert_eq!(
-            percents(
-                select(
-                    &documents_classes(),
-                    &["google.search", "brave.web_search", "http.get"]
-                )
-                .counts
-            ),
-            (100, 100, 100)
-        );
-        let stray = select(
-            &documents_classes(),
-            &["google.search", "http.get", "x.y", "x.y"],
-        );
-        assert_eq!(stray.counts.false_positives, 2);
-        assert_eq!(stray.unexpected, ["x.y"]);
-        // One call that belongs to two classes satisfies both.
-        assert_eq!(
-            percents(select(&[class("a", &["t"]), class("b", &["t"])], &["t"]).counts),
-            (100, 100, 100)
-        );
-    }
-
-    fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
-        testing::judge("equal_function_sets", &block, traces)
-    }
-
-    fn trace(calls: &[&str]) -> Trace {
-        Trace {
-            tool_calls: calls.iter().map(|id| call(id)).collect(),
-            ..Trace::default()
-        }
-    }
-
-    #[test]
-    fn the_default_gate_is_f1_at_50() {
-        let block = json!({"classes": documents_classes()});
-        assert_eq!(
-            judge(block.clone(), &[trace(&["google.search", "shell.exec"])]).verdict,
-            Verdict::Pass
-        );
-        let failed = judge(
-            block,
-            &[trace(&["google.search", "shell.exec", "shell.exec"])],
-        );
-        assert_eq!(failed.verdict, Verdict::Fail);
-        assert!(failed.assertions[0].default);
-        assert_eq!(failed.values["tool_selection.f1"], 40);
-        // An empty list is as none.
-        assert_eq!(
-            judge(
-                json!({"classes": documents_classes(), "expect": []}),
-                &[trace(&[])]
-            )
-            .verdict,
-            Verdict::Fail
-        );
-    }
-
-    #[test]
-    fn written_expectations_replace_the_default() {
-        let block = json!({"classes": documents_classes(), "expect": [{"tool_selection.recall": {">=": 50}}, {"tool_selection.precision": {">": 90}}]});
-        let outcome = judge(block, &[trace(&["google.search", "x.y", "x.z", "x.w"])]);
-        assert_eq!(outcome.verdict, Verdict::Fail);
-        let passed: Vec<_> = outcome
-            .assertions
-            .iter()
-            .map(|assertion| assertion.passed)
-            .collect();
-        assert_eq!(passed, [true, false]);
-    }
-
-    #[test]
-    fn nothing_to_judge_is_no_pass() {
-        let outcome = judge(json!({"classes": []}), &[trace(&[])]);
-        assert_eq!(outcome.verdict, Verdict::NoEvidence);
-        assert_eq!(outcome.values["tool_selection.f1"], 100);
-        assert_eq!(
-            judge(json!({"classes": documents_classes()}), &[]).verdict,
-            Verdict::NoEvidence
-        );
-    }
-
-    #[test]
-    fn an_unknown_target_or_a_second_class_of_one_name_is_refused() {
-        let block = json!({"classes": [{"name": "a", "members": ["x"]}, {"name": "a", "members": ["y"]}], "expect": [{"tool_selection.f2": {">=": 1}}]});
-        let problems = testing::load("equal_function_sets", &block).unwrap_err();
-        assert_eq!(problems.len(), 2);
-        assert_eq!(problems[0].pointer, "/classes/1/name");
-        assert_eq!(problems[1].pointer, "/expect/0/tool_selection.f2");
-        assert!(
-            problems[1]
-                .help
-                .as_ref()
-                .unwrap()
-                .contains("tool_selection.recall")
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn pooled_figures_ignore_the_order_of_runs_and_calls(
-            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["brave.web_search", "google.search", "http.get", "x.y", "z"]), 0..6), 1..5),
-        ) {
-            let block = json!({"classes": documents_classes()});
-            let traces: Vec<_> = runs.iter().map(|calls| trace(calls)).collect();
-            let before = judge(block.clone(), &traces);
-            runs.reverse();
-            for calls in &mut runs {
-                calls.reverse();
-            }
-            let traces: Vec<_> = runs.iter().map(|calls| trace(calls)).collect();
-            let after = judge(block, &traces);
-            prop_assert_eq!(&before.values, &after.values);
-            for value in before.values.values() {
-                prop_assert!(value.as_u64().unwrap() <= 100);
-            }
-        }
-
-        #[test]
-        fn f1_lies_between_precision_and_recall(tp in 0_u64..50, fp in 0_u64..50, fn_ in 0_u64..50) {
-            let counts = SelectionCounts { true_positives: tp, false_positives: fp, false_negatives: fn_ };
-            prop_assume!(!counts.is_vacuous());
-            let (low, high) = (counts.precision().min(counts.recall()), counts.precision().max(counts.recall()));
-            prop_assert!(low <= counts.f1() && counts.f1() <= high);
-            prop_assert_eq!(counts.f1() == 100, fp == 0 && fn_ == 0);
-        }
-    }
-}
+mod tests;

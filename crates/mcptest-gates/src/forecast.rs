@@ -19,6 +19,7 @@ use mcptest_trace::verdict::Verdict;
 
 /// The values that a figure can have at the end.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Bounds {
     /// A number within these bounds, both included.
     Between {
@@ -99,6 +100,7 @@ pub type BoundsOf = Vec<(&'static str, Bounds)>;
 
 /// The bounds of all figures of a gate at the end.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The bounds by target. A target that is not listed can have any value.
     pub bounds: BoundsOf,

@@ -1,17 +1,25 @@
-//! How much of the way was waste (`golden_path:`).
+//! Waste against an ideal path (`golden_path:`).
 //!
-//! # What it measures
-//! The block writes down the shortest good sequence of tools. The recorded sequence is searched for
-//! three kinds of waste:
+//! **How many calls were wasted?** The block lists the shortest good sequence of tools. The gate
+//! searches the recorded sequence for three kinds of waste:
 //!
 //! - *extra steps*: calls beyond the length of the golden path,
-//! - *backtracks*: calls of a tool that was used before, but not just before,
-//! - *repeated tools*: calls of the very tool that was called just before.
+//! - *backtracks*: calls of a tool that was used before, but not by the previous call,
+//! - *repeated tools*: calls of the tool of the previous call.
 //!
-//! A tool is its server and its name. One call can be waste in two ways and then counts twice.
-//! Which tools the golden path names does not change the numbers (only how many they are): whether
-//! the right calls happened is [`trajectory`](super::trajectory)'s question. Calls off the golden
-//! path and golden steps that were never taken are still listed in the detail.
+//! # The block
+//! ```yaml
+//! golden_path:
+//!   calls: [search, order]
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: golden_path  penalty 0.33 · 2 extra, 1 back, 1 repeated · run 1: search → search → order → search
+//!        golden_path.passed  (the default)
+//!          expected  >= 1
+//!          actual    0
+//! ```
 //!
 //! # Formula
 //! With *w* the sum of the three counts, of which any can be left out by `penalize_extra_steps`,
@@ -20,14 +28,23 @@
 //! - `golden_path.penalty` = 1 / (1 + 0.5 *w*), which is 1.0 without waste and falls towards 0
 //! - `golden_path.passed` = 1 if *w* is 0
 //!
-//! The counts are always reported, penalized or not. Several runs: the lowest penalty, `passed`
-//! only if all did, counts summed.
+//! A tool is its server and its name. One call can be waste in two ways and then counts twice. The
+//! counts are always reported, penalized or not. Several runs: the lowest penalty, `passed` only if
+//! all did, counts summed. When `expect:` is omitted, `golden_path.passed` must be 1.
+//!
+//! The numbers depend on the length of the golden path, not on its tools: to check for the right
+//! calls, use [`trajectory`](super::trajectory). Calls off the golden path and golden steps that
+//! were never taken are listed in the detail.
 //!
 //! A golden path that itself returns to a tool or repeats one can never reach 1.0; the suite loader
-//! warns about it. Runs without any call waste nothing: if all are so, the verdict is
+//! warns about it. Runs without any call waste nothing: if no run made a call, the verdict is
 //! `no_evidence`, except for a golden path of no steps, which they meet.
 //!
-//! # Example
+//! # When not to use it
+//! When retries or paging are part of good work: switch those dimensions off, or use
+//! [`trajectory_axes`](super::trajectory_axes).
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::golden_path::{GoldenPath, score_golden_path};
 //! use mcptest_trace::trace::ToolCall;
@@ -38,10 +55,6 @@
 //! assert_eq!((waste.extra_steps, waste.backtracks, waste.repeated_tools), (2, 1, 1));
 //! assert_eq!(waste.penalty(), 1.0 / 3.0);
 //! ```
-//!
-//! # When not to use it
-//! When retries or paging are part of good work: switch those dimensions off, or use
-//! [`trajectory_axes`](super::trajectory_axes).
 
 use std::collections::BTreeSet;
 
@@ -63,13 +76,13 @@ use mcptest_trace::trace::ToolCallView;
 pub struct GoldenPath {
     /// The ideal sequence of tools.
     pub calls: Vec<String>,
-    /// Whether calls beyond the golden path's length count as waste.
+    /// If true, calls beyond the golden path's length count as waste.
     #[serde(default = "yes")]
     pub penalize_extra_steps: bool,
-    /// Whether a return to a tool used earlier counts as waste.
+    /// If true, a return to a tool used earlier counts as waste.
     #[serde(default = "yes")]
     pub penalize_backtracks: bool,
-    /// Whether calling the same tool twice in a row counts as waste.
+    /// If true, calling the same tool twice in a row counts as waste.
     #[serde(default = "yes")]
     pub penalize_repeated_tools: bool,
     /// Assertions on `golden_path.penalty`, `.passed`, `.extra_steps`, `.backtracks` and
@@ -95,14 +108,15 @@ impl GoldenPath {
         }
     }
 
-    /// Whether an empty trace is what the block asks for.
-    fn asks_for_no_calls(&self) -> bool {
+    /// Returns true if the block requires that no call is made.
+    fn requires_no_calls(&self) -> bool {
         self.calls.is_empty() && self.penalize_extra_steps
     }
 }
 
-/// What was wasted in one run.
+/// The waste of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GoldenPathReport {
     /// Calls beyond the golden path's length.
     pub extra_steps: u64,
@@ -125,7 +139,7 @@ impl GoldenPathReport {
         penalty(self.waste)
     }
 
-    /// Whether nothing that is penalized was wasted.
+    /// Returns true if nothing that is penalized was wasted.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.waste == 0
@@ -136,7 +150,7 @@ fn penalty(waste: u64) -> f64 {
     1.0 / (1.0 + 0.5 * waste as f64)
 }
 
-/// Where a sequence returns to an earlier item, and where it repeats the one before.
+/// The positions where a sequence returns to an earlier item, and where it repeats the previous one.
 fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<usize>) {
     let mut seen = BTreeSet::new();
     let mut before = None;
@@ -154,7 +168,7 @@ fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<us
     (backtracks, repeats)
 }
 
-/// Searches the calls of one run for waste.
+/// Finds the waste in the calls of one run.
 #[must_use]
 pub fn score_golden_path(golden: &GoldenPath, calls: &[ToolCallView<'_>]) -> GoldenPathReport {
     let (backtracks_at, repeats_at) = detours(
@@ -402,7 +416,7 @@ impl Gate for GoldenPath {
                 per_run,
             }),
             summary,
-            no_evidence: (!called && !self.asks_for_no_calls())
+            no_evidence: (!called && !self.requires_no_calls())
                 .then(|| "no tool was called, so no call could be waste".to_owned()),
             ..Score::default()
         }
@@ -432,7 +446,7 @@ impl Gate for GoldenPath {
                     count(accumulator.repeated_tools),
                 ),
             ],
-            may_lack_evidence: !accumulator.called && !self.asks_for_no_calls(),
+            may_lack_evidence: !accumulator.called && !self.requires_no_calls(),
         })
     }
 }
@@ -466,230 +480,4 @@ fn picked<'a>(items: &'a [String], indices: &[usize]) -> Vec<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::{ToolCall, Trace};
-    use mcptest_trace::verdict::Verdict;
-
-    fn trace(names: &[&str]) -> Trace {
-        Trace {
-            tool_calls: names.iter().map(|name| ToolCall::new(None, name)).collect(),
-            ..Trace::default()
-        }
-    }
-
-    fn counts(golden: &[&str], calls: &[&str]) -> (u64, u64, u64) {
-        let report = score_golden_path(
-            &GoldenPath::new(golden.iter().copied()),
-            &trace(calls).tool_calls,
-        );
-        (report.extra_steps, report.backtracks, report.repeated_tools)
-    }
-
-    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
-        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
-        testing::judge("golden_path", &block, &traces)
-    }
-
-    #[test]
-    fn the_three_kinds_of_waste() {
-        // (golden path, calls, extra steps, backtracks, repeats)
-        for (golden, calls, extra, back, repeated) in [
-            (&["a"] as &[&str], &["a"] as &[&str], 0, 0, 0),
-            (&["a", "b"], &["a", "b"], 0, 0, 0),
-            // Fewer calls, or other ones, are no waste.
-            (&["a", "b"], &["a"], 0, 0, 0),
-            (&["a", "b"], &["x", "y"], 0, 0, 0),
-            (&["a"], &["a", "b"], 1, 0, 0),
-            (&["a"], &["a", "a"], 1, 0, 1),
-            (&["a", "b"], &["a", "b", "a"], 1, 1, 0),
-            (&["a", "b"], &["a", "b", "a", "b"], 2, 2, 0),
-            (&["a", "b"], &["a", "b", "b", "a"], 2, 1, 1),
-            // The second of two repeats in a row is one too; a return that is repeated is a
-            // backtrack and a repeat.
-            (&["a"], &["a", "a", "a"], 2, 0, 2),
-            (&["a", "b"], &["a", "b", "a", "a"], 2, 1, 1),
-            (&[], &["a"], 1, 0, 0),
-            (&[], &[], 0, 0, 0),
-        ] {
-            assert_eq!(
-                counts(golden, calls),
-                (extra, back, repeated),
-                "{golden:?} {calls:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_tool_is_its_server_and_its_name() {
-        let golden = GoldenPath::new(["a", "b"]);
-        let calls = [
-            ToolCall::new(Some("x"), "search"),
-            ToolCall::new(Some("y"), "search"),
-        ];
-        assert_eq!(score_golden_path(&golden, &calls).waste, 0);
-    }
-
-    #[test]
-    fn the_penalty_follows_the_formula() {
-        for (waste, expected) in [
-            (0, 1.0),
-            (1, 1.0 / 1.5),
-            (2, 0.5),
-            (4, 1.0 / 3.0),
-            (18, 0.1),
-        ] {
-            let report = GoldenPathReport {
-                waste,
-                ..GoldenPathReport::default()
-            };
-            assert_eq!(report.penalty(), expected);
-        }
-        let huge = GoldenPathReport {
-            waste: u64::MAX,
-            ..GoldenPathReport::default()
-        };
-        assert!(huge.penalty() > 0.0);
-    }
-
-    #[test]
-    fn switched_off_kinds_are_still_reported() {
-        let block = json!({"calls": ["a"], "penalize_extra_steps": false, "penalize_repeated_tools": false});
-        let outcome = judge(block, &[&["a", "a"]]);
-        assert_eq!(outcome.verdict, Verdict::Pass);
-        assert_eq!(
-            Value::Object(outcome.values),
-            json!({"golden_path.penalty": 1.0, "golden_path.passed": 1, "golden_path.extra_steps": 1, "golden_path.backtracks": 0, "golden_path.repeated_tools": 1})
-        );
-        let back = json!({"calls": ["a", "b", "c"], "penalize_backtracks": false});
-        assert_eq!(judge(back, &[&["a", "b", "a"]]).verdict, Verdict::Pass);
-    }
-
-    #[test]
-    fn several_runs_take_the_lowest_penalty_and_the_sums() {
-        let outcome = judge(
-            json!({"calls": ["a"]}),
-            &[&["a"], &["a", "b"], &["a", "a", "b"]],
-        );
-        assert_eq!(outcome.verdict, Verdict::Fail);
-        assert!(outcome.assertions[0].default);
-        assert_eq!(outcome.values["golden_path.penalty"], json!(0.4));
-        assert_eq!(outcome.values["golden_path.passed"], json!(0));
-        assert_eq!(outcome.values["golden_path.extra_steps"], json!(3));
-        assert_eq!(outcome.values["golden_path.repeated_tools"], json!(1));
-        assert_eq!(
-            outcome.detail.to_value()["per_run"][1]["off_path"],
-            json!(["b"])
-        );
-        assert!(
-            outcome.summary.contains("run 2: a → b"),
-            "{}",
-            outcome.summary
-        );
-    }
-
-    #[test]
-    fn nothing_called_is_no_evidence_unless_that_was_asked_for() {
-        assert_eq!(
-            judge(json!({"calls": ["a"]}), &[&[], &[]]).verdict,
-            Verdict::NoEvidence
-        );
-        assert_eq!(
-            judge(json!({"calls": ["a"]}), &[&[], &["a"]]).verdict,
-            Verdict::Pass
-        );
-        assert_eq!(judge(json!({"calls": []}), &[&[]]).verdict, Verdict::Pass);
-        assert_eq!(
-            judge(json!({"calls": []}), &[&["a"]]).verdict,
-            Verdict::Fail
-        );
-    }
-
-    #[test]
-    fn an_unreachable_golden_path_is_warned_about() {
-        for (block, places) in [
-            (json!({"calls": ["a", "b", "a"]}), vec!["/calls/2"]),
-            (json!({"calls": ["a", "a"]}), vec!["/calls/1"]),
-            (
-                json!({"calls": ["a", "a", "b", "a"]}),
-                vec!["/calls/3", "/calls/1"],
-            ),
-            (
-                json!({"calls": ["a", "a", "b", "a"], "penalize_backtracks": false}),
-                vec!["/calls/1"],
-            ),
-            (
-                json!({"calls": ["a", "a"], "penalize_repeated_tools": false}),
-                vec![],
-            ),
-            (json!({"calls": ["a", "b"]}), vec![]),
-            (
-                json!({"calls": ["a"], "penalize_repeated_tools": false, "penalize_backtracks": false, "penalize_extra_steps": false}),
-                vec![""],
-            ),
-        ] {
-            let mut golden: GoldenPath = serde_json::from_value(block.clone()).unwrap();
-            let context = LoadContext {
-                to_run: true,
-                runs: None,
-                siblings: &[],
-            };
-            let problems = golden.check(&context);
-            assert!(problems.iter().all(|problem| problem.warning));
-            let found: Vec<_> = problems
-                .iter()
-                .map(|problem| problem.pointer.as_str())
-                .collect();
-            assert_eq!(found, places, "{block}");
-        }
-    }
-
-    #[test]
-    fn every_target_can_fail() {
-        for target in GoldenPath::TARGETS {
-            let mut block = json!({"calls": ["a"]});
-            block["expect"] = json!([{target.name: {">": 1e18}}]);
-            assert_eq!(
-                judge(block, &[&["a"], &["a"]]).verdict,
-                Verdict::Fail,
-                "{}",
-                target.name
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn waste_is_bounded_and_the_order_of_runs_is_free(
-            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..8), 1..4),
-            length in 0_usize..4,
-        ) {
-            let golden: Vec<&str> = ["a", "b", "c"].into_iter().take(length).collect();
-            let block = json!({"calls": golden});
-            for calls in &runs {
-                let (extra, back, repeated) = counts(&golden, calls);
-                prop_assert!(back + repeated <= calls.len().saturating_sub(1) as u64);
-                prop_assert_eq!(extra, calls.len().saturating_sub(golden.len()) as u64);
-                let distinct: BTreeSet<_> = calls.iter().collect();
-                // Every call is a first use, a repeat or a return.
-                prop_assert_eq!(distinct.len() as u64 + back + repeated, calls.len() as u64);
-            }
-            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
-            let before = judge(block.clone(), &views);
-            let penalty = before.values["golden_path.penalty"].as_f64().unwrap();
-            prop_assert!(penalty > 0.0 && penalty <= 1.0);
-            prop_assert_eq!(before.values["golden_path.passed"] == json!(1), penalty == 1.0);
-            runs.reverse();
-            // Another story with the same calls.
-            let told: Vec<Trace> = runs
-                .iter()
-                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
-                .collect();
-            prop_assert_eq!(before.values, testing::judge("golden_path", &block, &told).values);
-        }
-    }
-}
+mod tests;

@@ -1,19 +1,71 @@
-//! The gates: blocks of a test that turn the traces of its runs into numbers and judge them.
+//! Gates: blocks of a test that turn the traces of its runs into figures and judge them.
 //!
-//! One gate is one file, named after its block in the suite. It holds what it measures and its
-//! formula, the block as written in YAML, its targets, the scoring function, its default
-//! expectation, and tests from worked examples. [`GATES`] lists them all; the suite loader, the
-//! JSON Schema, the docs, `run` and `score` read that list and nothing else, so a gate that is
-//! listed works everywhere and one that is not exists nowhere.
+//! Score a trace:
 //!
-//! How a gate is judged, whichever it is:
+//! ```
+//! use mcptest_gates::golden_path::{GoldenPath, score_golden_path};
+//! use mcptest_trace::trace;
 //!
-//! 1. The traces of the runs that were carried through are scored together; runs that broke are no
-//!    evidence about the agent.
+//! let text = r#"{"tool_calls": [{"name": "search"}, {"name": "search"}, {"name": "order"}]}"#;
+//! let traces = trace::read(text)?;
+//! let golden = GoldenPath::new(["search", "order"]);
+//! let report = score_golden_path(&golden, &traces[0].tool_calls);
+//! assert_eq!((report.extra_steps, report.repeated_tools), (1, 1));
+//! assert_eq!(report.penalty(), 0.5);
+//! # Ok::<(), trace::TraceSyntaxError>(())
+//! ```
+//!
+//! # Scoring functions
+//! Each gate has a pure function that scores one run, such as
+//! [`validate_trace`](trajectory::validate_trace) or
+//! [`score_recovery`](recovery::score_recovery). All of them take their arguments in the same
+//! order: the reference (what was expected, or the limits), then the evidence (a trace or its
+//! calls), then the servers that tool names are resolved with. They return a typed report; where
+//! the reference can be invalid, the error is a type of its own.
+//!
+//! # Gates over many runs
+//! A gate observes one run at a time into an accumulator. Accumulators merge in any order and go
+//! through JSON, so parts of the runs can be observed on several threads or machines:
+//!
+//! ```
+//! use mcptest_catalog::prices::Prices;
+//! use mcptest_gates::{Context, LoadContext, LoadedGate, Run, find};
+//! use mcptest_trace::tool_id::KnownServers;
+//! use mcptest_trace::trace;
+//! use serde_json::json;
+//!
+//! let written = json!({"restricted": ["shop.refund"]});
+//! let loading = LoadContext { to_run: false, runs: None, siblings: &[] };
+//! let (gate, _) = LoadedGate::load(find("tool_edges").unwrap(), &written, &loading);
+//! let gate = gate.unwrap();
+//!
+//! let servers = KnownServers::default();
+//! let context = Context { label: "books", servers: &servers, model: None, prices: Prices::builtin() };
+//! let traces = trace::read(r#"[
+//!     {"tool_calls": [{"server": "shop", "name": "order"}]},
+//!     {"tool_calls": [{"server": "shop", "name": "refund"}]}
+//! ]"#).unwrap();
+//! let runs = Run::number(&traces);
+//! let mut first = gate.accumulator();
+//! first.observe(&context, &runs[0]);
+//! let mut second = gate.accumulator();
+//! second.observe(&context, &runs[1]);
+//! second.merge(gate.accumulator_from_json(&first.to_json()).unwrap());
+//! assert_eq!(second.finish(&context).values["edges.restricted_attempts"], 1);
+//! ```
+//!
+//! # Adding a gate
+//! One gate is one file, named after its block in the suite. It holds its user page (the module's
+//! documentation), the block as written in YAML, its targets, the scoring function, the accumulator,
+//! its default expectation, and tests from worked examples. [`GATES`] lists them all; the suite
+//! loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else.
+//!
+//! # Judging
+//! 1. Runs that ended with an error are not observed: they are no evidence about the agent.
 //! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
-//! 3. The `expect:` list of the block applies, or the gate's default where there is none.
-//! 4. An assertion that does not hold is a `fail`. If all hold, but the best value was reached only
-//!    because nothing was there to judge, it is `no_evidence`.
+//! 3. The `expect:` list of the block applies, or the gate's default if there is none.
+//! 4. An assertion that does not hold is a `fail`. If all hold, but only because there was nothing to
+//!    judge, the verdict is `no_evidence`.
 
 mod accumulate;
 mod digest;
@@ -72,10 +124,10 @@ pub static GATES: &[GateInfo] = &[
     gate::<tool_edges::ToolEdges>(),
 ];
 
-/// What a block can know about its test when the suite is loaded.
+/// The facts about a test that its blocks can use when the suite is loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadContext<'a> {
-    /// Whether the suite is to be run; else it only scores recorded traces.
+    /// True if the suite is to be run; else it only scores recorded traces.
     pub to_run: bool,
     /// `runs:` as written.
     pub runs: Option<u32>,
@@ -94,27 +146,27 @@ impl LoadContext<'_> {
     }
 }
 
-/// What a gate needs besides the traces.
+/// The facts that a gate needs in addition to the traces.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// How lines for people call the test (with the model, when models fan out).
+    /// The name of the test in messages (with the model, if there are several).
     pub label: &'a str,
     /// The suite's servers.
     pub servers: &'a KnownServers,
     /// The model that ran, where known.
     pub model: Option<&'a str>,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: &'a Prices,
 }
 
-/// One run that was carried through.
+/// One run that ended without an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// From 1.
+    /// The number of the run, from 1.
     pub index: u64,
-    /// What happened.
+    /// The recorded calls and messages.
     pub trace: &'a TraceView<'a>,
-    /// Whether all of the test's `expect:` assertions held in this run; nothing if it has none.
+    /// True if all of the test's `expect:` assertions held in this run; `None` if it has none.
     pub expectations_held: Option<bool>,
 }
 
@@ -138,12 +190,12 @@ impl<'a> Run<'a> {
 pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The block's name in a suite.
     const BLOCK: &'static str;
-    /// What it measures, in one line.
+    /// The subject of its figures, in one line.
     const SUMMARY: &'static str;
     /// Every figure it reports.
     const TARGETS: &'static [TargetInfo];
-    /// Whether the defaults hold even beside written expectations (for gates whose own fields are
-    /// the bar).
+    /// True if the defaults also hold next to written expectations (for gates whose fields set the
+    /// bar).
     const DEFAULTS_ALWAYS: bool = false;
 
     /// The default expectations.
@@ -152,8 +204,8 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The written `expect:` list.
     fn expect(&self) -> &[WrittenExpectation];
 
-    /// Looks at the rest of the test, keeps what scoring needs of it, and finds what the schema
-    /// cannot say. Pointers start at the block.
+    /// Reads the other blocks of the test that scoring needs, and finds problems that the schema
+    /// does not find. Pointers start at the block.
     fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
         let _ = context;
         Vec::new()
@@ -200,33 +252,34 @@ pub trait Accumulator: Default + Serialize + DeserializeOwned + Send + Sync + 's
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64);
 }
 
-/// What scoring gives.
+/// The figures of a gate, before they are judged.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Score {
     /// Every target of the gate; `null` for an undefined figure.
     pub values: Vec<(&'static str, Value)>,
-    /// Why a figure is undefined.
+    /// The reasons why figures are undefined.
     pub absent: Vec<(&'static str, String)>,
-    /// What is behind the numbers, for the report.
+    /// The facts behind the figures, for the report.
     pub detail: Detail,
-    /// One line for people.
+    /// A summary in one line.
     pub summary: String,
     /// Set when the figures are good only because nothing was there to judge.
     pub no_evidence: Option<String>,
-    /// Targets that are undefined for want of evidence: an assertion on them cannot be judged,
-    /// which is no failure.
+    /// Targets that are undefined because evidence is missing: an assertion on them cannot be
+    /// judged, which is not a failure.
     pub undetermined: Vec<&'static str>,
-    /// What exactly is wrong, a line each, for whoever reads a failure.
+    /// The problems, one line each, for readers of a failure.
     pub findings: Vec<String>,
-    /// Lines that the command prints on standard error, whatever the reporter.
+    /// Lines that the command prints on standard error with every reporter.
     pub status_lines: Vec<String>,
 }
 
-/// A gate as the rest of the program sees it.
+/// The entry of a gate in the registry.
 pub struct GateInfo {
     /// The block's name in a suite.
     pub block: &'static str,
-    /// What it measures, in one line.
+    /// The subject of its figures, in one line.
     pub summary: &'static str,
     /// Every figure it reports.
     pub targets: &'static [TargetInfo],
@@ -308,18 +361,18 @@ fn unknown_target<G: Gate>(
         return None;
     }
     let names: Vec<&str> = G::TARGETS.iter().map(|target| target.name).collect();
-    let words = format!("`{text}` is no target of `{}`", G::BLOCK);
+    let message = format!("`{text}` is not a target of `{}`", G::BLOCK);
     let help = format!("its targets are {}", names.join(", "));
     Some(if written.0.get("target").is_some() {
-        Problem::new(pointer_join(at, "target"), words).help(help)
+        Problem::new(pointer_join(at, "target"), message).help(help)
     } else {
-        Problem::new(pointer_join(at, text), words)
+        Problem::new(pointer_join(at, text), message)
             .help(help)
             .on_key()
     })
 }
 
-/// What the unit tests of all gates need.
+/// Helpers of the gates' unit tests.
 #[cfg(test)]
 pub(crate) mod testing {
     use super::{Context, GateOutcome, LoadContext, LoadedGate, Run, find};
@@ -389,7 +442,7 @@ mod tests {
                 );
                 assert!(
                     mcptest_trace::target::Target::parse(target.name).is_ok(),
-                    "{} is no path",
+                    "{} is not a path",
                     target.name
                 );
             }

@@ -27,6 +27,7 @@ const MOST_CALLS: usize = 40;
 
 /// One change. Calls count from 0; the tool's name is for the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mutation {
     /// A call is left out.
     DropCall(Place),
@@ -156,9 +157,9 @@ impl Mutation {
                 call.raw_name = by.as_str().into();
             }
             Self::AddClaim(claim) => {
-                let said = trace.final_text().unwrap_or_default();
+                let message = trace.final_text().unwrap_or_default();
                 mutant.final_response = Some(
-                    format!("{} {claim}", said.trim_end())
+                    format!("{} {claim}", message.trim_end())
                         .trim_start()
                         .to_owned()
                         .into(),
@@ -177,7 +178,7 @@ impl Mutation {
         let before = steps_of(trace);
         mutant.tool_results = results_of(&steps);
         mutant.tool_calls = steps.into_iter().map(|step| step.call).collect();
-        // Two equal calls that change places, or a list of one that is reversed, are no mutants.
+        // Two equal calls that change places, or a list of one that is reversed, are not mutants.
         (steps_of(&mutant) != before).then_some(mutant)
     }
 }
@@ -231,7 +232,7 @@ fn results_of(steps: &[Step]) -> Vec<ToolResult> {
         .collect()
 }
 
-/// What of the calls can be observed, without ids and turns.
+/// The observable part of the calls, without ids and turns.
 fn steps_of(trace: &Trace) -> Vec<Value> {
     trace
         .tool_calls

@@ -1,42 +1,55 @@
-//! Whether the agent's closing story matches what it did (`narrative:`).
+//! The closing message against the recorded calls (`narrative:`).
 //!
-//! # What it measures
-//! An agent ends by telling what it did, and that is what people read. This gate holds the closing
-//! message (and no other text) against the recorded calls, without any model. Four things can be
-//! wrong:
+//! **Is the agent's final report true?** An agent ends with a message about what it did, and that
+//! is what people read. This gate compares the closing message (and no other text) with the
+//! recorded calls, without any model. Four things can be wrong:
 //!
 //! - **claimed but absent**: an action is claimed and no call can be it.
 //! - **present but unclaimed**: a call that the message never mentions, reads included; `detail`
-//!   tells writes apart, for a silent delete is worse than a silent look-up.
-//! - **argument mismatch**: a claim states a number, date, quoted text, identifier, file or e-mail
-//!   address that the call did not have.
+//!   marks writes, because a silent delete is worse than a silent lookup.
+//! - **argument mismatch**: a claim states a number, date, quoted string, identifier, file or
+//!   e-mail address that the call did not have.
 //! - **claimed after error**: a claim whose calls all failed. It is reported and never counted as a
 //!   divergence.
+//!
+//! # The block
+//! ```yaml
+//! narrative:
+//!   mutating_tools: [shop.order]     # writes, whatever their names are
+//!   max_divergence_score: 0.3
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   tracker: narrative  divergence 0.33 · 1 claimed but absent · 0 unclaimed (0 writes) · 0 argument mismatches · no call for delete_branch: “I created the issue and deleted the branch.”
+//!        run 1: claims `delete_branch` without such a call: “I created the issue and deleted the branch.”
+//! ```
 //!
 //! # What a claim is
 //! One of the verbs create, update, delete, remove, send, write, post, insert, set, put, patch,
 //! publish, destroy, drop, add, edit, upload, merge, close, cancel, approve and revoke, in any
 //! inflection, with the noun it acts on; together they name the action, such as `create_issue`. The
-//! sentence has to say that the agent did it: "I've created the issue", "the issue was created",
-//! "Issue created.", or "- Created the issue" in a list. These are no claims: negations ("unable to
-//! cancel"), modal verbs ("I can create", "can be cancelled"), infinitives, the future, conditions,
-//! questions, requests, what the user or someone else did ("you cancelled", "cancelled by the
-//! airline"), dated history ("was created on 2024-05-01"), reports of what was found ("I see that
-//! it was closed"), words that only describe ("the updated total", "a post"), code blocks,
-//! quotations, unchecked boxes, and items under a heading such as "Next steps:". A claim ends with
-//! its sentence; a word with a digit is never the noun; singular and plural are one. The same
-//! action claimed twice in one message counts once.
+//! sentence must state that the agent did it: "I've created the issue", "the issue was created",
+//! "Issue created.", or "- Created the issue" in a list. These are not claims: negations ("unable
+//! to cancel"), modal verbs ("I can create", "can be cancelled"), infinitives, the future,
+//! conditions, questions, requests, actions of the user or someone else ("you cancelled",
+//! "cancelled by the airline"), dated history ("was created on 2024-05-01"), reports of findings
+//! ("I see that it was closed"), words that only describe ("the updated total", "a post"), code
+//! blocks, quotations, unchecked boxes, and items under a heading such as "Next steps:". A claim
+//! ends with its sentence; a word with a digit is never the noun; singular and plural are one. The
+//! same action claimed twice in one message counts once.
 //!
 //! # When a call matches
-//! If the verb and the noun are among the words of the tool's name. Other words for the same deed
-//! count too (`delete_file` is a removal, `update_order` can add to an order, `write_file` creates
-//! files), and the noun may be in the names or short values of the arguments (`update_issue` with
-//! `state: closed` closes the issue). A related verb never crosses from making to changing:
-//! "created" after `update_issue` is absent. A call matches whether or not it succeeded.
+//! A call matches if the verb and the noun are among the words of the tool's name. Other words for
+//! the same action count too (`delete_file` is a removal, `update_order` can add to an order,
+//! `write_file` creates files), and the noun may be in the names or short values of the arguments
+//! (`update_issue` with `state: closed` closes the issue). A related verb never crosses from making
+//! to changing: "created" after `update_issue` is absent. A call matches whether or not it
+//! succeeded.
 //!
 //! A call is mentioned if every word of three or more letters of its tool's name is in the message,
 //! inflected or not. "Your reservation was updated" matches `update_reservation_flights`, but does
-//! not mention it, for it says nothing of flights.
+//! not mention it, because the word flights is missing.
 //!
 //! # Formula
 //! Per run, with the three counts above:
@@ -48,9 +61,16 @@
 //!
 //! Over several runs the counts are summed, the score is taken from the sums, and the gate passes
 //! only if it passes in every run. A run without a closing message claims nothing and mentions
-//! nothing. If no run has a message or a call, there is no evidence.
+//! nothing. If no run has a message or a call, there is no evidence. When `expect:` is omitted,
+//! `narrative.gate_passed` must be 1.
 //!
-//! # Example
+//! # When not to use it
+//! To judge whether the message is a good summary: the gate compares shapes and words, in English.
+//! It cannot find a false claim with other verbs ("booked", "refunded"), nor a true paraphrase
+//! ("opened a ticket" after `create_issue` is not a claim, "created a ticket" is absent). Where a
+//! suite's tools write without such a verb in their names, list them under `mutating_tools`.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::narrative::{Narrative, score_narrative};
 //! use mcptest_trace::tool_id::KnownServers;
@@ -68,12 +88,6 @@
 //! assert!((divergence.score() - 1.0 / 3.0).abs() < 1e-12);
 //! assert!(!divergence.passes(None));
 //! ```
-//!
-//! # When not to use it
-//! To judge whether the message is a good summary: it compares shapes and words, in English. It
-//! cannot see a lie told with other verbs ("booked", "refunded"), nor the truth of a paraphrase
-//! ("opened a ticket" after `create_issue` is no claim at all, "created a ticket" is absent). Where
-//! a suite's tools write without such a verb in their names, list them under `mutating_tools`.
 
 mod arguments;
 mod claims;
@@ -104,11 +118,11 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::ToolCallView;
 
-/// Holds the agent's closing message against the recorded calls.
+/// Compares the agent's closing message with the recorded calls.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Narrative {
-    /// Tools that always count as writes, whatever their names say: `server.tool` or a bare tool
+    /// Tools that always count as writes, whatever their names are: `server.tool` or a bare tool
     /// name.
     #[serde(default)]
     pub mutating_tools: Vec<String>,
@@ -120,11 +134,11 @@ pub struct Narrative {
     #[serde(default)]
     #[schemars(schema_with = "fraction")]
     pub max_divergence_score: Option<f64>,
-    /// Asks for an advisory reading by a model. The gate never consults one: it only notes so, and
-    /// no figure changes.
+    /// Requests an advisory reading by a model. The gate never consults one: it only adds a note,
+    /// and no figure changes.
     #[serde(default)]
     pub llm_assisted: bool,
-    /// Assertions on `narrative.*`. Default: `narrative.gate_passed` is 1. Beside written ones,
+    /// Assertions on `narrative.*`. Default: `narrative.gate_passed` is 1. With written ones,
     /// `max_divergence_score` still holds.
     #[serde(default)]
     pub expect: Vec<WrittenExpectation>,
@@ -135,7 +149,7 @@ fn fraction(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl Narrative {
-    /// Whether the tool of a call counts as a write.
+    /// Returns true if the tool of a call counts as a write.
     #[must_use]
     pub fn is_mutating(&self, call: &ToolCallView<'_>, servers: &KnownServers) -> bool {
         match self.listed(call, servers) {
@@ -224,7 +238,7 @@ const ADVISORY: &str = "llm_assisted is on; the gate consulted no model, and no 
 impl Gate for Narrative {
     const BLOCK: &'static str = "narrative";
     const SUMMARY: &'static str =
-        "Whether the closing message claims only what the calls show, and mentions what they did.";
+        "A closing message that claims only what the calls show, and mentions what they did.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "narrative.divergence_score",
@@ -257,8 +271,8 @@ impl Gate for Narrative {
             "Claimed actions whose calls all failed.",
         ),
     ];
-    // The ceiling is a field of the block, so it holds beside written expectations; `defaults`
-    // looks at both.
+    // The ceiling is a field of the block, so it also holds next to written expectations;
+    // `defaults` handles both.
     const DEFAULTS_ALWAYS: bool = true;
 
     fn defaults(&self) -> Vec<Expectation> {
@@ -268,10 +282,10 @@ impl Gate for Narrative {
                 Matcher::at_least(1),
             )];
         }
-        let Some(most) = self.max_divergence_score else {
+        let Some(max) = self.max_divergence_score else {
             return Vec::new();
         };
-        let ceiling = WrittenExpectation(json!({"narrative.divergence_score": {"<=": most}}));
+        let ceiling = WrittenExpectation(json!({"narrative.divergence_score": {"<=": max}}));
         let ceiling = Expectation::compile(&ceiling, "").map(|ceiling| Expectation {
             default: true,
             ..ceiling
@@ -285,9 +299,9 @@ impl Gate for Narrative {
 
     fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
         match self.max_divergence_score {
-            Some(most) if !(0.0..=1.0).contains(&most) => vec![Problem::new(
+            Some(max) if !(0.0..=1.0).contains(&max) => vec![Problem::new(
                 "/max_divergence_score",
-                format!("{most} is not a number from 0.0 to 1.0"),
+                format!("{max} is not a number from 0.0 to 1.0"),
             )],
             _ => Vec::new(),
         }

@@ -1,10 +1,26 @@
-//! Five diagnostics of how a run was put together, and a sixth (`orchestration:`).
+//! Diagnostics of how a run was built (`orchestration:`).
 //!
-//! # What it measures
-//! An agent can reach the right ability and still waste calls, send malformed arguments, or fail
-//! once and never try again. The block reads the trace and the classes of the test's
-//! `equal_function_sets:` block, which it needs beside it. It goes well with `discovery:`
-//! ([`super::discovery`]), where the prompt names no tool.
+//! **Did the agent use its tools well on the way?** An agent can reach the right ability and still
+//! waste calls, send malformed arguments, or fail once and never try again. The block reads the
+//! trace and the classes of the test's `equal_function_sets:` block, which must be in the same
+//! test. It works well with [`discovery:`](super::discovery), where the prompt names no tool.
+//!
+//! # The block
+//! ```yaml
+//! equal_function_sets:
+//!   classes:
+//!     - { name: search, members: [catalog.search, catalog.web_search] }
+//!     - { name: buy, members: [shop.order] }
+//! orchestration:
+//!   expect:
+//!     - orchestration.error_recovery: { ">=": 90 }
+//!     - orchestration.efficiency: { ">=": 50 }
+//! ```
+//!
+//! # Output
+//! ```text
+//! PASS   books: orchestration  discovery 100 · parameterization 67 · syntax 100 · error recovery 100 · efficiency 67 · schema valid unknown
+//! ```
 //!
 //! # Formula
 //! Six whole percents; the numerators and denominators of all runs are summed first.
@@ -13,25 +29,30 @@
 //! |---|---|---|
 //! | `discovery` | declared classes × runs: were reached by a call (recall of `equal_function_sets`) | 0; 100 with no class and no call |
 //! | `parameterization` | calls: have arguments that are a non-empty object | 100 |
-//! | `syntax` | calls: have a non-empty text as name and an object as arguments | 100 |
+//! | `syntax` | calls: have a non-empty string as name and an object as arguments | 100 |
 //! | `error_recovery` | calls that returned an error: are followed in the same run by a successful call of the same tool (server and name) or of a tool in the same class | 100 |
 //! | `efficiency` | calls: were needed, at one per class. Classes × runs that made a call, over their calls, at most 100 | 0 |
 //! | `schema_valid` | calls: have arguments that are valid under the tool's input schema | 100 |
 //!
 //! `discovery` is rounded down, as recall is; the others to the nearest, ties up. One success
-//! answers every earlier error of its tool or class. A result without an error flag counts as no
-//! error, and a call without a result is neither an error nor a success.
+//! answers every earlier error of its tool or class. A result without an error flag counts as a
+//! success, and a call without a result is neither an error nor a success.
 //!
 //! `schema_valid` needs the offered tools in the trace (`catalog`); it is `null` when a run has
-//! none. A call of a tool that was not offered is not valid, nor is one whose tool has a schema
-//! that is itself broken; missing arguments count as the empty object that is sent for them.
-//! `parameterization` looks only at presence, so it works on any trace.
+//! none. A call of a tool that was not offered is not valid, and neither is one whose tool has an
+//! invalid schema. Missing arguments count as the empty object that is sent for them.
+//! `parameterization` checks only presence, so it works on any trace.
 //!
-//! Default: `orchestration.discovery` is at least 50. A test whose runs made no call at all has the
-//! 100s of the last column and nothing to show for them: `no_evidence`, unless an assertion fails
-//! anyway (with classes declared, the default does).
+//! When `expect:` is omitted, `orchestration.discovery` must reach 50. A test whose runs made no
+//! call at all has the 100s of the last column without evidence for them: `no_evidence`, unless an
+//! assertion fails anyway (with classes declared, the default does).
 //!
-//! # Example
+//! # When not to use it
+//! `efficiency` takes one call per class as the best possible: for tasks that need several calls of
+//! one kind, use `golden_path`. For tools that do not answer, `recovery` shows more than
+//! `error_recovery`.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::equal_function_sets::Class;
 //! use mcptest_gates::orchestration::score_orchestration;
@@ -49,15 +70,11 @@
 //! let counts = score_orchestration(&classes, trace, &KnownServers::default()).counts;
 //! assert_eq!(counts.discovery(), 100);
 //! assert_eq!(counts.efficiency(), 67);        // two classes, three calls
-//! assert_eq!(counts.error_recovery(), 100);   // the other member of the class did it
+//! assert_eq!(counts.error_recovery(), 100);   // the other member of the class succeeded
 //! assert_eq!(counts.parameterization(), 67);
 //! assert_eq!(counts.syntax(), 100);
 //! assert_eq!(counts.schema_valid(), None);    // the offered tools are not recorded
 //! ```
-//!
-//! # When not to use it
-//! `efficiency` takes one call per class as the best there is: for tasks that need several calls of
-//! one kind, use `golden_path`. For dead tools, `recovery` tells more than `error_recovery`.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +99,7 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::{ToolCallView, TraceView};
 
-/// Diagnoses how runs were put together. Needs an `equal_function_sets:` block in the same test,
+/// Diagnoses how runs were built. Needs an `equal_function_sets:` block in the same test,
 /// whose classes it reads.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -95,10 +112,11 @@ pub struct Orchestration {
     classes: Vec<Class>,
 }
 
-/// What is counted, before any percent is taken.
+/// The counts, before any percent is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OrchestrationCounts {
-    /// Against the classes.
+    /// The selection counts against the classes.
     pub selection: SelectionCounts,
     /// All calls.
     pub calls: u64,
@@ -114,7 +132,7 @@ pub struct OrchestrationCounts {
     pub optimal: u64,
     /// Calls that are valid under their tool's schema.
     pub schema_valid: u64,
-    /// Runs that do not tell what was offered.
+    /// Runs without a recorded catalog.
     pub without_catalog: u64,
 }
 
@@ -153,7 +171,7 @@ impl OrchestrationCounts {
         percent::nearest(self.well_formed, self.calls).unwrap_or(100)
     }
 
-    /// Errors that were got over.
+    /// The percent of errors that a later call answered.
     #[must_use]
     pub fn error_recovery(self) -> u64 {
         percent::nearest(self.recovered, self.errors).unwrap_or(100)
@@ -165,8 +183,8 @@ impl OrchestrationCounts {
         percent::nearest(self.optimal.min(self.calls), self.calls).unwrap_or(0)
     }
 
-    /// Calls that are valid under their tool's schema; nothing if some run does not tell what was
-    /// offered.
+    /// Calls that are valid under their tool's schema; nothing if some run has no
+    /// recorded catalog.
     #[must_use]
     pub fn schema_valid(self) -> Option<u64> {
         (self.without_catalog == 0)
@@ -174,8 +192,9 @@ impl OrchestrationCounts {
     }
 }
 
-/// One run, counted, with the calls that fell short. Calls are numbered from 1.
+/// The counts of one run, with the calls that have problems. Calls are numbered from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// The counts.
     pub counts: OrchestrationCounts,
@@ -255,7 +274,7 @@ fn recovery(
                 .collect()
         })
         .collect();
-    let stands_for = |one: usize, other: usize| {
+    let answers = |one: usize, other: usize| {
         let same = calls[one].server == calls[other].server
             && calls[one].raw_name == calls[other].raw_name;
         same || memberships[one]
@@ -265,7 +284,7 @@ fn recovery(
     };
     for index in (0..calls.len()).filter(|index| failed(*index)) {
         diagnosis.counts.errors += 1;
-        if (index + 1..calls.len()).any(|later| succeeded(later) && stands_for(index, later)) {
+        if (index + 1..calls.len()).any(|later| succeeded(later) && answers(index, later)) {
             diagnosis.counts.recovered += 1;
         } else {
             diagnosis.unrecovered.push(index as u64 + 1);
@@ -310,7 +329,7 @@ fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCallView<'
     }
 }
 
-/// The first thing wrong, told the same way however the keys are ordered.
+/// The first problem, the same for any order of keys.
 fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
     let sorted = serde_json::from_str(&canonical(args)).unwrap_or_default();
     let first = validator.iter_errors(&sorted).next().map(|error| {
@@ -320,7 +339,7 @@ fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
     shorten(&first.unwrap_or_else(|| "not valid".to_owned()), 200)
 }
 
-/// The offered tools that a call can mean: one, unless the call or the catalog does not tell the
+/// The offered tools that a call can mean: one, unless the call or the catalog lacks the
 /// server.
 fn offered<'a>(
     catalog: &'a [Tool],
@@ -513,7 +532,7 @@ impl Gate for Orchestration {
                 .help("discovery, error recovery and efficiency are measured against its classes"),
             ];
         };
-        // If that block is broken, it says so itself.
+        // If that block is invalid, its own problems show it.
         if let Ok(block) = serde_json::from_value::<EqualFunctionSets>(written.clone()) {
             self.classes = block.classes;
         }

@@ -1,25 +1,42 @@
-//! Whether the agent gets over a tool that does not answer (`recovery:`).
+//! Recovery from a tool that does not answer (`recovery:`).
 //!
-//! # What it measures
-//! The hardest fault is the silent one: the connection is open, the call never comes back, and no
-//! error says so. A good agent notices within its timeout, stops hanging and goes on some other
-//! way. The suite injects such a fault ([`mcptest_trace::fault`]), and this gate reads from the trace when
-//! the agent noticed and when it went on. The idea is from ToolMisuseBench (arXiv:2604.01508).
+//! **Does the agent notice a tool that hangs, and continue without it?** The hardest fault is the
+//! silent one: the connection is open, the call never returns, and there is no error. A good agent
+//! notices within its timeout, stops waiting and continues another way. The suite injects such a
+//! fault, and this gate reads from the trace when the agent noticed and when it continued. The idea
+//! is from ToolMisuseBench (arXiv:2604.01508).
+//!
+//! # The block
+//! ```yaml
+//! inject: [hung-search]        # a fault of the suite's `faults:` list
+//! recovery:
+//!   max_detection_ms: 3000
+//!   max_recovery_ms: 5000
+//!   require_clean_timeout: true
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: recovery  recovered in 1 of 2 runs · detection 3000 ms · recovery never · hang 3000 ms · run 2: did not recover
+//!        recovery.passed  (the default)
+//!          expected  >= 1
+//!          actual    0
+//! ```
 //!
 //! # Formula
 //! Time is virtual, so nothing sleeps and every machine gets the same figures. Each synthesized
 //! timeout takes one `max_detection_ms`; an injected delay takes its `delay_ms`; healthy calls take
-//! nothing. Per run:
+//! no time. Per run:
 //!
 //! - the clock starts with the first call that times out; *detection* is the end of that call
-//! - *recovery* is the next healthy call: any later call that is not faulted, whatever tool it is
-//!   and whatever it returns. A call that a `slow` fault delays within the budget is healthy, at
-//!   the end of its delay. With `accept: answer`, a closing answer after the timeout counts too;
-//!   the default is `accept: call`, because giving up is not recovering
+//! - *recovery* is the next healthy call: any later call without a fault, of any tool and with any
+//!   result. A call that a `slow` fault delays within the budget is healthy, at the end of its
+//!   delay. With `accept: answer`, a closing answer after the timeout counts too; the default is
+//!   `accept: call`, because giving up is not recovering
 //! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
 //!   with the first delayed call, there is no detection, and the late answer itself is the recovery
 //!
-//! [`score_recovery`] turns these marks into the report:
+//! The figures of a run follow from these marks:
 //!
 //! - `time_to_detection_ms`, `time_to_recovery_ms`: from the start to the mark, or nothing
 //! - `user_visible_hang_ms`: from the start to the earlier of the two marks; without any mark,
@@ -29,32 +46,33 @@
 //! - `passed`: recovered, and not later than `max_recovery_ms` where that is set, and with a clean
 //!   timeout where `require_clean_timeout` is set. Equal to a budget is within it
 //!
-//! Over several runs every run must pass, and so on for each flag; times are the worst run's, and
+//! Over several runs each flag holds only if it holds in every run; times are the worst run's, and
 //! `null` if any run has none. Recovery takes at least one timeout, so a `max_recovery_ms` below
-//! `max_detection_ms` can only fail.
+//! `max_detection_ms` can only fail. That the run passes is always asserted, also next to a written
+//! `expect:`.
 //!
 //! A fault that never fired is `no_evidence`: the agent never met it. If it fired in some runs
 //! only, the figures are about those; when they are good the verdict is still `no_evidence`, and
 //! the message lists the runs that never met it.
 //!
-//! # Example
+//! # When not to use it
+//! For errors that a tool reports: those are `orchestration.error_recovery`. And with
+//! `require_clean_timeout` on a `slow` fault whose delay is within the budget: nothing times out
+//! there, so a clean timeout is impossible.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::recovery::{RecoveryLimits, RecoveryMarks, score_recovery};
 //!
 //! let limits = RecoveryLimits { max_detection_ms: 3000, max_recovery_ms: Some(5000), require_clean_timeout: true };
 //! let clean = RecoveryMarks { started_ms: 0, detected_ms: Some(3000), recovered_ms: Some(3400) };
 //! assert!(score_recovery(&limits, &clean).passed);
-//! // Noticing after 9 seconds is no clean timeout, and the user saw all nine of them.
+//! // Detection after 9 seconds is not a clean timeout, and the user saw all nine of them.
 //! let late = RecoveryMarks { started_ms: 0, detected_ms: Some(9000), recovered_ms: Some(9400) };
 //! let late = score_recovery(&limits, &late);
 //! assert!(late.recovered && !late.clean_timeout && !late.passed);
 //! assert_eq!(late.user_visible_hang_ms, 9000);
 //! ```
-//!
-//! # When not to use it
-//! For errors that a tool reports: those are `orchestration.error_recovery`. And with
-//! `require_clean_timeout` on a `slow` fault whose delay is within the budget: nothing times out
-//! there, so there is no clean timeout to be had.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,21 +87,21 @@ use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Matcher;
 use mcptest_trace::trace::{ToolResultView, TraceView};
 
-/// Judges how an agent gets over the faults that its test injects.
+/// Judges how an agent recovers from the faults that its test injects.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recovery {
-    /// How long one call may hang before it must be noticed, in milliseconds. Each synthesized
+    /// The time that one call may hang before it must be noticed, in milliseconds. Each synthesized
     /// timeout takes this long.
     pub max_detection_ms: u64,
-    /// How long it may take from the start of the hung call to the recovery, in milliseconds.
+    /// The time from the start of the hung call to the recovery, in milliseconds.
     /// Without it there is no limit.
     #[serde(default)]
     pub max_recovery_ms: Option<u64>,
-    /// Whether a timeout within `max_detection_ms` is part of passing.
+    /// If true, passing requires a timeout within `max_detection_ms`.
     #[serde(default)]
     pub require_clean_timeout: bool,
-    /// What counts as recovering.
+    /// The events that count as a recovery.
     #[serde(default)]
     pub accept: Accept,
     /// More assertions, on `recovery.*`. That the run passes is always asserted.
@@ -91,7 +109,7 @@ pub struct Recovery {
     pub expect: Vec<WrittenExpectation>,
 }
 
-/// What counts as recovering.
+/// The events that count as a recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {
@@ -109,39 +127,40 @@ pub struct RecoveryMarks {
     pub started_ms: u64,
     /// The agent noticed.
     pub detected_ms: Option<u64>,
-    /// The agent went on.
+    /// The agent continued.
     pub recovered_ms: Option<u64>,
 }
 
-/// What is allowed.
+/// The limits of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryLimits {
     /// The timeout budget of one call.
     pub max_detection_ms: u64,
     /// The budget of the whole recovery.
     pub max_recovery_ms: Option<u64>,
-    /// Whether passing needs a clean timeout.
+    /// True if passing requires a clean timeout.
     pub require_clean_timeout: bool,
 }
 
-/// How one run went.
+/// The report of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RecoveryReport {
-    /// The agent went on.
+    /// The agent continued.
     pub recovered: bool,
     /// The agent noticed within the budget of one call.
     pub clean_timeout: bool,
-    /// All that is asked for.
+    /// The run recovered within its limits.
     pub passed: bool,
     /// From the start to noticing.
     pub time_to_detection_ms: Option<u64>,
-    /// From the start to going on.
+    /// The time from the start to continuing.
     pub time_to_recovery_ms: Option<u64>,
-    /// How long the user saw it hang.
+    /// The time that the user saw the agent hang.
     pub user_visible_hang_ms: u64,
 }
 
-/// Folds the marks of one run into a report. A mark before the start counts as the start.
+/// Turns the marks of one run into a report. A mark before the start counts as the start.
 #[must_use]
 pub fn score_recovery(limits: &RecoveryLimits, marks: &RecoveryMarks) -> RecoveryReport {
     let since_start = |mark: Option<u64>| mark.map(|mark| mark.saturating_sub(marks.started_ms));
@@ -165,30 +184,34 @@ pub fn score_recovery(limits: &RecoveryLimits, marks: &RecoveryMarks) -> Recover
     }
 }
 
-/// What a fault did to a call, as the recorded result tells.
+/// The effect of a fault on a call, from the recorded result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Met {
+enum Effect {
     /// No fault; a call without a result is one too.
     Healthy,
     /// A timeout that was synthesized.
     Timeout,
     /// Answered, but this late.
     Late(u64),
-    /// Out of order in some other way, and so neither a recovery nor time that passes.
-    Unwell,
+    /// Faulty in some other way: neither a recovery nor time that passes.
+    Faulty,
 }
 
-fn met(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Met {
+fn effect(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Effect {
     let Some(result) = result else {
-        return Met::Healthy;
+        return Effect::Healthy;
     };
     let text = |key: &str| result.extra(key).and_then(Value::as_str);
     let failed = result.is_error == Some(true);
     let timeout = failed && text("error_kind") == Some("timeout");
     if text("fault").is_none() {
-        // A timeout that nobody injected is no part of the experiment, but it is no recovery
+        // A timeout that was not injected is not part of the experiment, and it is not a recovery
         // either.
-        return if timeout { Met::Unwell } else { Met::Healthy };
+        return if timeout {
+            Effect::Faulty
+        } else {
+            Effect::Healthy
+        };
     }
     let delay = result
         .extra
@@ -196,15 +219,15 @@ fn met(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Met {
         .and_then(Value::as_u64)
         .unwrap_or(0);
     if timeout || delay > max_detection_ms {
-        Met::Timeout
+        Effect::Timeout
     } else if failed {
-        Met::Unwell
+        Effect::Faulty
     } else {
-        Met::Late(delay)
+        Effect::Late(delay)
     }
 }
 
-/// What the trace of one run says about its faults.
+/// The faults in the trace of one run.
 struct Reading {
     /// Nothing if no fault fired.
     marks: Option<RecoveryMarks>,
@@ -238,14 +261,14 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
         .enumerate()
     {
         let before = clock;
-        let met = met(result, max_detection_ms);
-        match met {
-            Met::Timeout => clock = clock.saturating_add(max_detection_ms),
-            Met::Late(delay) => clock = clock.saturating_add(delay),
-            Met::Healthy | Met::Unwell => {}
+        let effect = effect(result, max_detection_ms);
+        match effect {
+            Effect::Timeout => clock = clock.saturating_add(max_detection_ms),
+            Effect::Late(delay) => clock = clock.saturating_add(delay),
+            Effect::Healthy | Effect::Faulty => {}
         }
-        match met {
-            Met::Timeout => {
+        match effect {
+            Effect::Timeout => {
                 last_timeout = index;
                 hung.get_or_insert(RecoveryMarks {
                     started_ms: before,
@@ -253,21 +276,21 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
                     recovered_ms: None,
                 });
             }
-            Met::Healthy | Met::Late(_) => {
+            Effect::Healthy | Effect::Late(_) => {
                 if let Some(marks) = &mut hung {
                     marks.recovered_ms.get_or_insert(clock);
-                } else if matches!(met, Met::Late(_)) {
+                } else if matches!(effect, Effect::Late(_)) {
                     first_late.get_or_insert((before, clock));
                 }
             }
-            Met::Unwell => {}
+            Effect::Faulty => {}
         }
         if let Some(fault) = result.and_then(|result| result.extra("fault")?.as_str()) {
             strikes.push(Strike {
                 call: index + 1,
                 tool: call.full_id(),
                 fault: fault.to_owned(),
-                timeout: met == Met::Timeout,
+                timeout: effect == Effect::Timeout,
                 at_ms: before,
                 took_ms: clock - before,
             });
@@ -290,7 +313,7 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
     }
 }
 
-/// Whether the run closed with an answer after this call. The text beside a call comes before its
+/// Returns true if the run closed with an answer after this call. The text next to a call comes before its
 /// result, so without a recorded `final_response` there must be a later turn.
 fn answered_after(trace: &TraceView<'_>, call: usize) -> bool {
     if let Some(text) = &trace.final_response {
@@ -322,7 +345,7 @@ impl Recovery {
         }
     }
 
-    /// Why a run did not pass.
+    /// The reasons why a run did not pass.
     fn shortcomings(&self, report: &RecoveryReport) -> Vec<String> {
         let mut found = Vec::new();
         match (report.time_to_recovery_ms, self.max_recovery_ms) {
@@ -449,12 +472,12 @@ impl Recovery {
 impl Gate for Recovery {
     const BLOCK: &'static str = "recovery";
     const SUMMARY: &'static str =
-        "Whether the agent notices an injected dead tool in time and goes on, in virtual time.";
+        "Detection of an injected dead tool and recovery from it, in virtual time.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "recovery.recovered",
             Unit::Flag,
-            "1 if the agent went on after the fault, in every run.",
+            "1 if the agent continued after the fault, in every run.",
         ),
         TargetInfo::new(
             "recovery.clean_timeout",
@@ -474,12 +497,12 @@ impl Gate for Recovery {
         TargetInfo::new(
             "recovery.time_to_recovery_ms",
             Unit::Milliseconds,
-            "From the hung call to going on; the worst run's.",
+            "From the hung call to continuing; the worst run's.",
         ),
         TargetInfo::new(
             "recovery.user_visible_hang_ms",
             Unit::Milliseconds,
-            "How long the user saw it hang; the worst run's.",
+            "The time that the user saw the agent hang; the worst run's.",
         ),
     ];
     const DEFAULTS_ALWAYS: bool = true;

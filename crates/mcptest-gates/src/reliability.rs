@@ -1,11 +1,34 @@
-//! How much N runs say about the next one (`reliability:`).
+//! Pass rates over many runs (`reliability:`).
 //!
-//! # What it measures
-//! One green run of an agent proves little. Every run of the test has an outcome, passed or not:
-//! its `expect:` assertions all held, or, for a test without any, it made a call and ended without
-//! an error. The block turns the row of outcomes into figures between the optimistic end (one pass
-//! is enough) and the pessimistic one (all must pass), and shows whether failures come early or
-//! late.
+//! **How likely is the next run to pass?** One green run of an agent proves little. Every run of
+//! the test has an outcome, passed or not: its `expect:` assertions all held, or, for a test
+//! without any, it made a call and ended without an error. The block turns the row of outcomes into
+//! figures between the optimistic end (one pass is enough) and the pessimistic one (all must pass),
+//! and shows whether failures come early or late.
+//!
+//! # The block
+//! ```yaml
+//! runs: 8
+//! expect:
+//!   - tool_calls[0].name: get_weather
+//! reliability:
+//!   k: 4
+//!   expect:
+//!     - reliability.passhat_k_unbiased: { ">=": 0.8 }
+//!     - reliability.decay[3]: { ">=": 90 }
+//! ```
+//!
+//! A run whose `expect:` does not hold fails the test, whatever the figures are. With
+//! `tolerate_failed_runs: true` it only counts as an outcome, and the figures decide. Use it
+//! together with a floor below 100.
+//!
+//! # Output
+//! ```text
+//! FAIL   weather: reliability  7 of 8 runs passed · pass@k 100 · pass^k 34 · unbiased pass^4 0.500 · swing 66 · graceful 80 · failed: run 7 (an expectation did not hold)
+//!        reliability.passhat_k_unbiased
+//!          expected  >= 0.8
+//!          actual    0.5
+//! ```
 //!
 //! # Formula
 //! With n runs of which c passed, and c_k passes among the first k:
@@ -24,29 +47,18 @@
 //! Percents are rounded down and computed in integers; the unbiased rates are exact fractions,
 //! rounded once. They are the estimators of the code-generation and tau-bench papers: the chance
 //! that, of k runs drawn from the n, at least one passed, or all did. `k` is the block's `k:`, or
-//! n. The plain (c/n)^n form is what the decay curve draws; for n beyond a few it is far more
+//! n. The plain (c/n)^n form is what the decay curve shows; for n beyond a few it is far more
 //! forgiving than the unbiased pass^k. With fewer runs than k the unbiased rates are undefined.
 //!
 //! Only the decay and the graceful degradation depend on the order of the runs. When `expect:` is
 //! omitted, `passhat_k` must reach 50.
 //!
-//! # The block
-//! ```yaml
-//! runs: 8
-//! expect:
-//!   - tool_calls[0].name: get_weather
-//! reliability:
-//!   k: 4
-//!   expect:
-//!     - reliability.passhat_k_unbiased: { ">=": 0.8 }
-//!     - reliability.decay[3]: { ">=": 90 }
-//! ```
+//! # When not to use it
+//! With a handful of runs and a bar close to 1: `mcptest plan-runs` computes the number of runs
+//! that a claim needs. For a floor under one tool's selection use `tool_selection:`, whose pass^k
+//! is the plain fraction of good runs.
 //!
-//! A run whose `expect:` does not hold fails the test, whatever the figures are. With
-//! `tolerate_failed_runs: true` it is an outcome to count and no more: then the figures decide,
-//! which is what a floor below 100 is for.
-//!
-//! # Example
+//! # In Rust
 //! ```
 //! use mcptest_gates::reliability::{pass_hat_k_unbiased, summarize};
 //! let summary = summarize(&[true, true, true, false]);
@@ -55,11 +67,6 @@
 //! assert_eq!(summarize(&[false, true, true, true]).graceful_degradation, 90);
 //! assert_eq!(pass_hat_k_unbiased(4, 3, 2), Some(0.5));
 //! ```
-//!
-//! # When not to use it
-//! With a handful of runs and a bar close to 1: see [`plan_runs`] for how many runs a claim needs.
-//! For a floor under one tool's selection use `tool_selection:`, whose pass^k is the plain fraction
-//! of good runs.
 
 mod forecast;
 mod plan;
@@ -86,16 +93,16 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
-/// Scores how reliably the test's runs pass: pass@k, pass^k, and how they decay.
+/// Scores the reliability of the test's runs: pass@k, pass^k, and how they decay.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reliability {
-    /// How many runs the unbiased pass@k and pass^k are about. Default: all of them.
+    /// The number of runs that the unbiased pass@k and pass^k draw. Default: all of them.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub k: Option<u64>,
-    /// Whether a run whose `expect:` does not hold is only an outcome to count here. Default: it
-    /// fails the test as well.
+    /// If true, a run whose `expect:` does not hold only counts as an outcome here. Default: it
+    /// also fails the test.
     #[serde(default)]
     pub tolerate_failed_runs: bool,
     /// Assertions on `reliability.*`. Default: `reliability.passhat_k` is at least 50.
@@ -103,12 +110,13 @@ pub struct Reliability {
     pub expect: Vec<WrittenExpectation>,
 }
 
-/// What a row of outcomes amounts to.
+/// The figures of a row of outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReliabilitySummary {
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: u64,
-    /// How many of them passed.
+    /// The number of runs that passed.
     pub passes: u64,
     /// 100 if any run passed, else 0.
     pub pass_at_k: u64,
@@ -116,7 +124,7 @@ pub struct ReliabilitySummary {
     pub passhat_k: u64,
     /// ⌊100 (c_k / k)^k⌋ for k = 1, 2, …
     pub decay: Vec<u64>,
-    /// How much the outcomes swing, in percent of the most they could.
+    /// The swing of the outcomes, in percent of its maximum.
     pub variance_amplification: u64,
     /// Passes weighted by position, in percent of all weights; 0 without runs.
     pub graceful_degradation: u64,
@@ -151,7 +159,7 @@ pub fn summarize(outcomes: &[bool]) -> ReliabilitySummary {
 ///
 /// With f failures the power is (1 - f/k)^k, which rises with k towards e^-f and never reaches it.
 /// So five failures or more leave less than one percent, and from some k on the whole percent
-/// stands still: 64 is past that point for one to four failures. Below it, the powers are small
+/// is constant: 64 is past that point for one to four failures. Below it, the powers are small
 /// enough to write out.
 fn decay_entry(passes: u64, runs: u64) -> u64 {
     const FROM_64: [u64; 4] = [36, 13, 4, 1];
@@ -310,7 +318,7 @@ impl Gate for Reliability {
         TargetInfo::new(
             "reliability.runs",
             Unit::Count,
-            "How many runs were judged.",
+            "The number of judged runs.",
         ),
         TargetInfo::new(
             "reliability.pass_at_k",
@@ -325,7 +333,7 @@ impl Gate for Reliability {
         TargetInfo::new(
             "reliability.variance_amplification",
             Unit::Percent,
-            "How much the outcomes swing: 0 if all agree, 100 for an even split.",
+            "The swing of the outcomes: 0 if all agree, 100 for an even split.",
         ),
         TargetInfo::new(
             "reliability.graceful_degradation",
@@ -345,7 +353,7 @@ impl Gate for Reliability {
         TargetInfo::new(
             "reliability.decay",
             Unit::List,
-            "pass^k in percent as k goes from 1 to the number of runs.",
+            "pass^k in percent for k from 1 to the number of runs.",
         ),
     ];
 

@@ -1,40 +1,11 @@
-//! Whether sessions hold steady, within a run and between runs (`stability:`).
+//! The steadiness of sessions (`stability:`).
 //!
-//! # What it measures
-//! A long session can go bad without any error: the agent hops from tool to tool, repeats a call
-//! that failed, swings between one word and a wall of text, or spends more and more tokens on
-//! nothing. Four sub-scores look for that inside each run; three more figures compare the runs with
-//! each other. The idea is a deterministic part of the Agent Stability Index (arXiv:2601.04170): it
-//! sees the shape of a session, not its meaning, so read a low score as "look here".
-//!
-//! # Formula
-//! Each run has four sub-scores from 0 to 1, higher is steadier:
-//!
-//! | sub-score | formula |
-//! |---|---|
-//! | `tool_usage_stability` | 1 - (distinct tools - 1) / (calls - 1); 1 with fewer than two calls. A tool is its server and its name |
-//! | `response_consistency` | 1 - min(1, deviation / mean) of the lengths of the assistant's turns, in characters (population deviation; turns without text do not count); 1 with fewer than two |
-//! | `redundancy` | distinct calls / calls, a call being server, name and arguments (the order of keys aside); 1 without calls |
-//! | `cost_per_progress` | 2000 / max(2000, tokens / distinct calls); without any call 0 if tokens were spent and 1 if none were; unknown without a token count |
-//!
-//! A run of at most one assistant turn and at most one call has no course to judge: all four are 1.
-//! A run's *weakest score* is the lowest of its known sub-scores. Over the runs:
-//!
-//! | target | formula |
-//! |---|---|
-//! | `stability.score` | mean of the weakest scores |
-//! | `stability.weakest_score` | lowest of the weakest scores |
-//! | `stability.variance` | population variance of the weakest scores |
-//! | `stability.tool_sequence_similarity` | mean over all pairs of runs of 2 LCS / (length + length) of the sequences of tool names; 1 for two empty ones |
-//! | `stability.argument_consistency` | mean over all pairs of the share of equal arguments among the positions where both call the same name; 1 where there is none |
-//! | `stability.early_divergence` | 1 if of the pairs that differ in names more than half part at the first or second call, else 0. Where one sequence begins the other, they part at the shorter one's end |
-//! | `stability.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress` | the lowest of that sub-score over the runs; `cost_per_progress` is undefined if any run's is |
-//!
-//! Means and variances are taken over exact fractions and rounded once. When `expect:` is omitted,
-//! `weakest_score` must reach 0.5.
-//!
-//! The block needs a sample: a test with fewer than two `runs:` is refused when the suite is
-//! loaded, and a single recorded trace is no evidence.
+//! **Does the agent work steadily, within a run and between runs?** A long session can go wrong
+//! without any error: the agent hops from tool to tool, repeats a call that failed, alternates
+//! between one word and a wall of text, or spends more and more tokens on nothing. Four sub-scores
+//! measure that inside each run; three more figures compare the runs with each other. The idea is a
+//! deterministic part of the Agent Stability Index (arXiv:2601.04170). It measures the shape of a
+//! session, not its meaning, so a low score means "inspect this session".
 //!
 //! # The block
 //! ```yaml
@@ -46,13 +17,58 @@
 //!     - stability.redundancy: { ">=": 0.9 }
 //! ```
 //!
-//! # Example
+//! # Output
+//! ```text
+//! FAIL   books: stability  score 0.500 · weakest 0.500 · same order 1.000 · same arguments 0.778 · worst: tool_usage_stability of run 1
+//!        stability.score
+//!          expected  >= 0.7
+//!          actual    0.5
+//! ```
+//!
+//! # Formula
+//! Each run has four sub-scores from 0 to 1, higher is steadier:
+//!
+//! | sub-score | formula |
+//! |---|---|
+//! | `tool_usage_stability` | 1 - (distinct tools - 1) / (calls - 1); 1 with fewer than two calls. A tool is its server and its name |
+//! | `response_consistency` | 1 - min(1, deviation / mean) of the lengths of the assistant's turns, in characters (population deviation; turns without text do not count); 1 with fewer than two |
+//! | `redundancy` | distinct calls / calls, a call being server, name and arguments (in any order of keys); 1 without calls |
+//! | `cost_per_progress` | 2000 / max(2000, tokens / distinct calls); without any call 0 if tokens were spent and 1 if none were; unknown without a token count |
+//!
+//! A run of at most one assistant turn and at most one call has nothing to judge: all four are 1. A
+//! run's *weakest score* is the lowest of its known sub-scores. Over the runs:
+//!
+//! | target | formula |
+//! |---|---|
+//! | `stability.score` | mean of the weakest scores |
+//! | `stability.weakest_score` | lowest of the weakest scores |
+//! | `stability.variance` | population variance of the weakest scores |
+//! | `stability.tool_sequence_similarity` | mean over all pairs of runs of 2 LCS / (length + length) of the sequences of tool names; 1 for two empty ones |
+//! | `stability.argument_consistency` | mean over all pairs of the share of equal arguments among the positions where both call the same name; 1 where there is none |
+//! | `stability.early_divergence` | 1 if of the pairs that differ in names more than half part at the first or second call, else 0. Where one sequence begins the other, they part at the shorter one's end |
+//! | `stability.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress` | the lowest of that sub-score over the runs; `cost_per_progress` is undefined if any run's is |
+//!
+//! Means and variances are computed over exact fractions and rounded once. When `expect:` is
+//! omitted, `weakest_score` must reach 0.5.
+//!
+//! The block needs a sample: a test with fewer than two `runs:` is rejected when the suite is
+//! loaded, and a single recorded trace is no evidence.
+//!
+//! Runs with equal sequences are compared once, so the time grows with the number of runs. Only
+//! where all n sequences of names differ are n²/2 pairs compared.
+//!
+//! # When not to use it
+//! On sessions that are meant to differ or to use a new tool at each step. For "the right calls in
+//! the right order" there is `trajectory:`. The shape of a session does not show what the answer
+//! means.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::stability::score_session;
 //! use mcptest_trace::trace::{ToolCall, Trace};
 //!
 //! let trace = Trace {
-//!     tool_calls: vec![ToolCall::new(None, "search"), ToolCall::new(None, "search"), ToolCall::new(None, "fetch")],
+//!     tool_calls: ["search", "search", "fetch"].map(|name| ToolCall::new(None, name)).to_vec(),
 //!     ..Trace::default()
 //! };
 //! let scores = score_session(&trace);
@@ -61,10 +77,6 @@
 //! assert_eq!(scores.cost_per_progress(), None); // nobody counted tokens
 //! assert_eq!(scores.weakest_score(), 0.5);
 //! ```
-//!
-//! # When not to use it
-//! On sessions that are meant to differ or to use a fresh tool at each step. For "the right calls
-//! in the right order" there is `trajectory:`; for what the answer says, no shape will tell.
 
 mod compare;
 mod sequences;
@@ -84,7 +96,7 @@ use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
 
-/// Scores how steady the sessions are, each by itself and against each other.
+/// Scores the steadiness of sessions, within each run and between the runs.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stability {
@@ -100,7 +112,8 @@ const COST: &str = "stability.cost_per_progress";
 
 impl Gate for Stability {
     const BLOCK: &'static str = "stability";
-    const SUMMARY: &'static str = "How steady sessions are, within each run and between the runs.";
+    const SUMMARY: &'static str =
+        "The steadiness of sessions, within each run and between the runs.";
     const TARGETS: &'static [TargetInfo] = &[
         TargetInfo::new(
             "stability.score",
@@ -120,12 +133,12 @@ impl Gate for Stability {
         TargetInfo::new(
             "stability.tool_sequence_similarity",
             Unit::Fraction,
-            "How alike the runs' orders of calls are.",
+            "The similarity of the runs' orders of calls.",
         ),
         TargetInfo::new(
             "stability.argument_consistency",
             Unit::Fraction,
-            "How often runs in step with each other use the same arguments.",
+            "The share of equal arguments among calls in step with each other.",
         ),
         TargetInfo::new(
             "stability.early_divergence",
@@ -135,22 +148,22 @@ impl Gate for Stability {
         TargetInfo {
             name: TOOL_USAGE,
             unit: Unit::Fraction,
-            doc: "How few different tools the calls use, in the worst run.",
+            doc: "The sub-score of the number of different tools, in the worst run.",
         },
         TargetInfo {
             name: RESPONSES,
             unit: Unit::Fraction,
-            doc: "How alike in length the assistant's turns are, in the worst run.",
+            doc: "The sub-score of the lengths of the assistant's turns, in the worst run.",
         },
         TargetInfo {
             name: REDUNDANCY,
             unit: Unit::Fraction,
-            doc: "The share of calls that are no repeats, in the worst run.",
+            doc: "The share of calls that are not repeats, in the worst run.",
         },
         TargetInfo {
             name: COST,
             unit: Unit::Fraction,
-            doc: "How little a useful call costs, in the worst run.",
+            doc: "The sub-score of the tokens per useful call, in the worst run.",
         },
     ];
 

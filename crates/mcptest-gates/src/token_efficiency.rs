@@ -1,31 +1,51 @@
-//! What each right choice of a tool costs (`token_efficiency:`).
+//! The cost of each correct selection (`token_efficiency:`).
 //!
-//! # What it measures
-//! Every offered tool costs tokens on every call of the model, chosen or not. F1 alone hides a fat
-//! catalog that scores well; this gate sets the price beside it: the tokens of the tool surface and
-//! the dollars of the runs, per correct selection.
+//! **What does each right choice of a tool cost?** Every offered tool costs tokens on every call of
+//! the model, chosen or not. F1 alone hides a large catalog that scores well. This gate shows the
+//! price next to it: the tokens of the tool surface and the dollars of the runs, per correct
+//! selection.
+//!
+//! # The block
+//! ```yaml
+//! token_efficiency:
+//!   classes:
+//!     - { name: search, members: [catalog.search] }
+//!     - { name: buy, members: [shop.order] }
+//!   expect:
+//!     - token_efficiency.f1: { ">=": 80 }
+//!     - token_efficiency.cost_per_correct: { "<=": 0.01 }
+//! ```
+//!
+//! # Output
+//! ```text
+//! PASS   books: token_efficiency  f1 100 (grade A) · surface 51 tokens · 2 correct · 25.5 tokens each · cost $0.0045
+//! ```
 //!
 //! # Formula
-//! - `f1`: as in `equal_function_sets` ([`super::equal_function_sets`]), against this block's own
+//! - `f1`: as in [`equal_function_sets`](super::equal_function_sets), against this block's own
 //!   classes, summed over all runs
 //! - `tool_surface_tokens`: over the offered tools in the trace (`catalog`, injected distractors
 //!   included), tokens of the name + of the description + of the input schema as compact JSON, in
-//!   `cl100k_base` ([`mcptest_catalog::tokens`]). Counted once, however many runs there are; if runs were
-//!   offered different tools, the largest surface counts and the detail says so
+//!   `cl100k_base`. Counted once for all runs; if runs were offered different tools, the largest
+//!   surface counts and the detail notes it
 //! - `correct_selections`: true positives, summed over all runs
 //! - `cost`: dollars of all runs, from their input and output tokens and the model's price
-//!   ([`mcptest_catalog::prices`])
 //! - `tokens_per_correct` = `tool_surface_tokens` / `correct_selections`
 //! - `cost_per_correct` = `cost` / `correct_selections`
 //!
-//! A figure that cannot be known is `null`, and an assertion on it fails and says why: the surface
-//! without a recorded catalog, the cost of a model without a price or of a run with unknown tokens,
-//! both ratios with nothing selected correctly, and the cost per selection of runs that were free.
+//! A figure that cannot be known is `null`, and an assertion on it fails with the reason: the
+//! surface without a recorded catalog, the cost of a model without a price or of a run with unknown
+//! tokens, both ratios with nothing selected correctly, and the cost per selection of runs that
+//! were free.
 //!
 //! The letter grade in the report is for people: A from an F1 of 90, B from 80, C from 70, D from
-//! 60, else F. Default: `token_efficiency.f1` is at least 50.
+//! 60, else F. When `expect:` is omitted, `token_efficiency.f1` must reach 50.
 //!
-//! # Example
+//! # When not to use it
+//! To compare models: they count tokens differently. `cl100k_base` is a common yardstick for
+//! catalogs, not the tokenizer of your model.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::equal_function_sets::SelectionCounts;
 //! use mcptest_gates::token_efficiency::{Grade, score_token_efficiency};
@@ -36,10 +56,6 @@
 //! assert_eq!(report.tokens_per_correct, Some(250.0));
 //! assert_eq!(report.cost_per_correct, Some(0.0025));
 //! ```
-//!
-//! # When not to use it
-//! To compare models: they count tokens differently, and `cl100k_base` is none of theirs but a
-//! common yardstick for catalogs.
 
 use std::collections::BTreeSet;
 
@@ -105,6 +121,7 @@ impl Grade {
 
 /// All figures of a test's runs. What is undefined is nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct TokenEfficiencyReport {
     /// Whole percent.
     pub f1: u64,
@@ -184,6 +201,17 @@ enum RunCost {
     NoTokens,
 }
 
+/// The reason why the dollars of all runs are unknown.
+#[derive(Debug, thiserror::Error)]
+enum UnknownCost {
+    #[error("the model is not known")]
+    Model,
+    #[error("no price is known for model {0}")]
+    Price(String),
+    #[error("input or output tokens are unknown in run {0}")]
+    Tokens(String),
+}
+
 impl Accumulator for EfficiencyAccumulator {
     fn merge(&mut self, other: Self) {
         self.counts = self.counts.plus(other.counts);
@@ -219,24 +247,21 @@ impl EfficiencyAccumulator {
     }
 
     /// The dollars of all runs, or the reason why they are unknown.
-    fn cost(&self) -> Result<Usd, String> {
+    fn cost(&self) -> Result<Usd, UnknownCost> {
         let mut without_tokens = Vec::new();
         for row in self.runs.iter() {
             match row.own.cost {
-                RunCost::NoModel => return Err("the model is not known".to_owned()),
+                RunCost::NoModel => return Err(UnknownCost::Model),
                 RunCost::NoTokens => without_tokens.push(row.index.to_string()),
                 RunCost::Known(_) | RunCost::NoPrice => {}
             }
         }
         if !self.unpriced.is_empty() {
             let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
-            return Err(format!("no price is known for model {}", models.join(", ")));
+            return Err(UnknownCost::Price(models.join(", ")));
         }
         if !without_tokens.is_empty() {
-            return Err(format!(
-                "input or output tokens are unknown in run {}",
-                without_tokens.join(", ")
-            ));
+            return Err(UnknownCost::Tokens(without_tokens.join(", ")));
         }
         Ok(self.cost)
     }
@@ -500,7 +525,10 @@ impl Gate for TokenEfficiency {
     }
 }
 
-fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'static str, String)> {
+fn absent(
+    report: &TokenEfficiencyReport,
+    no_cost: Option<&UnknownCost>,
+) -> Vec<(&'static str, String)> {
     let mut absent = Vec::new();
     let none_correct = || "nothing was selected correctly".to_owned();
     let no_surface = || "the trace does not tell which tools were offered".to_owned();
@@ -508,7 +536,7 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
         absent.push(("token_efficiency.tool_surface_tokens", no_surface()));
     }
     if let Some(why) = no_cost {
-        absent.push(("token_efficiency.cost", why.clone()));
+        absent.push(("token_efficiency.cost", why.to_string()));
     }
     if report.tokens_per_correct.is_none() {
         let why = report
@@ -518,7 +546,7 @@ fn absent(report: &TokenEfficiencyReport, no_cost: Option<&String>) -> Vec<(&'st
     }
     if report.cost_per_correct.is_none() {
         let why = match no_cost {
-            Some(why) => why.clone(),
+            Some(why) => why.to_string(),
             None if report.correct_selections == 0 => none_correct(),
             None => "the runs were free".to_owned(),
         };

@@ -1,9 +1,28 @@
-//! Which tools may be called, which may not, and which must follow which (`tool_edges:`).
+//! A policy on tools and their order (`tool_edges:`).
 //!
-//! # What it measures
-//! Whether the agent kept to a policy: a list of tools it may use, a list it may not even try, and
-//! pairs of which the second must be called after the first (a planner that hands over to a worker,
-//! a lookup before a write).
+//! **Did the agent keep to the policy?** A policy has a list of tools that may be used, a list of
+//! tools that may not even be tried, and pairs of which the second tool must be called after the
+//! first (a planner that hands over to a worker, a lookup before a write).
+//!
+//! # The block
+//! ```yaml
+//! tool_edges:
+//!   allowed: [catalog.search, shop.order]
+//!   restricted: [shop.refund]
+//!   delegation:
+//!     - { from: catalog.search, to: shop.order }
+//!   expect:
+//!     - edges.restricted_attempts: 0
+//!     - edges.delegation_pct: 100
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: tool_edges  1 restricted attempt · allowed 66 · delegation 100 · run 1: called restricted `shop.refund`
+//!        edges.restricted_attempts
+//!          expected  exact 0
+//!          actual    1
+//! ```
 //!
 //! # Formula
 //! Over all runs:
@@ -11,17 +30,21 @@
 //! - `edges.allowed_pct`: calls whose tool is in `allowed` / all calls, in percent, rounded down.
 //!   100 without an `allowed` list, and without any call.
 //! - `edges.restricted_attempts`: the number of calls whose tool is in `restricted`. The attempt
-//!   counts, whatever came back, and also for a tool that is in both lists.
+//!   counts, whatever the result was, and also for a tool that is in both lists.
 //! - `edges.delegation_pct`: declared pairs of which some call of `to` came after some call of
 //!   `from`, counted in each run, / (declared pairs × runs), in percent, rounded down. 100 without
 //!   pairs.
 //! - `edges.gate_passed`: 1 if there was no restricted attempt, else 0.
 //!
-//! By default only restricted attempts fail the gate; assert the others under `expect:`. Runs
-//! without any call keep every policy: if all are so, the verdict is `no_evidence`, except under
-//! `allowed: []`, which asks for just that. A block without any rule is `no_evidence` too.
+//! When `expect:` is omitted, only restricted attempts fail the gate; assert the others under
+//! `expect:`. Runs without any call keep every policy: if no run made a call, the verdict is
+//! `no_evidence`, except under `allowed: []`, which requires exactly that. A block without any rule
+//! is `no_evidence` too.
 //!
-//! # Example
+//! # When not to use it
+//! For rules about arguments, or for exact plans: that is [`trajectory`](super::trajectory).
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::tool_edges::{ToolEdges, score_tool_edges};
 //! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
@@ -37,9 +60,6 @@
 //! assert_eq!(report.restricted, [2]);
 //! assert_eq!(report.delegated, [true]);
 //! ```
-//!
-//! # When not to use it
-//! For what the arguments may be, or for exact plans: that is [`trajectory`](super::trajectory).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,6 +108,7 @@ pub struct Delegation {
 
 /// One run against the policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolEdgesReport {
     /// All calls.
     pub calls: u64,
@@ -97,11 +118,11 @@ pub struct ToolEdgesReport {
     pub not_allowed: Vec<usize>,
     /// Indices of the calls of restricted tools, from 0.
     pub restricted: Vec<usize>,
-    /// For each declared pair, whether it was followed.
+    /// For each declared pair, true if it was followed.
     pub delegated: Vec<bool>,
 }
 
-/// Holds the calls of one run against the policy.
+/// Compares the calls of one run with the policy.
 #[must_use]
 pub fn score_tool_edges(
     policy: &ToolEdges,
@@ -152,7 +173,7 @@ impl ToolEdges {
     }
 }
 
-/// The observed runs, held against the policy.
+/// The observed runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EdgesAccumulator {
     calls: u64,
@@ -292,7 +313,7 @@ impl Gate for ToolEdges {
             problems.push(
                 Problem::new(
                     "",
-                    "none of `allowed`, `restricted` and `delegation` says anything to judge",
+                    "none of `allowed`, `restricted` and `delegation` has a rule to judge",
                 )
                 .as_warning(),
             );
@@ -431,166 +452,4 @@ impl Gate for ToolEdges {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::{ToolCall, Trace};
-    use mcptest_trace::verdict::Verdict;
-
-    fn trace(names: &[&str]) -> Trace {
-        Trace {
-            tool_calls: names
-                .iter()
-                .map(|name| ToolCall::new(Some("s"), name))
-                .collect(),
-            ..Trace::default()
-        }
-    }
-
-    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
-        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
-        testing::judge("tool_edges", &block, &traces)
-    }
-
-    fn figures(outcome: &GateOutcome) -> [u64; 4] {
-        let figures: Vec<u64> = outcome
-            .values
-            .values()
-            .map(|value| value.as_u64().unwrap())
-            .collect();
-        figures.try_into().unwrap()
-    }
-
-    fn policy() -> Value {
-        json!({"allowed": ["a", "s.b"], "restricted": ["drop"], "delegation": [{"from": "a", "to": "b"}]})
-    }
-
-    #[test]
-    fn the_figures() {
-        for (runs, expected) in [
-            (&[&["a", "b"] as &[&str]] as &[&[&str]], [100, 0, 100, 1]),
-            (&[&["a", "b", "x"]], [66, 0, 100, 1]),
-            (&[&["a", "drop", "b", "drop"]], [50, 2, 100, 0]),
-            // Any `to` after any `from`.
-            (&[&["b", "a"]], [100, 0, 0, 1]),
-            (&[&["b", "a", "b"]], [100, 0, 100, 1]),
-            (&[&["a"]], [100, 0, 0, 1]),
-            (&[&[]], [100, 0, 0, 1]),
-            // Pooled: 4 of 5 calls, 2 of 4 pairs.
-            (&[&["a", "b"], &["x"], &["a", "b"], &[]], [80, 0, 50, 1]),
-        ] {
-            assert_eq!(figures(&judge(policy(), runs)), expected, "{runs:?}");
-        }
-        assert_eq!(
-            figures(&judge(json!({"restricted": ["drop"]}), &[&["x"]])),
-            [100, 0, 100, 1]
-        );
-        assert_eq!(
-            figures(&judge(json!({"allowed": []}), &[&["x"]])),
-            [0, 0, 100, 1]
-        );
-    }
-
-    #[test]
-    fn by_default_only_a_restricted_attempt_fails() {
-        assert_eq!(judge(policy(), &[&["x"]]).verdict, Verdict::Pass);
-        let failed = judge(policy(), &[&["a", "b"], &["a", "drop"]]);
-        assert_eq!(failed.verdict, Verdict::Fail);
-        assert!(failed.assertions[0].default);
-        assert!(
-            failed.summary.contains("run 2: called restricted `s.drop`"),
-            "{}",
-            failed.summary
-        );
-        assert_eq!(
-            failed.detail.to_value()["findings"][0]["recorded_index"],
-            json!(1)
-        );
-        let mut strict = policy();
-        strict["expect"] = json!([{"edges.allowed_pct": 100}]);
-        assert_eq!(judge(strict, &[&["x"]]).verdict, Verdict::Fail);
-    }
-
-    #[test]
-    fn nothing_called_is_no_evidence_unless_that_was_asked_for() {
-        assert_eq!(judge(policy(), &[&[], &[]]).verdict, Verdict::NoEvidence);
-        assert_eq!(judge(policy(), &[&[], &["a"]]).verdict, Verdict::Pass);
-        assert_eq!(
-            judge(
-                json!({"allowed": [], "expect": [{"edges.allowed_pct": 100}]}),
-                &[&[]]
-            )
-            .verdict,
-            Verdict::Pass
-        );
-        assert_eq!(judge(json!({}), &[&["a"]]).verdict, Verdict::NoEvidence);
-    }
-
-    #[test]
-    fn policies_that_cannot_bite_are_warned_about() {
-        for (block, places) in [
-            (json!({}), vec![""]),
-            (json!({"allowed": ["a"]}), vec![""]),
-            (
-                json!({"allowed": ["a"], "expect": [{"edges.allowed_pct": 100}]}),
-                vec![],
-            ),
-            (
-                json!({"allowed": ["a"], "restricted": ["b", "a"]}),
-                vec!["/restricted/1"],
-            ),
-        ] {
-            let mut policy: ToolEdges = serde_json::from_value(block.clone()).unwrap();
-            let context = LoadContext {
-                to_run: true,
-                runs: None,
-                siblings: &[],
-            };
-            let problems = policy.check(&context);
-            assert!(problems.iter().all(|problem| problem.warning));
-            let found: Vec<_> = problems
-                .iter()
-                .map(|problem| problem.pointer.as_str())
-                .collect();
-            assert_eq!(found, places, "{block}");
-        }
-    }
-
-    #[test]
-    fn every_target_can_fail() {
-        for target in ToolEdges::TARGETS {
-            let mut block = policy();
-            block["expect"] = json!([{target.name: {">": 1e18}}]);
-            assert_eq!(
-                judge(block, &[&["a", "b"], &["a", "b"]]).verdict,
-                Verdict::Fail,
-                "{}",
-                target.name
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn figures_are_bounded_and_the_order_of_runs_is_free(
-            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "drop", "x"]), 0..6), 1..5),
-        ) {
-            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
-            let before = judge(policy(), &views);
-            let [allowed, attempts, delegation, passed] = figures(&before);
-            prop_assert!(allowed <= 100 && delegation <= 100);
-            prop_assert_eq!(attempts, runs.iter().flatten().filter(|name| **name == "drop").count() as u64);
-            prop_assert_eq!(passed == 1, attempts == 0);
-            runs.reverse();
-            // Another story with the same calls.
-            let told: Vec<Trace> = runs
-                .iter()
-                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
-                .collect();
-            prop_assert_eq!(before.values, testing::judge("tool_edges", &policy(), &told).values);
-        }
-    }
-}
+mod tests;

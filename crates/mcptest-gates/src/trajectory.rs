@@ -1,14 +1,26 @@
-//! The right calls, with the right arguments, in the right order (`trajectory:`).
+//! The expected calls with their arguments (`trajectory:`).
 //!
-//! # What it measures
-//! Whether the recorded calls are the expected ones, structure against structure and with no model
-//! in between, as the Berkeley Function-Calling Leaderboard does for single calls. The block lists
-//! the expected calls; `mode` says how they line up with the recorded ones:
+//! **Did the agent make the right calls, with the right arguments, in the right order?** The
+//! recorded calls are compared with the expected ones, structure against structure and without a
+//! model, as the Berkeley Function-Calling Leaderboard does for single calls.
+//!
+//! # The block
+//! ```yaml
+//! trajectory:
+//!   mode: subsequence
+//!   calls:
+//!     - name: search
+//!       args: { subset: { q: { one_of: [tide pools, rock pools] } } }
+//!     - name: order
+//!       args: { match: { id: { ">=": 1 } } }
+//! ```
+//!
+//! `mode` is how expected and recorded calls line up:
 //!
 //! | `mode` | the trace passes if |
 //! |---|---|
 //! | `strict` (also `exact-sequence`; the default) | call by call it is the list, no more and no less |
-//! | `subsequence` | the expected calls appear in their order; others may stand between |
+//! | `subsequence` | the expected calls appear in their order; others may be between them |
 //! | `unordered`, `superset` | every expected call has a recorded one of its own, in any order; others may be there |
 //! | `subset` | every recorded call has an expected one of its own; expected ones may be left out |
 //! | `exact_set` | both: the same calls in any order, none left over on either side |
@@ -28,18 +40,27 @@
 //! | `schema: s` | are valid under the JSON Schema `s` |
 //! | `match: {key: matcher}` | match, argument by argument; others may be there |
 //!
-//! Inside `exact` and `subset` leaves are equal or not: texts whole, numbers by value (`1` is
-//! `1.0`). A value `{one_of: [a, b]}` stands for any of its alternatives. For a part of a text
+//! Inside `exact` and `subset` leaves are equal or not: strings as a whole, numbers by value (`1`
+//! is `1.0`). A value `{one_of: [a, b]}` matches any of its alternatives. For a part of a string
 //! write a matcher: `args: { match: { city: { contains: Sac } } }`. A call recorded without
 //! arguments is compared as one with `{}`.
 //!
-//! Two options stand at the block (for all calls), at a call, or inside `args`:
+//! Two options can be set at the block (for all calls), at a call, or inside `args`:
 //!
-//! - `ignore_keys: ["*_id"]` leaves out keys on both sides, at any depth. A glob is tried on the
-//!   key's name and on its dotted path.
-//! - `defaults: true` takes an omitted argument for the default in the tool's input schema, if the
+//! - `ignore_keys: ["*_id"]` leaves out keys on both sides, at any depth. A glob is matched against
+//!   the key's name and its dotted path.
+//! - `defaults: true` gives an omitted argument the default of the tool's input schema, if the
 //!   trace has its catalog stored. In `exact` that holds for both sides, in the other shapes for
 //!   the recorded one.
+//!
+//! # Output
+//! ```text
+//! FAIL   books: trajectory  1 mismatch (subsequence) in 1 of 2 runs · run 2: arguments of `catalog.search`: …
+//!        run 2: arguments of `catalog.search`: /q is "tides", expected {"one_of":["tide pools","rock pools"]}; …
+//!        trajectory.passed  (the default)
+//!          expected  >= 1
+//!          actual    0
+//! ```
 //!
 //! # Formula
 //! - `trajectory.mismatch_count`: one per expected call without a recorded one (not under
@@ -50,10 +71,16 @@
 //!   never cost a match. Several runs: the sum.
 //! - `trajectory.passed`: 1 if no run has a mismatch, else 0.
 //!
-//! Runs without any call meet `subset` for want of anything to judge: if all are so, the verdict is
-//! `no_evidence`; an empty trace is evidence only for a list that is empty too.
+//! When `expect:` is omitted, `trajectory.passed` must be 1. Runs without any call meet `subset`
+//! because there is nothing to judge: if no run made a call, the verdict is `no_evidence`. An empty
+//! trace is evidence only for a list that is empty too.
 //!
-//! # Example
+//! # When not to use it
+//! When the agent may find its own way: then [`trajectory_axes`](super::trajectory_axes) checks
+//! only the data flow, and [`equal_function_sets`](super::equal_function_sets) the abilities. To
+//! measure detours, use [`golden_path`](super::golden_path).
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::trajectory::{Trajectory, validate_trace};
 //! use mcptest_trace::{tool_id::KnownServers, trace};
@@ -75,11 +102,6 @@
 //! assert_eq!(mismatch.reason, r#"arguments of `get_weather`: /city is "Davis", expected "Sacramento""#);
 //! assert_eq!(mismatch.diff[0].pointer, "/city");
 //! ```
-//!
-//! # When not to use it
-//! When the agent may find its own way: then [`trajectory_axes`](super::trajectory_axes) asks for
-//! the data flow only, and [`equal_function_sets`](super::equal_function_sets) for the abilities.
-//! Whether the way was a short one is [`golden_path`](super::golden_path)'s question.
 
 mod args;
 mod assign;
@@ -112,7 +134,7 @@ use validate::Plan;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trajectory {
-    /// How expected and recorded calls line up. Default: `strict`.
+    /// The way expected and recorded calls line up. Default: `strict`.
     #[serde(default)]
     pub mode: Mode,
     /// The expected calls, in order.
@@ -121,7 +143,7 @@ pub struct Trajectory {
     /// wildcards.
     #[serde(default)]
     pub ignore_keys: Vec<String>,
-    /// Whether an omitted argument equals the default in the tool's input schema, where the catalog
+    /// If true, an omitted argument equals the default of the tool's input schema, if the catalog
     /// is stored.
     #[serde(default)]
     pub defaults: bool,
@@ -145,18 +167,18 @@ pub struct ExpectedCall {
     /// The server that must have been called. Default: any.
     #[serde(default)]
     pub server: Option<String>,
-    /// What the arguments must look like. Default: `any`.
+    /// The expected arguments. Default: `any`.
     #[serde(default)]
     pub args: WrittenArgs,
-    /// Argument keys to leave out on both sides, besides those of the block.
+    /// Argument keys to leave out on both sides, in addition to those of the block.
     #[serde(default)]
     pub ignore_keys: Vec<String>,
-    /// Whether an omitted argument equals its schema default. Default: as the block says.
+    /// If true, an omitted argument equals its schema default. Default: the block's value.
     #[serde(default)]
     pub defaults: Option<bool>,
 }
 
-/// How expected calls line up with recorded ones.
+/// The ways expected calls line up with recorded ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -168,7 +190,7 @@ pub enum Mode {
     Subsequence,
     /// The expected ones in any order, others among them.
     Unordered,
-    /// As `unordered`; the name says that the list is a lower bound.
+    /// As `unordered`; the name shows that the list is a lower bound.
     Superset,
     /// No call but the expected ones, not all of which need be made.
     Subset,
@@ -191,8 +213,7 @@ impl Mode {
         }
     }
 
-    /// Whether an empty list of expected calls means that none may be made; else every trace meets
-    /// it.
+    /// Returns true if an empty list of expected calls forbids all calls; else every trace meets it.
     fn forbids_calls_when_empty(self) -> bool {
         matches!(self, Self::Subset | Self::ExactSet)
     }
@@ -231,8 +252,8 @@ impl Trajectory {
     }
 }
 
-/// Lines one trace up against the expected calls. A trace that is not as expected is a validation
-/// that did not pass, not an error.
+/// Compares one trace with the expected calls. A trace that is not as expected is a validation that
+/// did not pass, not an error.
 ///
 /// # Errors
 /// An expected call is invalid, for example because of a malformed JSON Schema.
@@ -271,10 +292,10 @@ impl InvalidExpectation {
     }
 }
 
-/// The calls of a trace given as a JSON value, whatever else it holds.
+/// Reads the calls of a trace given as a JSON value and ignores its other keys.
 ///
-/// Nothing is refused: without `tool_calls` there are none, and an entry that is not a call is one
-/// with a malformed name, so that positions stay true.
+/// Nothing is rejected: without `tool_calls` there are none, and an entry that is not a call is one
+/// with a malformed name, so that positions stay correct.
 ///
 /// ```
 /// use mcptest_gates::trajectory::tool_calls_from_envelope;
@@ -562,8 +583,7 @@ fn places(diff: &[Difference]) -> String {
     line
 }
 
-/// Cannot come from a suite, which is not loaded with a broken expectation; a block that was built
-/// in code can be so.
+/// The score of an invalid block. A suite is not loaded with one, but a block can be built in code.
 fn broken(problems: &[Problem]) -> Score {
     let why = problems.first().map_or_else(String::new, |problem| {
         format!(

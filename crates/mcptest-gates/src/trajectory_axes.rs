@@ -1,9 +1,25 @@
-//! What must come before what (`trajectory_axes:`).
+//! Order and data flow between calls (`trajectory_axes:`).
 //!
-//! # What it measures
-//! Only the data flow and the order, not the exact calls: that a consumer ran after the producer
-//! whose output it reads, and that one call preceded another. Extra calls, retries and other orders
-//! of unrelated calls are free.
+//! **Did each call come after the calls it depends on?** Only the data flow and the order count,
+//! not the exact calls: a consumer ran after the producer whose output it reads, and one call
+//! preceded another. Extra calls, retries and other orders of unrelated calls are free.
+//!
+//! # The block
+//! ```yaml
+//! trajectory_axes:
+//!   dependencies:
+//!     - { producer: search, consumer: order }   # order uses the id that search found
+//!   order:
+//!     - { first: sign_in, second: order }
+//! ```
+//!
+//! # Output
+//! ```text
+//! FAIL   books: trajectory_axes  dependencies 100 · order 50 · run 2: `order` came before `sign_in`
+//!        trajectory.order_satisfaction  (the default)
+//!          expected  >= 100
+//!          actual    50
+//! ```
 //!
 //! # Formula
 //! An edge (`producer` → `consumer` under `dependencies`, `first` → `second` under `order`) holds
@@ -13,9 +29,14 @@
 //! held edges over all runs / (declared edges × runs)
 //!
 //! An axis without edges is 100. A block without any edge judges nothing: the verdict is
-//! `no_evidence`.
+//! `no_evidence`. When `expect:` is omitted, both percents must be 100.
 //!
-//! # Example
+//! # When not to use it
+//! When the exact plan is the contract, or arguments matter: that is
+//! [`trajectory`](super::trajectory). An edge requires both calls; for "if A is called at all, then
+//! after B" it is too strong.
+//!
+//! # In Rust
 //! ```
 //! use mcptest_gates::trajectory_axes::{EdgeState, TrajectoryAxes, score_trajectory_axes};
 //! use mcptest_trace::{tool_id::KnownServers, trace::ToolCall};
@@ -29,11 +50,6 @@
 //! assert_eq!(report.dependencies, [EdgeState::Held]);
 //! assert_eq!(report.order, [EdgeState::Reversed]);
 //! ```
-//!
-//! # When not to use it
-//! When the exact plan is the contract, or arguments matter: that is
-//! [`trajectory`](super::trajectory). An edge asks for both calls; for "if A is called at all, then
-//! after B" it is too strong.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,7 +104,7 @@ pub struct Precedence {
     pub second: String,
 }
 
-/// What became of an edge in one run.
+/// The state of an edge in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EdgeState {
@@ -118,6 +134,7 @@ impl EdgeState {
 
 /// The edges of one run, in the order declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AxesReport {
     /// Of `dependencies`.
     pub dependencies: Vec<EdgeState>,
@@ -125,7 +142,7 @@ pub struct AxesReport {
     pub order: Vec<EdgeState>,
 }
 
-/// Looks for every declared edge in the calls of one run.
+/// Finds the state of every declared edge in the calls of one run.
 #[must_use]
 pub fn score_trajectory_axes(
     axes: &TrajectoryAxes,
@@ -400,192 +417,4 @@ impl Gate for TrajectoryAxes {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{GateOutcome, testing};
-    use mcptest_trace::trace::{ToolCall, Trace};
-    use mcptest_trace::verdict::Verdict;
-
-    fn trace(names: &[&str]) -> Trace {
-        Trace {
-            tool_calls: names.iter().map(|name| ToolCall::new(None, name)).collect(),
-            ..Trace::default()
-        }
-    }
-
-    /// The block of the documents.
-    fn block() -> Value {
-        json!({
-            "dependencies": [{"producer": "search", "consumer": "fetch_page"}],
-            "order": [{"first": "authenticate", "second": "search"}]
-        })
-    }
-
-    fn judge(block: Value, runs: &[&[&str]]) -> GateOutcome {
-        let traces: Vec<Trace> = runs.iter().map(|names| trace(names)).collect();
-        testing::judge("trajectory_axes", &block, &traces)
-    }
-
-    fn figures(outcome: &GateOutcome) -> (u64, u64) {
-        (
-            outcome.values["trajectory.dependency_satisfaction"]
-                .as_u64()
-                .unwrap(),
-            outcome.values["trajectory.order_satisfaction"]
-                .as_u64()
-                .unwrap(),
-        )
-    }
-
-    #[test]
-    fn the_documents_block() {
-        for (calls, dependency, order) in [
-            (
-                &["authenticate", "search", "fetch_page"] as &[&str],
-                100,
-                100,
-            ),
-            // Extra calls, retries and unrelated orders are free.
-            (
-                &[
-                    "x",
-                    "authenticate",
-                    "search",
-                    "search",
-                    "y",
-                    "fetch_page",
-                    "authenticate",
-                ],
-                100,
-                100,
-            ),
-            (&["search", "authenticate", "fetch_page"], 100, 0),
-            (&["authenticate", "fetch_page", "search"], 0, 100),
-            // The first of each decides: a later producer does not undo an early consumer.
-            (
-                &["authenticate", "fetch_page", "search", "fetch_page"],
-                0,
-                100,
-            ),
-            (&["search", "fetch_page"], 100, 0),
-            (&["authenticate", "search"], 0, 100),
-            (&[], 0, 0),
-        ] {
-            let outcome = judge(block(), &[calls]);
-            assert_eq!(figures(&outcome), (dependency, order), "{calls:?}");
-            let good = (dependency, order) == (100, 100);
-            assert_eq!(
-                outcome.verdict,
-                if good { Verdict::Pass } else { Verdict::Fail }
-            );
-            assert_eq!(outcome.assertions.len(), 2);
-        }
-    }
-
-    #[test]
-    fn edges_are_pooled_over_runs_and_rounded_down() {
-        let good: &[&str] = &["authenticate", "search", "fetch_page"];
-        let bad: &[&str] = &["search", "fetch_page"];
-        let outcome = judge(block(), &[good, bad, good]);
-        assert_eq!(figures(&outcome), (100, 66));
-        assert_eq!(
-            outcome.detail.to_value()["broken"]
-                .as_array()
-                .unwrap()
-                .len(),
-            1
-        );
-        assert_eq!(outcome.detail.to_value()["broken"][0]["run"], json!(2));
-        assert!(
-            outcome.summary.contains("`authenticate` was never called"),
-            "{}",
-            outcome.summary
-        );
-    }
-
-    #[test]
-    fn an_empty_axis_is_100_and_an_empty_block_no_evidence() {
-        let outcome = judge(
-            json!({"order": [{"first": "a", "second": "b"}]}),
-            &[&["a", "b"]],
-        );
-        assert_eq!(
-            (figures(&outcome), outcome.verdict),
-            ((100, 100), Verdict::Pass)
-        );
-        let outcome = judge(json!({}), &[&["a"]]);
-        assert_eq!(
-            (figures(&outcome), outcome.verdict),
-            ((100, 100), Verdict::NoEvidence)
-        );
-    }
-
-    #[test]
-    fn what_can_never_hold_is_warned_about() {
-        let mut axes: TrajectoryAxes = serde_json::from_value(
-            json!({"dependencies": [{"producer": "a", "consumer": "b"}, {"producer": "a", "consumer": "a"}]}),
-        )
-        .unwrap();
-        let context = LoadContext {
-            to_run: false,
-            runs: None,
-            siblings: &[],
-        };
-        let problems = axes.check(&context);
-        assert_eq!(problems.len(), 1);
-        assert_eq!(
-            (problems[0].pointer.as_str(), problems[0].warning),
-            ("/dependencies/1", true)
-        );
-        assert!(TrajectoryAxes::default().check(&context)[0].warning);
-        assert_eq!(
-            figures(&judge(
-                json!({"order": [{"first": "a", "second": "a"}]}),
-                &[&["a", "a"]]
-            )),
-            (100, 0)
-        );
-    }
-
-    #[test]
-    fn every_target_can_fail() {
-        for target in TrajectoryAxes::TARGETS {
-            let mut block = block();
-            block["expect"] = json!([{target.name: {">": 1e18}}]);
-            let good: &[&str] = &["authenticate", "search", "fetch_page"];
-            assert_eq!(
-                judge(block, &[good, good]).verdict,
-                Verdict::Fail,
-                "{}",
-                target.name
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn percents_are_bounded_and_the_order_of_runs_is_free(
-            mut runs in prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["authenticate", "search", "fetch_page", "x"]), 0..6), 1..5),
-        ) {
-            let views: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
-            let before = judge(block(), &views);
-            let (dependency, order) = figures(&before);
-            prop_assert!(dependency <= 100 && order <= 100);
-            // Unrelated calls change nothing.
-            for calls in &mut runs {
-                calls.insert(0, "x");
-                calls.push("x");
-            }
-            runs.reverse();
-            // Another story with the same calls.
-            let told: Vec<Trace> = runs
-                .iter()
-                .map(|names| Trace { final_response: Some("I did something else.".into()), ..trace(names) })
-                .collect();
-            prop_assert_eq!(before.values, testing::judge("trajectory_axes", &block(), &told).values);
-        }
-    }
-}
+mod tests;

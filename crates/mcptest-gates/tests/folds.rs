@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use mcptest_catalog::prices::Prices;
 use mcptest_gates::{Context, GATES, GateAccumulator, GateInfo, LoadContext, LoadedGate, Run};
 use mcptest_trace::tool_id::KnownServers;
@@ -61,6 +63,9 @@ fn load(gate: &'static GateInfo) -> LoadedGate {
     let (loaded, problems) = LoadedGate::load(gate, written, &context);
     loaded.unwrap_or_else(|| panic!("{}: {problems:?}", gate.block))
 }
+
+/// All gates, loaded once for all cases.
+static LOADED: LazyLock<Vec<LoadedGate>> = LazyLock::new(|| GATES.iter().map(load).collect());
 
 /// Runs in parts, and the order in which the parts are merged.
 #[derive(Debug)]
@@ -126,8 +131,7 @@ proptest! {
             .collect();
         let mut shuffled: Vec<usize> = (0..runs.len()).collect();
         shuffled.sort_by_key(|at| case.runs[*at].3);
-        for info in GATES {
-            let gate = load(info);
+        for gate in LOADED.iter() {
             let whole = gate.judge(&context, &runs);
             let mut parts: Vec<GateAccumulator<'_>> =
                 (0..PARTS).map(|_| gate.accumulator()).collect();
@@ -136,7 +140,7 @@ proptest! {
             }
             for (part, saved) in parts.iter_mut().zip(&case.saved) {
                 if *saved {
-                    *part = through_json(&gate, part);
+                    *part = through_json(gate, part);
                 }
             }
             let mut parts: Vec<Option<GateAccumulator<'_>>> = parts.into_iter().map(Some).collect();
@@ -149,7 +153,7 @@ proptest! {
             let mut in_order = gate.accumulator();
             runs.iter().for_each(|run| in_order.observe(&context, run));
             prop_assert_eq!(merged.forecast(remaining), in_order.forecast(remaining));
-            let again = through_json(&gate, &merged);
+            let again = through_json(gate, &merged);
             let mut numbered_later = gate.accumulator();
             for at in &shuffled {
                 let index = runs[*at].index * 1000 + 5;
@@ -158,7 +162,7 @@ proptest! {
             numbered_later.renumber(&|index| index / 1000);
             for accumulator in [merged, again, numbered_later] {
                 let outcome = accumulator.finish(&context);
-                prop_assert_eq!(&outcome, &whole, "{}", info.block);
+                prop_assert_eq!(&outcome, &whole, "{}", gate.info().block);
                 prop_assert_eq!(
                     serde_json::to_string(&outcome).expect("an outcome"),
                     serde_json::to_string(&whole).expect("an outcome")

@@ -1,8 +1,8 @@
 //! A test that stops early must have the verdict of all its runs, whatever the runs that were not
 //! made would have done.
 //!
-//! For every gate: the final figures lie within the bounds that were told for a part of the runs, a
-//! decided verdict is the final one, and no gate is decided by fewer runs than it said it needs.
+//! For every gate: the final figures are within the bounds that were forecast from a part of the
+//! runs, a decided verdict is the final one, and no gate is decided by fewer runs than forecast.
 
 mod support;
 
@@ -68,7 +68,7 @@ fn block(gate: &str, variant: u8) -> Value {
     }
 }
 
-/// What is asserted: a target by number, a sign by number, a bound in percent.
+/// Assertions: a target by number, a sign by number, a bound in percent.
 type Assertions = Vec<(usize, usize, u64)>;
 
 fn load(gate: &str, variant: u8, assertions: &Assertions) -> LoadedGate {
@@ -131,7 +131,7 @@ struct Case {
     traces: Vec<(Trace, bool)>,
     with_expectations: bool,
     cut: usize,
-    /// Runs that were planned and broke.
+    /// Runs that were planned and ended with an error.
     broken: u64,
 }
 
@@ -177,8 +177,8 @@ fn observed<'a>(
     accumulator
 }
 
-/// The number of runs after which a gate is decided: asked anew after each run, and as the program
-/// makes them, in waves.
+/// The number of runs after which a gate is decided: asked again after each run, and as the program
+/// makes them, in batches.
 fn stops(gate: &LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> (usize, usize) {
     let outstanding = |made: usize| (runs.len() - made) as u64;
     let naive = (1..runs.len()).find(|made| {
@@ -188,11 +188,11 @@ fn stops(gate: &LoadedGate, context: &Context<'_>, runs: &[Run<'_>]) -> (usize, 
     });
     let (mut accumulator, mut made) = (gate.accumulator(), 0);
     while made < runs.len() && (made == 0 || accumulator.decided(outstanding(made)).is_none()) {
-        let wave = accumulator.least_further_runs(outstanding(made));
-        for run in &runs[made..made + wave as usize] {
+        let batch = accumulator.least_further_runs(outstanding(made));
+        for run in &runs[made..made + batch as usize] {
             accumulator.observe(context, run);
         }
-        made += wave as usize;
+        made += batch as usize;
     }
     (naive.unwrap_or(runs.len()), made)
 }
@@ -216,8 +216,8 @@ fn holds(gate: &str, case: &Case) -> Result<(), TestCaseError> {
         })
         .collect();
     let outstanding = |made: usize| (runs.len() - made) as u64 + case.broken;
-    let (naive, in_waves) = stops(&loaded, &context, &runs);
-    prop_assert_eq!(naive, in_waves, "the program stops elsewhere");
+    let (naive, in_batches) = stops(&loaded, &context, &runs);
+    prop_assert_eq!(naive, in_batches, "the program stops elsewhere");
     let end = loaded.judge(&context, &runs);
     // A gate that was asked after every run, as the program does, and one that is asked for the
     // first time, must agree.
@@ -300,8 +300,8 @@ fn calling(tools: &[&str]) -> Trace {
     serde_json::from_value(json!({"tool_calls": calls})).expect("a trace")
 }
 
-/// How many of `max` runs are made until the gate is decided, and what it is, when run after run is
-/// so.
+/// The number of `max` runs after which the gate is decided, and its verdict, for runs with these
+/// traces.
 fn made(
     gate: &str,
     written: &Value,

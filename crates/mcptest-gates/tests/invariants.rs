@@ -1,6 +1,6 @@
-//! What must hold for every gate at once.
+//! Properties of every gate.
 //!
-//! - Rewriting what the assistant says changes `narrative.*`, `stability.response_consistency` and
+//! - Rewriting the assistant's messages changes `narrative.*`, `stability.response_consistency` and
 //!   the stability figures that contain it, and nothing else.
 //! - Shuffling the keys of argument objects changes nothing at all.
 //! - Shuffling runs changes only figures that are about their order (decay and graceful
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use support::trace;
 
-/// A block of every gate, so that each has something to say about the traces below.
+/// A block of every gate, so that each has figures for the traces below.
 fn blocks() -> Vec<(String, Value)> {
     let classes = json!([{"name": "search", "members": ["a.search", "find"]}, {"name": "write", "members": ["create_note"]}]);
     GATES
@@ -81,7 +81,7 @@ fn changed(before: &[GateOutcome], after: &[GateOutcome]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Every assistant text, the closing one included, says something else.
+/// Replaces every message of the assistant, the closing one included.
 fn rewritten(trace: &Trace, text: &str) -> Trace {
     let mut trace = trace.clone();
     for turn in trace.conversation.turns.iter_mut().flatten() {
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn every_figure_is_finite_and_every_gate_says_the_same_twice(traces in prop::collection::vec(trace(), 1..4)) {
+    fn every_figure_is_finite_and_every_gate_gives_the_same_twice(traces in prop::collection::vec(trace(), 1..4)) {
         let once = judge(&traces);
         prop_assert_eq!(&once, &judge(&traces));
         for gate in &once {

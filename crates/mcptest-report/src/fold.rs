@@ -242,10 +242,9 @@ fn row(
     } else {
         plan.label.as_str().into()
     };
-    if !has_name(text, finished.run, &name) || may_end_early(text) {
-        if let Ok(record) = parse_record(text) {
-            return RunRow::of_record(&plan.label, &record, finished.duration_ms, range);
-        }
+    let is_covered = has_name(text, finished.run, &name) && !may_end_early(text);
+    if !is_covered && let Ok(record) = parse_record(text) {
+        return RunRow::of_record(&plan.label, &record, finished.duration_ms, range);
     }
     let facts = RowFacts {
         index: finished.run.into(),

@@ -73,13 +73,39 @@ impl Serialize for Detail {
 
 impl<'de> Deserialize<'de> for Detail {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if !raw.get().trim_start().starts_with('{') {
+        let text: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
+        if !text.trim_start().starts_with('{') {
             return Err(D::Error::custom("expected an object"));
         }
-        // The text of a pretty-printed report has white space in it.
-        Ok(Self::new(&Self(raw.get().to_owned())))
+        // The text of a pretty-printed report has white space in it. That of a log does not, and
+        // may have a row for each of many runs: it is not copied.
+        if is_compact(&text) {
+            return Ok(Self(text.into_string()));
+        }
+        Ok(Self::new(&JsonText(&text)))
     }
+}
+
+/// Returns true if valid JSON has no white space between its parts.
+fn is_compact(json: &str) -> bool {
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\n' | b'\r' | b'\t' => return false,
+            b'"' => {
+                // To the end of the string; an escaped quote does not end it.
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    true
 }
 
 impl JsonSchema for Detail {
@@ -123,5 +149,12 @@ mod tests {
         assert_eq!(serde_json::from_str::<Detail>(&pretty).unwrap(), detail);
         assert_eq!(serde_json::from_value::<Detail>(value).unwrap(), detail);
         assert!(serde_json::from_str::<Detail>("[1]").is_err());
+        for (text, compact) in [
+            (r#"{"a b\" c":[1,"x y"]}"#, true),
+            (r#"{"a": 1}"#, false),
+            ("{}\n", false),
+        ] {
+            assert_eq!(is_compact(text), compact, "{text}");
+        }
     }
 }

@@ -176,12 +176,12 @@ fn each_name_once_servers_first() {
         ["time"],
         ["get_weather", "time", "get_weather", ""],
     );
-    let told: Vec<_> = found
+    let names: Vec<_> = found
         .iter()
         .map(|found| (found.name.as_str(), found.kind, found.written.as_str()))
         .collect();
     assert_eq!(
-        told,
+        names,
         [
             ("time", NameKind::Server, "time"),
             ("get_weather", NameKind::Tool, "get_weather"),

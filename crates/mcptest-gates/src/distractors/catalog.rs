@@ -9,7 +9,7 @@ use mcptest_trace::catalog::Tool;
 /// One tool of the bundled set.
 #[derive(Debug)]
 pub struct Bundled {
-    /// What it is about, such as `travel`.
+    /// Its domain, such as `travel`.
     pub domain: String,
     /// The tool as a server would list it.
     pub tool: Tool,

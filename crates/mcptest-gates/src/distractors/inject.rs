@@ -12,22 +12,23 @@ use mcptest_numbers::random::SplitMix64;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id::{self, KnownServers};
 
-/// What one execution of the test gets.
+/// The distractors of one execution of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// How many distractors.
+    /// The number of distractors.
     pub count: u32,
-    /// What fixes which ones, and the order of the offer.
+    /// The seed of the choice and of the order of the offer.
     pub seed: u64,
 }
 
-/// Why no distractors could be made.
+/// The reason why no distractors could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`distractors.source.of` names {}, but no server offers such a tool (offered: {})", list(.missing), list(.offered))]
+#[non_exhaustive]
 pub struct InjectionError {
     /// The names that mean no offered tool.
     pub missing: Vec<String>,
-    /// What is offered instead.
+    /// The tools that are offered instead.
     pub offered: Vec<String>,
 }
 
@@ -206,7 +207,7 @@ const ACTIONS: [&str; 30] = [
     "write",
 ];
 
-/// What a tool is about, by its name.
+/// The domain of a tool, by its name.
 fn subjects(name: &str) -> BTreeSet<String> {
     words(name)
         .into_iter()
@@ -215,7 +216,7 @@ fn subjects(name: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// In which order to offer so many tools: position by position, the index of the tool that stands
+/// The order in which to offer this number of tools: position by position, the index of the tool that is
 /// there.
 ///
 /// Real tools and distractors are shuffled together: a model must not learn that the last ones are
@@ -228,7 +229,7 @@ pub fn offer_order(tools: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// What a distractor answers when it is called: the text of an error result.
+/// The answer of a distractor that is called: the text of an error result.
 #[must_use]
 pub fn refusal(tool: &str) -> String {
     format!("{tool} cannot be used for this request. Nothing was done. Choose a different tool.")

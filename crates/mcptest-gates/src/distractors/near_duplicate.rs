@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 64;
 /// Room for the longest suffix.
 const ROOM: usize = 12;
 
-/// How a look-alike differs.
+/// The way a near-duplicate differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Version(u32),
@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What a truthful server would add to the description.
+    /// The addition of a truthful server to the description.
     fn remark(self) -> String {
         match self {
             Self::Version(1) => "This is version 1, kept for old clients.".to_owned(),
@@ -80,9 +80,9 @@ pub(super) fn look_alikes<'a>(
         .map(|(name, kind)| disguise(tool, &name, kind))
 }
 
-/// At most so many bytes of a name, but at least its beginning.
-fn stem(name: &str, most: usize) -> &str {
-    let mut end = most.max(ROOM).min(name.len());
+/// At most this number of bytes of a name, but at least its beginning.
+fn stem(name: &str, max: usize) -> &str {
+    let mut end = max.max(ROOM).min(name.len());
     while !name.is_char_boundary(end) {
         end -= 1;
     }

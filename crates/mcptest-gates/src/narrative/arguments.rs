@@ -1,8 +1,8 @@
 //! Values that a claim states, against the arguments of the calls that it matches.
 //!
-//! A value is held against an argument only if the two are of one kind and speak of the same thing:
+//! A value is compared with an argument only if the two are of one kind and about the same thing:
 //! the word beside the value has to lead to the argument's key. What cannot be compared is no
-//! mismatch, and neither is what the call's result says.
+//! mismatch, and neither is what the call's result contains.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::verbs::fold;
 use super::words::{is_noun, is_pastlike, is_preposition, month};
 use mcptest_catalog::lexical;
 
-/// What kind of value it is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Number,
@@ -58,7 +58,7 @@ struct Stated {
 pub(crate) struct Mismatch {
     pub kind: ValueKind,
     pub stated: String,
-    /// What the calls have instead.
+    /// The values that the calls have instead.
     pub recorded: Vec<String>,
 }
 
@@ -163,9 +163,10 @@ pub(crate) fn mismatches(
             .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
-            || calls
-                .iter()
-                .any(|call| call.result.is_some_and(|result| says(result, value)))
+            || calls.iter().any(|call| {
+                call.result
+                    .is_some_and(|result| contains_value(result, value))
+            })
         {
             continue;
         }
@@ -270,7 +271,7 @@ fn number_candidates<'a>(
             return amounts;
         }
     }
-    // Nothing says which argument it is: only if there is but one.
+    // Nothing shows which argument it is: compare only if there is a single one.
     let single = leaves
         .iter()
         .all(|own| own.iter().filter(|leaf| numeric(leaf)).count() == 1);
@@ -365,11 +366,11 @@ fn base_name(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
-/// Whether a result has the value: the agent may state what the server answered.
-fn says(result: &Value, value: &Stated) -> bool {
+/// Returns true if a result has the value: the agent may state what the server answered.
+fn contains_value(result: &Value, value: &Stated) -> bool {
     match result {
-        Value::Object(map) => map.values().any(|inner| says(inner, value)),
-        Value::Array(list) => list.iter().any(|inner| says(inner, value)),
+        Value::Object(map) => map.values().any(|inner| contains_value(inner, value)),
+        Value::Array(list) => list.iter().any(|inner| contains_value(inner, value)),
         Value::Number(number) => agrees(value, &number.to_string()),
         Value::String(text) if value.kind == ValueKind::Number => text
             .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))

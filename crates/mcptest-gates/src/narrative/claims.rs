@@ -1,10 +1,10 @@
 //! Which sentences claim that the agent did something.
 //!
-//! A verb of the list is a claim only in a shape that says "done, by me": with the agent as its
+//! A verb of the list is a claim only in a form that means "done, by me": with the agent as its
 //! subject ("I've cancelled the order"), in the passive ("the order has been cancelled"), or with
 //! both left out as in a list of what was done ("Cancelled the order", "Order cancelled").
 //! Everything else (offers, questions, conditions, plans, rules, what the user or a third party
-//! did, what was the case before) is no claim.
+//! did, what was the case before) is not a claim.
 
 mod guards;
 mod phrases;
@@ -82,7 +82,7 @@ enum How {
 struct Found {
     claim: Claim,
     how: How,
-    /// Where the verb is.
+    /// The position of the verb.
     at: usize,
 }
 
@@ -128,7 +128,7 @@ impl Reader<'_> {
                 found.truncate(before);
             }
         }
-        // Inside a request, only what the agent says of itself is a claim.
+        // Inside a request, only a statement of the agent about itself is a claim.
         if self.asks() {
             found.retain(|found| found.how == How::Active);
         }

@@ -1,4 +1,4 @@
-//! Holding the claims of a message against recorded calls.
+//! The claims of a message, compared with the recorded calls.
 
 use std::collections::BTreeSet;
 
@@ -18,56 +18,60 @@ use mcptest_trace::trace::TraceView;
 
 /// An action that the message claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Claimed {
     /// Verb and noun, such as `create_issue`; the verb alone where the object is a pronoun or an
     /// identifier.
     pub action: String,
-    /// Where it is claimed.
+    /// The sentence that claims it.
     pub sentence: String,
     /// Ids of the tools whose calls can be it, each once.
     pub calls: Vec<String>,
-    /// Whether it is a write: it is not if it is named like one of `readonly_tools`.
+    /// True if it is a write: it is not if it is named like one of `readonly_tools`.
     pub mutating: bool,
 }
 
 /// A call that the message does not mention.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Unclaimed {
     /// The call's index, from 0.
     pub call: usize,
     /// The tool's id.
     pub tool: String,
-    /// Whether the tool counts as a write.
+    /// True if the tool counts as a write.
     pub mutating: bool,
 }
 
 /// A value in a claim that none of its calls has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ArgMismatch {
     /// The claimed action.
     pub action: String,
-    /// Where the value is stated.
+    /// The sentence that states the value.
     pub sentence: String,
-    /// What kind of value it is.
+    /// The kind of the value.
     pub kind: String,
-    /// As the message has it.
+    /// The value in the message.
     pub stated: String,
-    /// What the calls have in its place.
+    /// The values that the calls have in its place.
     pub recorded: Vec<String>,
     /// Ids of the tools that were called.
     pub calls: Vec<String>,
 }
 
-/// What one run's message and calls disagree about.
+/// The differences between one run's message and its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Divergence {
-    /// How many calls were recorded.
+    /// The number of recorded calls.
     pub recorded_calls: u64,
-    /// Whether there was a closing message.
+    /// True if there was a closing message.
     pub has_text: bool,
     /// Every claimed action, once, in the order of the message.
     pub claimed: Vec<Claimed>,
-    /// Those that no call can be.
+    /// Claimed actions that no call can be.
     pub claimed_but_absent: Vec<Claimed>,
     /// Calls that the message never mentions.
     pub present_but_unclaimed: Vec<Unclaimed>,
@@ -87,14 +91,14 @@ impl Divergence {
             .collect()
     }
 
-    /// How many items disagree.
+    /// The number of items that disagree.
     #[must_use]
     pub fn flagged(&self) -> u64 {
         (self.claimed_but_absent.len() + self.present_but_unclaimed.len() + self.arg_mismatch.len())
             as u64
     }
 
-    /// What the flagged items are measured against: recorded calls and claimed actions.
+    /// The number that the flagged items are divided by: recorded calls and claimed actions.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.recorded_calls + self.claimed.len() as u64
@@ -136,7 +140,7 @@ impl Divergence {
         absent.chain(wrong).chain(silent).collect()
     }
 
-    /// Whether the run passes: no write is claimed but absent, and the score is within the bound.
+    /// Returns true if the run passes: no write is claimed but absent, and the score is within the bound.
     #[must_use]
     pub fn passes(&self, max_divergence_score: Option<f64>) -> bool {
         !self.claimed_but_absent.iter().any(|claim| claim.mutating)
@@ -154,7 +158,7 @@ pub fn divergence_score(flagged: u64, base: u64) -> f64 {
     }
 }
 
-/// Holds the closing message of a run against its calls.
+/// Compares the closing message of a run with its calls.
 #[must_use]
 pub fn score_narrative(
     rules: &Narrative,
@@ -230,11 +234,11 @@ pub fn score_narrative(
     divergence
 }
 
-/// What came back, by call.
+/// The results, by call.
 struct Results {
     failed: Vec<bool>,
-    /// Everything that a result says.
-    said: Vec<Option<Value>>,
+    /// Everything that a result contains.
+    contents: Vec<Option<Value>>,
 }
 
 impl Results {
@@ -249,7 +253,7 @@ impl Results {
                 .iter()
                 .map(|result| result.is_some_and(|result| result.is_error == Some(true)))
                 .collect(),
-            said: results
+            contents: results
                 .iter()
                 .map(|result| {
                     result.map(|result| {
@@ -294,7 +298,7 @@ fn compare_arguments(
         .filter_map(|index| {
             Some(Matched {
                 args: trace.tool_calls[*index].args()?,
-                result: results.said[*index].as_ref(),
+                result: results.contents[*index].as_ref(),
             })
         })
         .collect();

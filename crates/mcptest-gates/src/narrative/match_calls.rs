@@ -1,4 +1,4 @@
-//! Which recorded calls can be what a claim speaks of.
+//! The recorded calls that can be the action of a claim.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::verbs::{EXECUTING, Form, fold, related, verb_of};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
 
-/// Nouns that can stand for whatever a call did.
+/// Nouns that can mean anything that a call did.
 #[rustfmt::skip]
 const GENERAL: &[&str] = &[
     "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
@@ -29,14 +29,14 @@ const DOING: &[&str] = &[
     "create", "add", "send", "post", "put", "set", "insert", "write",
 ];
 
-/// What files are.
+/// Nouns for files.
 #[rustfmt::skip]
 const DOCUMENTS: &[&str] = &[
     "report", "document", "summary", "analysis", "guide", "article", "essay", "readme", "script", "note", "plan", "draft",
     "template", "letter",
 ];
 
-/// What is inside files.
+/// Nouns for parts of files.
 #[rustfmt::skip]
 const CONTENTS: &[&str] = &[
     "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
@@ -45,7 +45,7 @@ const CONTENTS: &[&str] = &[
     "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
 ];
 
-/// What messages are.
+/// Nouns for messages.
 #[rustfmt::skip]
 const MESSAGES: &[&str] = &[
     "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
@@ -66,7 +66,7 @@ const MESSAGE_TOOLS: &[&str] = &[
     "reply",
 ];
 
-/// How much of an argument's text names things; what comes later is content.
+/// The length of the part of an argument's string that names things; the rest is content.
 const NAME_LENGTH: usize = 200;
 
 /// The words of a recorded call.
@@ -80,14 +80,14 @@ pub(crate) struct CallWords {
     values: BTreeSet<String>,
     /// Values of one word, such as `closed`.
     states: BTreeSet<String>,
-    /// Whether the tool counts as a write.
+    /// True if the tool counts as a write.
     pub mutating: bool,
-    /// Whether it cannot be a deed: by its first word, unless the suite says otherwise, or because
-    /// the suite says so.
+    /// True if the call cannot be an action: by its first word, unless the suite lists the tool as
+    /// mutating.
     only_looks: bool,
 }
 
-/// What the suite says about a tool.
+/// The list of the suite that a tool is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listed {
     Mutating,
@@ -95,7 +95,7 @@ pub(crate) enum Listed {
     Nowhere,
 }
 
-/// How well a call answers a claim.
+/// The degree to which a call answers a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     /// By another word for the same deed.
@@ -104,7 +104,7 @@ pub(crate) enum Fit {
     Exact,
 }
 
-/// Whether a name contains a mutating verb as a whole word.
+/// Returns true if a name contains a mutating verb as a whole word.
 pub(crate) fn is_mutating_name(name: &str) -> bool {
     lexical::words(name)
         .iter()
@@ -161,7 +161,7 @@ impl CallWords {
         }
     }
 
-    /// Whether the text names the call: every word of three or more letters of its name is there. A
+    /// Returns true if the text names the call: every word of three or more letters of its name is there. A
     /// name with none so long needs all.
     pub(crate) fn is_mentioned(&self, text: &BTreeSet<String>) -> bool {
         let salient = |word: &&String| word.chars().count() >= 3;
@@ -174,7 +174,7 @@ impl CallWords {
                 .all(|word| text.contains(&fold(word)))
     }
 
-    /// Whether the call can be what the claim speaks of.
+    /// Returns the fit if the call can be the claimed action.
     pub(crate) fn fits(&self, claim: &Claim) -> Option<Fit> {
         // In `get_post` the post is a thing.
         if self.only_looks {
@@ -219,7 +219,7 @@ impl CallWords {
             })
     }
 
-    /// Code can do anything; that it speaks of the thing is all that can be seen.
+    /// Code can do anything; it is enough that it mentions the thing.
     fn executes(&self, claim: &Claim) -> bool {
         self.is_any(&EXECUTING)
             && claim
@@ -229,7 +229,7 @@ impl CallWords {
     }
 
     fn concerns(&self, claim: &Claim) -> bool {
-        // A tool called just `send` says nothing about what it sends.
+        // A tool named just `send` does not name what it sends.
         let verb_only = self.plain.iter().all(|word| verb_of(word).is_some());
         verb_only
             || claim.nouns.is_empty()
@@ -267,7 +267,7 @@ pub(crate) fn matching(claim: &Claim, calls: &[CallWords]) -> Option<(Fit, Vec<u
     Some((best, indices))
 }
 
-/// Whether an action is one of a tool that the suite calls read-only.
+/// Returns true if an action is one of a tool that the suite lists as read-only.
 pub(crate) fn is_of_tool(claim: &Claim, tool: &str) -> bool {
     let tool: BTreeSet<String> = lexical::words(tool).iter().map(|word| fold(word)).collect();
     tool.contains(claim.verb)

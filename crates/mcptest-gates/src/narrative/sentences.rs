@@ -13,11 +13,11 @@ pub(crate) struct Sentence {
     pub heading: bool,
     /// Ends with a colon.
     pub label: bool,
-    /// An item under a lead-in that speaks of what is planned, possible or undone.
+    /// An item under a lead-in about what is planned, possible or undone.
     pub unreal: bool,
 }
 
-/// Words in a lead-in ("I was unable to do the following:") after which items are no claims.
+/// Words in a lead-in ("I was unable to do the following:") after which items are not claims.
 #[rustfmt::skip]
 const UNREAL: &[&str] = &[
     "can", "could", "will", "would", "should", "may", "might", "must", "shall", "if", "once", "not", "unable",
@@ -26,7 +26,7 @@ const UNREAL: &[&str] = &[
     "proposed", "potential", "possible",
 ];
 
-/// Cuts a text into sentences.
+/// Splits a string into sentences.
 pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut all = Vec::new();
     let mut unreal = false;
@@ -79,7 +79,7 @@ impl Line {
 }
 
 /// Lines without Markdown's marks; code blocks, quotations and open check boxes are gone; a line
-/// that goes on in lower case is one with its next.
+/// that continues in lowercase is joined with the next.
 fn lines(text: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut fence: Option<&str> = None;
@@ -160,7 +160,7 @@ fn strip_bullet(line: &str) -> (bool, &str) {
     (item, words.trim_start())
 }
 
-/// No sentence is longer than this many tokens; what goes on beyond is read as the next one.
+/// No sentence is longer than this many tokens; the rest is read as the next one.
 const LONGEST: usize = 200;
 
 /// Cuts at full stops, exclamation marks, question marks and semicolons.
@@ -183,7 +183,7 @@ fn split(tokens: Vec<Token>) -> Vec<Vec<Token>> {
 mod tests {
     use super::*;
 
-    fn texts(text: &str) -> Vec<String> {
+    fn words_of(text: &str) -> Vec<String> {
         sentences(text)
             .iter()
             .map(|sentence| {
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn sentences_end_where_they_end() {
         assert_eq!(
-            texts("I sent $1.50 to Dr. No. Was it right? Yes!"),
+            words_of("I sent $1.50 to Dr. No. Was it right? Yes!"),
             ["I sent $1.50 to Dr. No .", "Was it right ?", "Yes !"]
         );
         assert_eq!(
-            texts("He said \"Stop. Now.\" and left."),
+            words_of("He said \"Stop. Now.\" and left."),
             ["He said Stop. Now. and left ."]
         );
     }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn markdown_is_taken_off() {
         assert_eq!(
-            texts(
+            words_of(
                 "## Done\n- **Created** it\n1. ✅ Sent\n- [x] Ok\n- [ ] Not yet\n> quoted\n```\ncode\n```\n| a | b |"
             ),
             ["Done", "Created it", "Sent", "Ok", "a", "b"]
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn wrapped_lines_are_one() {
         assert_eq!(
-            texts("I created\nthe issue\nThen more"),
+            words_of("I created\nthe issue\nThen more"),
             ["I created the issue", "Then more"]
         );
     }
@@ -237,6 +237,6 @@ mod tests {
 
     #[test]
     fn an_unclosed_code_block_hides_the_rest() {
-        assert_eq!(texts("a\n```\nI created the issue"), ["a"]);
+        assert_eq!(words_of("a\n```\nI created the issue"), ["a"]);
     }
 }

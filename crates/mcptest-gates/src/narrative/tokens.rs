@@ -1,13 +1,13 @@
 //! Words, numbers, identifiers, quotes and marks of a line of prose.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Letters, perhaps with hyphens.
     Word,
     /// Digits: a count, an amount, an ordinal.
     Number,
-    /// Something with a digit that is no number: `PROJ-12`, `2024-05-24`, `K4PZ8Q`.
+    /// Something with a digit that is not a number: `PROJ-12`, `2024-05-24`, `K4PZ8Q`.
     Identifier,
     /// An e-mail address.
     Email,
@@ -54,7 +54,7 @@ impl Token {
         self.kind == Kind::Mark
     }
 
-    /// Whether it names a thing without being a noun.
+    /// Returns true if it names a thing without being a noun.
     pub(crate) fn is_name(&self) -> bool {
         matches!(
             self.kind,
@@ -62,7 +62,7 @@ impl Token {
         )
     }
 
-    /// Whether it starts with a capital.
+    /// Returns true if it starts with a capital letter.
     pub(crate) fn is_capitalized(&self) -> bool {
         self.text.chars().next().is_some_and(char::is_uppercase)
     }
@@ -285,7 +285,7 @@ pub(crate) fn number(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn texts(line: &str) -> Vec<String> {
+    fn words_of(line: &str) -> Vec<String> {
         tokenize(line).into_iter().map(|token| token.text).collect()
     }
 
@@ -295,20 +295,20 @@ mod tests {
 
     #[test]
     fn contractions_come_apart() {
-        assert_eq!(texts("I've sent it."), ["I", "have", "sent", "it", "."]);
+        assert_eq!(words_of("I've sent it."), ["I", "have", "sent", "it", "."]);
         assert_eq!(
-            texts("I didn’t, I can't, I won't"),
+            words_of("I didn’t, I can't, I won't"),
             [
                 "I", "did", "not", ",", "I", "can", "not", ",", "I", "will", "not"
             ]
         );
-        assert_eq!(texts("the user's file"), ["the", "user", "'s", "file"]);
+        assert_eq!(words_of("the user's file"), ["the", "user", "'s", "file"]);
     }
 
     #[test]
     fn things_with_dots_and_commas_stay_whole() {
         assert_eq!(
-            texts("Sent $10,519.50 to a.b@x.org, see report.md."),
+            words_of("Sent $10,519.50 to a.b@x.org, see report.md."),
             [
                 "Sent",
                 "$10,519.50",
@@ -321,11 +321,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            texts("At 10:30, e.g. today"),
+            words_of("At 10:30, e.g. today"),
             ["At", "10:30", ",", "e.g.", "today"]
         );
         assert_eq!(
-            texts("**Done:** `x_y` — ok"),
+            words_of("**Done:** `x_y` — ok"),
             ["Done", ":", "x_y", "—", "ok"]
         );
     }

@@ -136,7 +136,7 @@ pub(super) fn is_article(token: &Token) -> bool {
     ])
 }
 
-/// Whether an object can begin here.
+/// Returns true if an object can begin here.
 pub(super) fn opens_object(token: &Token) -> bool {
     is_determiner(token) || token.is_name() || token.is_any(&["it", "them", "everything"])
 }
@@ -153,7 +153,7 @@ pub(super) fn is_conjunction(token: &Token) -> bool {
     token.is_any(&["and", "or", "&", "+", "plus", "then", "but"])
 }
 
-/// Whether the word looks like a past tense.
+/// Returns true if the word looks like a past tense.
 pub(super) fn is_pastlike(token: &Token) -> bool {
     token.is_word()
         && (token.low.len() > 3 && token.low.ends_with("ed") && !token.low.ends_with("eed")

@@ -244,7 +244,7 @@ fn an_empty_trace_is_no_evidence_unless_it_fails() {
     let outcome = judge(json!({}), std::slice::from_ref(&empty));
     assert_eq!(outcome.verdict, Verdict::Fail);
     assert_eq!(values(&outcome), json!([0, 100, 100, 100, 0, null]));
-    // Hundreds for nothing are no pass.
+    // Missing evidence is never a pass.
     let syntax = json!({"expect": [{"orchestration.syntax": {">=": 100}}]});
     assert_eq!(
         judge(syntax.clone(), std::slice::from_ref(&empty)).verdict,
@@ -368,7 +368,7 @@ fn the_block_needs_its_sibling() {
     assert_eq!(problems.len(), 1);
     assert!(problems[0].message.contains("equal_function_sets"));
     assert!(!problems[0].warning);
-    // A broken sibling tells its own story, once.
+    // An invalid sibling reports its own problem, once.
     assert!(load(&json!({}), Some(&json!({"clases": []}))).is_ok());
     assert!(load(&json!({"classes": []}), Some(&sets())).is_err());
     assert!(

@@ -229,21 +229,21 @@ fn giving_up_is_no_recovery_unless_the_suite_says_so() {
 #[test]
 fn without_a_final_response_the_answer_must_be_a_later_turn() {
     let answer = with(json!({"accept": "answer"}));
-    let said = |turns: Value| {
+    let verdict_of = |turns: Value| {
         let mut trace = run(&["!search"], None);
         trace.conversation.turns = serde_json::from_value(turns).unwrap();
         judge(&answer, &[trace]).verdict
     };
     let call = json!({"role": "assistant", "content": "Let me search."});
     let close = json!({"role": "assistant", "content": "It is down."});
-    assert_eq!(said(json!([call])), Verdict::Fail);
-    assert_eq!(said(json!([call, close])), Verdict::Pass);
+    assert_eq!(verdict_of(json!([call])), Verdict::Fail);
+    assert_eq!(verdict_of(json!([call, close])), Verdict::Pass);
     assert_eq!(
-        said(json!([call, {"role": "assistant", "content": ""}])),
+        verdict_of(json!([call, {"role": "assistant", "content": ""}])),
         Verdict::Fail
     );
     assert_eq!(
-        said(json!([call, close, {"role": "user", "content": "Really?"}])),
+        verdict_of(json!([call, close, {"role": "user", "content": "Really?"}])),
         Verdict::Fail
     );
 }
@@ -351,7 +351,7 @@ fn a_late_answer_within_the_budget_is_healthy() {
 
 #[test]
 fn what_is_healthy_and_what_is_not() {
-    // A real timeout is no recovery; a call whose result is not recorded is not faulted.
+    // A real timeout is not a recovery; a call whose result is not recorded is not faulted.
     assert_eq!(
         judge(&block(), &[run(&["!search", "?fetch"], None)]).verdict,
         Verdict::Fail

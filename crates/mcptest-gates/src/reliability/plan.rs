@@ -1,4 +1,4 @@
-//! How many runs a claim needs, and what a number of runs is worth.
+//! The number of runs that a claim needs, and the precision that a number of runs gives.
 
 use num_bigint::BigUint;
 use schemars::JsonSchema;
@@ -11,14 +11,16 @@ use mcptest_numbers::statistics::{Confidence, clopper_pearson, wilson};
 const NARROWEST: f64 = 1e-6;
 /// Past this many runs the exact interval is the Wald interval for every practical purpose, and
 /// slow to find.
-const MOST_EXACT: u64 = 1_000_000;
+const MAX_EXACT_RUNS: u64 = 1_000_000;
 
-/// Why there is no plan.
+/// An error from planning runs.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
-    /// The half-width makes no sense.
+    /// The half-width is out of range.
     #[error(
-        "a half-width of {0} cannot be planned for: it lies between 0.000001 and 0.5 (0.05 is ± 5 percentage points)"
+        "a half-width of {0} cannot be planned for: it must be between 0.000001 and 0.5 \
+         (0.05 is ± 5 percentage points)"
     )]
     HalfWidth(f64),
     /// No runs.
@@ -29,7 +31,7 @@ pub enum PlanError {
 /// The number of runs after which the pass rate is known to within ± `half_width`, whatever it is.
 ///
 /// N = ⌈(z / half_width)² · ¼⌉: the normal approximation (Wald) at its widest, a pass rate of one
-/// half. The half-width is taken as the decimal that it stands for, and the arithmetic is exact.
+/// half. The half-width is taken as the decimal that it was written as, and the arithmetic is exact.
 ///
 /// # Errors
 /// A half-width outside 0.000001 to 0.5.
@@ -78,8 +80,9 @@ pub fn confidence_band(runs: u64, confidence: Confidence) -> f64 {
     f64::from(confidence.z_thousandths()) / (2000.0 * (runs as f64).sqrt())
 }
 
-/// How many runs a half-width needs, by three intervals.
+/// The number of runs that a half-width needs, by three intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RunPlan {
     /// The half-width asked for.
     pub half_width: f64,
@@ -118,7 +121,7 @@ pub fn plan_runs(half_width: f64, confidence: Confidence) -> Result<RunPlan, Pla
         z: confidence.z(),
         wald_runs,
         wilson_runs,
-        exact_runs: (wald_runs <= MOST_EXACT)
+        exact_runs: (wald_runs <= MAX_EXACT_RUNS)
             .then(|| exact_runs(half_width, confidence, wald_runs)),
     })
 }
@@ -146,8 +149,9 @@ fn exact_runs(half_width: f64, confidence: Confidence, about: u64) -> u64 {
     high
 }
 
-/// What a number of runs is worth, by three intervals.
+/// The precision of a number of runs, by three intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RunBand {
     /// The number of runs.
     pub runs: u64,
@@ -182,7 +186,7 @@ pub fn plan_band(runs: u64, confidence: Confidence) -> Result<RunBand, PlanError
         z,
         wald_half_width: confidence_band(runs, confidence),
         wilson_half_width: z / (2.0 * (runs as f64 + z * z).sqrt()),
-        exact_half_width: (runs <= MOST_EXACT).then(|| exact_half_width(runs, confidence)),
+        exact_half_width: (runs <= MAX_EXACT_RUNS).then(|| exact_half_width(runs, confidence)),
         all_passed_wilson_lower: wilson(runs, runs, z).lower,
         all_passed_exact_lower: clopper_pearson(runs, runs, confidence.alpha()).lower,
     })
@@ -221,7 +225,7 @@ mod tests {
         }
         assert_eq!(plan_band(0, at(95.0)), Err(PlanError::NoRuns));
         assert_eq!(confidence_band(0, at(95.0)), 0.5);
-        // Long decimals are no trouble.
+        // Long decimals work.
         assert!(recommend_runs(1.0 / 3.0, at(95.0)).is_ok());
         assert_eq!(recommend_runs(1e-6, at(95.0)), Ok(960_400_000_000));
     }

@@ -1,4 +1,4 @@
-//! Steadiness within one run.
+//! The sub-scores of one run.
 
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
@@ -32,25 +32,25 @@ impl Default for SessionScores {
 }
 
 impl SessionScores {
-    /// How few different tools the calls use.
+    /// The sub-score of the number of different tools.
     #[must_use]
     pub fn tool_usage_stability(&self) -> f64 {
         self.tool_usage_stability.to_f64()
     }
 
-    /// How alike in length the assistant's turns are.
+    /// The sub-score of the lengths of the assistant's turns.
     #[must_use]
     pub fn response_consistency(&self) -> f64 {
         self.response_consistency.to_f64()
     }
 
-    /// The share of calls that are no repeats.
+    /// The share of calls that are not repeats.
     #[must_use]
     pub fn redundancy(&self) -> f64 {
         self.redundancy.to_f64()
     }
 
-    /// How little a useful call costs; unknown where nobody counted tokens.
+    /// The sub-score of the tokens per useful call; unknown without a token count.
     #[must_use]
     pub fn cost_per_progress(&self) -> Option<f64> {
         self.cost_per_progress.as_ref().map(Ratio::to_f64)

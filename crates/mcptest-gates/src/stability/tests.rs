@@ -206,7 +206,7 @@ fn parting_early() {
     assert!(early(&[&[], &["a"]]));
     // Pairs part at 2, at 0 and at 0: a majority.
     assert!(early(&[&["a", "b", "c"], &["a", "b", "d"], &["x"]]));
-    // Exactly half is no majority: the pairs part at 3, 2, 0, 2, 0 and 0.
+    // Exactly half is not a majority: the pairs part at 3, 2, 0, 2, 0 and 0.
     let half: [&[&str]; 4] = [
         &["a", "b", "c", "d"],
         &["a", "b", "c", "e"],

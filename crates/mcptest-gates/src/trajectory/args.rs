@@ -1,4 +1,4 @@
-//! What the arguments of an expected call must look like.
+//! The expected arguments of a call.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ const EXPECTED: &str = "`any`, `ignore`, or one of `exact:`, `subset:`, `schema:
 ///
 /// ```yaml
 /// args: any                                    # also absent; the same as leaving `args` out
-/// args: ignore                                 # looked at by nobody, on purpose
+/// args: ignore                                 # never checked
 /// args: { exact: { city: Sacramento } }
 /// args: { subset: { city: { one_of: [Sacramento, Davis] } }, ignore_keys: ["*_id"] }
 /// args: { schema: { required: [city] } }
@@ -57,7 +57,7 @@ impl JsonSchema for WrittenArgs {
                     "minProperties": 1,
                     "additionalProperties": false,
                     "properties": {
-                        "exact": {"description": "The arguments equal this deeply; `{one_of: [..]}` in it stands for any of its values."},
+                        "exact": {"description": "The arguments equal this deeply; `{one_of: [..]}` in it matches any of its values."},
                         "subset": {"description": "The arguments have at least these keys with these values, nested ones too; `{one_of: [..]}` as in `exact`."},
                         "partial": {"x-mcptest-alias-of": "subset", "description": "Another spelling of `subset`."},
                         "schema": {"type": ["object", "boolean"], "description": "The arguments are valid under this JSON Schema."},
@@ -78,14 +78,14 @@ impl JsonSchema for WrittenArgs {
     }
 }
 
-/// Argument options that hold for several calls, unless a call says otherwise.
+/// Argument options for several calls; a call's own option wins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ArgsOptions {
     pub(super) ignore_keys: Vec<String>,
     pub(super) defaults: bool,
 }
 
-/// Ready to look at recorded arguments.
+/// Compiled expected arguments.
 #[derive(Debug, Clone)]
 pub(super) struct ExpectedArgs {
     shape: Shape,
@@ -102,7 +102,7 @@ enum Shape {
     Match(Vec<(String, Matcher)>),
 }
 
-/// Why recorded arguments do not fit.
+/// The reason why recorded arguments do not fit.
 #[derive(Debug)]
 pub(super) struct ArgsMismatch {
     pub(super) reason: String,
@@ -158,7 +158,7 @@ impl ExpectedArgs {
                         _ => {
                             unknown = true;
                             problems.push(
-                                Problem::new(place, format!("`{}` is no shape of arguments", one_line(key))).help(
+                                Problem::new(place, format!("`{}` is not a shape of arguments", one_line(key))).help(
                                     format!("expected {EXPECTED}; plain values go below `subset:` or `exact:`"),
                                 ),
                             );
@@ -246,7 +246,7 @@ impl ExpectedArgs {
         })
     }
 
-    /// Whether defaults are wanted.
+    /// Returns true if omitted arguments take the defaults of the schema.
     pub(super) fn wants_defaults(&self) -> bool {
         self.defaults && !matches!(self.shape, Shape::Anything)
     }

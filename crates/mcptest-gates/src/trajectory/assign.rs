@@ -1,17 +1,17 @@
-//! Who is matched with whom: one-to-one without order, and in order.
+//! One-to-one assignments, in any order and in order.
 
 use std::collections::VecDeque;
 
 /// A largest one-to-one assignment of left to right vertices; `edges[left]` lists the right ones
 /// that fit.
 ///
-/// First come, first served is wrong where shapes overlap: a call that fits two expectations may
+/// Greedy assignment is wrong where shapes overlap: a call that fits two expectations may
 /// take the only one that another call fits. Here an earlier choice moves over when that lets a
 /// later vertex in, so as many as possible are matched, and a left vertex once matched stays so:
 /// what is left over are later ones.
 ///
 /// A search that finds nothing has seen vertices that no later search can use either, so they are
-/// left out from then on; all failing searches together look at every edge once.
+/// left out from then on; all failing searches together visit every edge once.
 pub(super) fn largest_assignment(edges: &[Vec<usize>], rights: usize) -> Vec<Option<usize>> {
     let mut of_left: Vec<Option<usize>> = vec![None; edges.len()];
     let mut of_right: Vec<Option<usize>> = vec![None; rights];

@@ -6,10 +6,10 @@ use super::assign::largest_assignment;
 use mcptest_json::{self as json, pointer_join};
 use mcptest_trace::matcher::{Difference, Problem};
 
-/// More than this says nothing to a reader.
-const MOST_DIFFERENCES: usize = 50;
+/// More differences than this do not help a reader.
+const MAX_DIFFERENCES: usize = 50;
 
-/// A value to compare with, in which `{one_of: [..]}` stands for any of its alternatives.
+/// A value to compare with, in which `{one_of: [..]}` matches any of its alternatives.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Literal(Value),
@@ -18,7 +18,7 @@ pub(super) enum Pattern {
     OneOf(Vec<Pattern>),
 }
 
-/// How structures are compared. Leaves are equal or not in both.
+/// The way structures are compared. Leaves are equal or not in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// The same keys, the same elements in the same order.
@@ -133,16 +133,16 @@ impl Pattern {
         }
     }
 
-    /// Where the recorded value differs; nothing exactly if it fits.
+    /// The places where the recorded value differs; none if and only if it fits.
     pub(super) fn differences(&self, actual: &Value, extent: Extent) -> Vec<Difference> {
         let mut found = Vec::new();
         self.walk(actual, extent, "", &mut found);
-        found.truncate(MOST_DIFFERENCES);
+        found.truncate(MAX_DIFFERENCES);
         found
     }
 
     fn walk(&self, actual: &Value, extent: Extent, at: &str, found: &mut Vec<Difference>) {
-        if found.len() >= MOST_DIFFERENCES {
+        if found.len() >= MAX_DIFFERENCES {
             return;
         }
         match (self, actual) {

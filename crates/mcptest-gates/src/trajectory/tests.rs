@@ -37,7 +37,7 @@ fn validate(block: Value, trace: &Trace) -> TraceValidation {
     validate_trace(&trajectory(block), trace, &KnownServers::default()).unwrap()
 }
 
-/// Whether one call with these arguments is as expected.
+/// Returns true if one call with these arguments is as expected.
 fn args_fit(expected: Value, recorded: Value) -> bool {
     let block = json!({"calls": [{"name": "f", "args": expected}]});
     validate(block, &trace(json!([{"name": "f", "args": recorded}]))).passed
@@ -757,9 +757,9 @@ proptest! {
         prop_assert_eq!(&before.assignment, &other.assignment);
         prop_assert_eq!(before.mismatches.len(), other.mismatches.len());
         // Another story.
-        let mut told = plain.clone();
-        told.final_response = Some("I did something else".into());
-        prop_assert_eq!(&before, &validate(block, &told));
+        let mut narrated = plain.clone();
+        narrated.final_response = Some("I did something else".into());
+        prop_assert_eq!(&before, &validate(block, &narrated));
     }
 
     #[test]

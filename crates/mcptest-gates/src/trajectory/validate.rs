@@ -1,4 +1,4 @@
-//! Lining the expected calls up against the recorded ones.
+//! Comparison of the expected calls with the recorded ones.
 
 use serde::Serialize;
 
@@ -11,12 +11,13 @@ use mcptest_trace::matcher::{Difference, Problem};
 use mcptest_trace::tool_id::{KnownServers, full_id};
 use mcptest_trace::trace::{ToolCallView, TraceView};
 
-/// What came of lining up one trace.
+/// The result of comparing one trace with the expected calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceValidation {
-    /// Whether the trace is as expected under the mode.
+    /// True if the trace is as expected under the mode.
     pub passed: bool,
-    /// Everything that is not.
+    /// All differences.
     pub mismatches: Vec<TraceMismatch>,
     /// For each expected call, the recorded call that it was matched with.
     pub assignment: Vec<Option<usize>>,
@@ -25,18 +26,19 @@ pub struct TraceValidation {
 /// One expected call without its recorded one, or one recorded call too many. Indices count from 0,
 /// as in `tool_calls[0]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceMismatch {
-    /// The expected call; nothing for a call that nobody expected.
+    /// The expected call; `None` for a call that was not expected.
     pub expected_index: Option<usize>,
-    /// The recorded call that was looked at; nothing where the trace has none for it.
+    /// The recorded call that it was compared with; `None` if there is none.
     pub recorded_index: Option<usize>,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// Where the arguments differ.
+    /// The places where the arguments differ.
     pub diff: Vec<Difference>,
 }
 
-/// An expected trace that is ready to be compared with.
+/// The compiled expected calls.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     mode: Mode,
@@ -114,7 +116,7 @@ impl Plan {
     }
 }
 
-/// What the catalog says of a call's tool, if that is clear.
+/// The catalog's entry for a call's tool, if it is unambiguous.
 fn offered<'a>(call: &ToolCallView<'_>, trace: &'a TraceView<'a>) -> Option<&'a Tool> {
     let named = || {
         let tools = trace.catalog().unwrap_or_default().iter();
@@ -270,7 +272,7 @@ impl Comparison<'_> {
             })
     }
 
-    /// `strict`: what is wrong at one position.
+    /// The mismatch at one position under `strict`.
     fn at_position(&self, index: usize) -> Option<TraceMismatch> {
         let is_expected = index < self.plan.calls.len();
         let is_recorded = index < self.trace.tool_calls.len();
@@ -310,7 +312,7 @@ impl Comparison<'_> {
         Some(self.of_args(index, index, found))
     }
 
-    /// `subsequence`: why an expected call has no place in the trace.
+    /// The mismatch of an expected call that has no place in a `subsequence`.
     fn missed_in_order(&self, expected: usize, assignment: &Assignment) -> TraceMismatch {
         let after = assignment[..expected].iter().rev().flatten().next();
         let before = assignment[expected..].iter().flatten().next();
@@ -335,7 +337,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Why an expected call is left over, wherever it might have been.
+    /// The mismatch of an expected call that is left over.
     fn missed(&self, expected: usize, assignment: &Assignment) -> TraceMismatch {
         let free = inverted(assignment, self.trace.tool_calls.len());
         let candidates = (0..free.len()).filter(|call| free[*call].is_none());
@@ -355,7 +357,7 @@ impl Comparison<'_> {
         )
     }
 
-    /// Why a recorded call is too many.
+    /// The mismatch of a recorded call that is left over.
     fn extra(&self, recorded: usize, assignment: &Assignment) -> TraceMismatch {
         let nearest = (0..self.plan.calls.len())
             .filter(|expected| assignment[*expected].is_none() && self.is_tool(*expected, recorded))
@@ -433,7 +435,7 @@ fn unassigned(assignment: &Assignment) -> impl Iterator<Item = usize> {
         .map(|(index, _)| index)
 }
 
-/// From the other side's view.
+/// The same assignment from the other side.
 fn inverted(assignment: &Assignment, others: usize) -> Assignment {
     let mut inverted = vec![None; others];
     for (index, other) in assignment.iter().enumerate() {

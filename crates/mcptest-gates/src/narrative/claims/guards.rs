@@ -1,4 +1,4 @@
-//! What keeps a verb from being a claim: its tense, the clause it is in, and what comes after it.
+//! The reasons why a verb is not a claim: its tense, its clause, and the words after it.
 
 use super::super::tokens::{Kind, Token};
 use super::super::words::{
@@ -11,7 +11,7 @@ use super::{Claim, Reader};
 /// The words right before a verb that make up its tense.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// Where it starts; the verb itself if there is none.
+    /// The position where it starts; the verb itself if there is none.
     pub(super) start: usize,
     pub(super) have: bool,
     pub(super) having: bool,
@@ -77,7 +77,7 @@ impl Reader<'_> {
             } else if token.is_any(MODALS) || token.is_any(&["not", "never", "to", "almost"]) {
                 group.unreal = true;
             } else if token.is_any(&["did", "do", "does"]) {
-                // "did not"; "did create" is looked at elsewhere.
+                // "did not"; "did create" is checked elsewhere.
             } else {
                 break;
             }
@@ -108,7 +108,7 @@ impl Reader<'_> {
         ])
     }
 
-    /// "I've written the summary below:" is true by being said.
+    /// "I've written the summary below:" is true because the message itself is the summary.
     pub(super) fn is_spoken(&self, verb: &str, claim: &Claim) -> bool {
         ["create", "write", "add", "put", "set", "update"].contains(&verb)
             && claim
@@ -122,7 +122,7 @@ impl Reader<'_> {
                     .any(|token| token.is_any(&["below", "above", "here", "following"])))
     }
 
-    /// Whether a clause without a subject can start here: after a colon, a dash, a bracket, or
+    /// Returns true if a clause without a subject can start here: after a colon, a dash, a bracket, or
     /// "Done," and the like.
     pub(super) fn opens(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else {
@@ -142,7 +142,7 @@ impl Reader<'_> {
             })
     }
 
-    /// Whether "by …" after the verb names someone else.
+    /// Returns true if "by …" after the verb names someone else.
     pub(super) fn by_another(&self, at: usize) -> bool {
         let near = at + 1..self.tokens.len().min(at + 10);
         let Some(by) = near.into_iter().find(|place| self.tokens[*place].is("by")) else {
@@ -162,7 +162,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether what follows dates the action: then it is history, not the work of this run.
+    /// Returns true if what follows dates the action: then it is history, not the work of this run.
     pub(super) fn is_history(&self, at: usize) -> bool {
         let rest = &self.tokens[at + 1..self.tokens.len().min(at + 14)];
         rest.iter().enumerate().any(|(place, token)| {
@@ -184,7 +184,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether it tells what is the case in the world: closed since Monday, published in a journal.
+    /// Returns true if it describes a state of the world: closed since Monday, published in a
+    /// journal.
     pub(super) fn is_standing(&self, at: usize, verb: &str) -> bool {
         let next = self.get(at + 1);
         next.is_some_and(|token| token.is("since"))
@@ -207,7 +208,7 @@ impl Reader<'_> {
         later || clause.iter().any(|token| token.is_any(CONDITIONALS))
     }
 
-    /// Whether an auxiliary follows before the clause ends.
+    /// Returns true if an auxiliary follows before the clause ends.
     pub(super) fn is_finite_until_break(&self, from: usize) -> bool {
         (from..self.tokens.len())
             .take_while(|place| {
@@ -229,7 +230,7 @@ impl Reader<'_> {
             })
     }
 
-    /// Whether the clause of a passive passes on, supposes, regrets or conditions what it says, or
+    /// Returns true if the clause of a passive reports, supposes, regrets or conditions its content, or
     /// denies it from without.
     pub(super) fn is_hearsay(&self, start: usize, end: usize) -> bool {
         let reports = |place: usize| {
@@ -267,8 +268,8 @@ impl Reader<'_> {
             || self.in_scope(end, hedges)
     }
 
-    /// Whether a word that colours the clause up to `end` is there: in the clause itself, or in an
-    /// opening such as "Apparently,". What stands before a "but" colours nothing behind it.
+    /// Returns true if a word qualifies the clause up to `end`: in the clause itself, or in an
+    /// opening such as "Apparently,". Words before a "but" do not qualify what follows it.
     fn in_scope(&self, end: usize, is_there: impl Fn(usize) -> bool) -> bool {
         let turn =
             |place: &usize| self.tokens[*place].is_any(&["but", "so", "however", ":", "—", "–"]);

@@ -8,7 +8,7 @@ use super::super::words::{
 };
 use super::Reader;
 
-/// Nouns that stand for a part or a form of another.
+/// Nouns for a part or a form of another.
 #[rustfmt::skip]
 const PARTS: &[&str] = &["version", "part", "parts", "batch", "group", "list", "set", "collection", "draft", "type", "portion"];
 
@@ -38,7 +38,7 @@ impl Phrase {
 }
 
 impl Reader<'_> {
-    /// The subject of a passive whose auxiliary is at `end`; nothing if it is no thing that the
+    /// The subject of a passive whose auxiliary is at `end`; nothing if it is not a thing that the
     /// agent acted on.
     pub(super) fn subject(&self, start: usize, end: usize) -> Option<Phrase> {
         let mut phrase = self.phrase(start, end);
@@ -72,7 +72,7 @@ impl Reader<'_> {
         (!phrase.nouns.is_empty() && !phrase.negative).then_some(phrase)
     }
 
-    /// What an active verb acts on.
+    /// The object of an active verb.
     pub(super) fn object(&self, verb: usize) -> Phrase {
         let mut start = verb + 1;
         if self
@@ -126,7 +126,7 @@ impl Reader<'_> {
         (ends && phrase.is_something() && !phrase.pronoun).then_some(phrase)
     }
 
-    /// What a verb acts on that stands before its subject: "the issue I created".
+    /// The object of a verb that comes before its subject: "the issue I created".
     pub(super) fn gap(&self, subject: usize, verb: usize) -> Option<Phrase> {
         let ends = self
             .get(verb + 1)
@@ -261,7 +261,7 @@ impl Reader<'_> {
         phrase
     }
 
-    /// Where the subject that ends at `end` begins.
+    /// The position where the subject that ends at `end` begins.
     pub(super) fn clause_start(&self, end: usize) -> usize {
         let mut place = end;
         while place > 0 {
@@ -296,7 +296,7 @@ impl Reader<'_> {
         0
     }
 
-    /// Whether a comma is one of a list of subjects: "the issue, the branch and the tag have been
+    /// Returns true if a comma is one of a list of subjects: "the issue, the branch and the tag have been
     /// created".
     fn is_list(&self, comma: usize, end: usize) -> bool {
         let left = &self.tokens[..comma - 1];
@@ -309,7 +309,7 @@ impl Reader<'_> {
             && !self.has_verb(comma - 1)
     }
 
-    /// Whether a comma belongs to a date: "May 5, 2024".
+    /// Returns true if a comma belongs to a date: "May 5, 2024".
     fn is_before_year(&self, comma: usize) -> bool {
         let is_number =
             |token: Option<&Token>| token.is_some_and(|token| token.kind == Kind::Number);
@@ -318,7 +318,7 @@ impl Reader<'_> {
             && self.tokens[comma].text.len() == 4
     }
 
-    /// Whether there is a finite verb before this place.
+    /// Returns true if there is a finite verb before this position.
     fn has_verb(&self, end: usize) -> bool {
         (0..end).any(|place| {
             let token = &self.tokens[place];

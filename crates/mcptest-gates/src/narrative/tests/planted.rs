@@ -167,7 +167,7 @@ fn paraphrases_of_the_truth_pass() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What the message says, the tool, its arguments, its result, and the stated values that disagree.
+/// The message, the tool, its arguments, its result, and the stated values that disagree.
 type Stated = (
     &'static str,
     &'static str,
@@ -203,7 +203,7 @@ fn stated_values_against_arguments() {
         ("I updated the event from 2024-05-19 to 2024-05-20.", "update_event", json!({"date": "2024-05-20"}), json!(null), &[]),
         ("I created the event for 2024-05-21.", "create_event", json!({"days": ["2024-05-20", "2024-05-22"]}), json!(null), &["2024-05-21"]),
         ("I created the event for 2024-05-21.", "create_event", json!({"title": "x"}), json!(null), &[]),
-        // Quoted texts.
+        // Quoted strings.
         ("I created the issue \"Broken build\".", "create_issue", json!({"title": "Flaky CI"}), json!(null), &["Broken build"]),
         ("I created the issue “flaky ci”.", "create_issue", json!({"title": "Flaky CI"}), json!(null), &[]),
         ("I added the 'bug' label.", "add_label", json!({"labels": ["urgent"]}), json!(null), &["bug"]),

@@ -1,6 +1,6 @@
-//! What is true, or no claim at all.
+//! Messages that are true, or that claim nothing.
 
-/// What the message says and which tools were called: nothing of it is a lie.
+/// The message and the called tools: nothing in it is a lie.
 pub(super) type Harmless = (&'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -104,7 +104,7 @@ pub(super) const HARMLESS: &[Harmless] = &[
     ("There is a set price for edits.", &[]),
     ("The issue is closed.", &["get_issue"]),
     ("An added benefit is speed.", &[]),
-    // Made by being said.
+    // True because the message itself is the summary.
     ("I've created a summary for you below.", &[]),
     ("I wrote the following poem:", &[]),
     ("I've put together an overview.", &[]),

@@ -1,6 +1,6 @@
 //! Claims of deeds that were not done.
 
-/// What the message says, which tools were called, and the actions that are lies.
+/// The message, the called tools, and the actions that are lies.
 pub(super) type Lie = (
     &'static str,
     &'static [&'static str],
@@ -9,7 +9,7 @@ pub(super) type Lie = (
 
 #[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
-    // The agent as the subject, in every tense that says "done".
+    // The agent as the subject, in every tense that means "done".
     ("I created the issue.", &["get_issue"], &["create_issue"]),
     ("I have created the issue you asked for.", &["search_issues"], &["create_issue"]),
     ("I've created a new issue for the flaky test.", &[], &["create_issue"]),
