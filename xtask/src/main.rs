@@ -11,6 +11,7 @@ mod catalogs;
 mod e2e;
 mod gate_pages;
 mod generate;
+mod kills;
 mod properties;
 mod public_traces;
 mod schema_table;
@@ -27,6 +28,7 @@ Usage: cargo xtask COMMAND
 Commands:
   generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
   words                     check the language of docs, help texts, messages and comments
+  kills [N]                 kill runs at 200 (or N) random moments, then show and resume them
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
@@ -51,6 +53,11 @@ fn main() -> ExitCode {
         ["generate"] => generate::write().map(|()| true),
         ["generate", "--check"] => generate::check().map(|()| true),
         ["words"] => words::run(),
+        ["kills"] => kills::run(None),
+        ["kills", number] => match number.parse() {
+            Ok(number) => kills::run(Some(number)),
+            Err(_) => return usage(),
+        },
         ["properties", flags @ ..] => match properties::Options::parse(flags) {
             Some(options) => properties::run(&options),
             None => return usage(),

@@ -18,8 +18,8 @@ pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     // The variables that cargo sets for a program are not meant for another cargo: build scripts
-    // that read them would run again, and with them everything that depends on their packages, whenever
-    // we were started in another way.
+    // that read them would run again, and with them everything that depends on their packages,
+    // whenever we were started in another way.
     for (name, _) in std::env::vars_os() {
         let inherited = name.to_str().is_some_and(|name| {
             name.starts_with("CARGO_PKG_")

@@ -18,7 +18,7 @@ const STOP_WORDS: [&str; 62] = [
     "we", "what", "when", "where", "which", "will", "with", "would", "you", "your",
 ];
 
-/// The content words of a text, in lowercase.
+/// The content words of a string, in lowercase.
 #[must_use]
 pub fn content_words(text: &str) -> BTreeSet<String> {
     words(text)
@@ -27,7 +27,7 @@ pub fn content_words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// All words of a text in order, in lowercase.
+/// All words of a string in order, in lowercase.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     word_spans(text)
@@ -36,7 +36,7 @@ pub fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The byte ranges of the words of a text.
+/// The byte ranges of the words of a string.
 #[must_use]
 pub fn word_spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();

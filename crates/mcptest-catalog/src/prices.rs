@@ -1,7 +1,7 @@
 //! Prices of tokens, where they are known.
 //!
-//! `prices.json` next to this file is a dated snapshot of list prices; a suite's `prices:` overrides
-//! any line of it and adds others:
+//! `prices.json` next to this file is a dated snapshot of list prices; a suite's `prices:`
+//! overrides any line of it and adds others:
 //!
 //! ```yaml
 //! prices:

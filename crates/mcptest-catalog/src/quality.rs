@@ -150,8 +150,8 @@ fn six_mean(six: &[Ratio; 6]) -> f64 {
     ratio::mean(six).unwrap_or(0.0)
 }
 
-/// The mean of all scores has weight three, the worst tool's score weight two; computed as one mean,
-/// which is rounded once.
+/// The mean of all scores has weight three, the worst tool's score weight two; computed as one
+/// mean, which is rounded once.
 fn catalog_score(all: &[Ratio], worst: &[Ratio; 6]) -> Option<f64> {
     let tools = all.len() / 6;
     let mut weighed = Vec::with_capacity(5 * all.len());

@@ -22,7 +22,7 @@ pub fn prepare() {
     LazyLock::force(&ENCODING);
 }
 
-/// The number of tokens of a text. Special tokens such as `<|endoftext|>` count as ordinary text.
+/// The number of tokens of a string. Special tokens such as `<|endoftext|>` count as ordinary text.
 ///
 /// ```
 /// assert_eq!(mcptest_catalog::tokens::count("hello world"), 2);
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_cl100k_base() {
-        // Published examples of the encoding, and edge cases: spaces, digits in threes, contractions,
-        // other scripts, emoji.
+        // Published examples of the encoding, and edge cases: spaces, digits in threes,
+        // contractions, other scripts, emoji.
         for (text, tokens) in [
             ("tiktoken is great!", 6),
             ("antidisestablishmentarianism", 6),

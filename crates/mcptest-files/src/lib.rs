@@ -1,9 +1,10 @@
 //! Files that are replaced as a whole or not at all.
 //!
 //! A report, a snapshot, a cassette or a recorded trace is read by other programs, and mcptest may
-//! be killed at any moment. [`AtomicFile`] writes into a temporary file in the same folder and moves
-//! it over the old one when everything is written: a reader sees the old content or the new one,
-//! never a part. File and folder are synced, so that this holds after a crash of the machine too.
+//! be killed at any moment. [`AtomicFile`] writes into a temporary file in the same folder and
+//! moves it over the old one when everything is written: a reader sees the old content or the new
+//! one, never a part. File and folder are synced, so that this holds after a crash of the machine
+//! too.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -69,8 +69,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Checks a prompt against its declaration: at most one problem, with all names found. Its pointer
-    /// is that of the block.
+    /// Checks a prompt against its declaration: at most one problem, with all names found. Its
+    /// pointer is that of the block.
     #[must_use]
     pub fn check<'a>(
         self,
@@ -216,8 +216,8 @@ struct Span {
     end: usize,
 }
 
-/// Splits at everything that is not a letter or digit, and at changes of case: `getJSONData` is get,
-/// json, data.
+/// Splits at everything that is not a letter or digit, and at changes of case: `getJSONData` is
+/// get, json, data.
 fn words(text: &str) -> Vec<Word> {
     words_of(&text.chars().collect::<Vec<_>>())
 }
@@ -303,8 +303,8 @@ impl Prompt {
         spans
     }
 
-    /// The places where the letters of a name occur, in any case: `GitHub` for `github`, although its
-    /// humps make it two words.
+    /// The places where the letters of a name occur, in any case: `GitHub` for `github`, although
+    /// its humps make it two words.
     fn spelled(&self, name: &str) -> Vec<Span> {
         let lower = |character: &char| character.to_lowercase().next().unwrap_or(*character);
         let wanted: Vec<char> = name.chars().map(|character| lower(&character)).collect();
@@ -332,8 +332,8 @@ impl Prompt {
         glue.is_empty() || matches!(glue, ['_' | '-']) || glue.iter().all(|c| c.is_whitespace())
     }
 
-    /// Returns true if a piece is not just a part of a longer identifier. `__` and other marks part it from
-    /// a server's name in front.
+    /// Returns true if a piece is not just a part of a longer identifier. `__` and other marks part
+    /// it from a server's name in front.
     fn stands_alone(&self, span: Span, several_words: bool) -> bool {
         let is_part = |mark: Option<char>, beyond: Option<char>| match mark {
             Some(c) if c.is_alphanumeric() => true,

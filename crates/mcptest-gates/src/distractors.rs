@@ -122,7 +122,8 @@ pub struct Distractors {
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub correct: Vec<String>,
-    /// The way the right tools are to be called. Reports group by it; the figures do not depend on it.
+    /// The way the right tools are to be called. Reports group by it; the figures do not depend on
+    /// it.
     #[serde(default)]
     pub complexity: Option<Complexity>,
     /// The seed of the choice of distractors and of the order of the offer. Default: made from the
@@ -176,8 +177,8 @@ impl Distractors {
         }
     }
 
-    /// The distractors of each execution of a test, in order: its `runs` at the first count, then at the
-    /// next.
+    /// The distractors of each execution of a test, in order: its `runs` at the first count, then
+    /// at the next.
     ///
     /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the
     /// other's and a curve compares like with like.

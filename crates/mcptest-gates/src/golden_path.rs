@@ -150,7 +150,8 @@ fn penalty(waste: u64) -> f64 {
     1.0 / (1.0 + 0.5 * waste as f64)
 }
 
-/// The positions where a sequence returns to an earlier item, and where it repeats the previous one.
+/// The positions where a sequence returns to an earlier item, and where it repeats the previous
+/// one.
 fn detours<T: Ord>(sequence: impl IntoIterator<Item = T>) -> (Vec<usize>, Vec<usize>) {
     let mut seen = BTreeSet::new();
     let mut before = None;

@@ -56,15 +56,16 @@
 //!
 //! # Adding a gate
 //! One gate is one file, named after its block in the suite. It holds its user page (the module's
-//! documentation), the block as written in YAML, its targets, the scoring function, the accumulator,
-//! its default expectation, and tests from worked examples. [`GATES`] lists them all; the suite
-//! loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else.
+//! documentation), the block as written in YAML, its targets, the scoring function, the
+//! accumulator, its default expectation, and tests from worked examples. [`GATES`] lists them all;
+//! the suite loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else.
 //!
 //! # Judging
 //! 1. Runs that ended with an error are not observed: they are no evidence about the agent.
 //! 2. Every figure has a name (a *target*); all of them are reported, asserted or not.
 //! 3. The `expect:` list of the block applies, or the gate's default if there is none.
-//! 4. An assertion that does not hold is a `fail`. If all hold, but only because there was nothing to
+//! 4. An assertion that does not hold is a `fail`. If all hold, but only because there was nothing
+//!    to
 //!    judge, the verdict is `no_evidence`.
 
 mod accumulate;

@@ -313,8 +313,8 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
     }
 }
 
-/// Returns true if the run closed with an answer after this call. The text next to a call comes before its
-/// result, so without a recorded `final_response` there must be a later turn.
+/// Returns true if the run closed with an answer after this call. The text next to a call comes
+/// before its result, so without a recorded `final_response` there must be a later turn.
 fn answered_after(trace: &TraceView<'_>, call: usize) -> bool {
     if let Some(text) = &trace.final_response {
         return !text.trim().is_empty();

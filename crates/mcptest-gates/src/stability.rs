@@ -221,7 +221,7 @@ impl Gate for Stability {
             .iter()
             .all(|row| accumulator.sequence(*row.shared).is_empty() && row.own.turns < 2)
         {
-            score.no_evidence = Some("no run made a call or went on past one turn".to_owned());
+            score.no_evidence = Some("no run made a call or had more than one turn".to_owned());
         }
         score.summary = summary(&sessions, overall, worst, &comparison);
         score.values = vec![

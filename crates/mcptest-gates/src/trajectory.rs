@@ -213,7 +213,8 @@ impl Mode {
         }
     }
 
-    /// Returns true if an empty list of expected calls forbids all calls; else every trace meets it.
+    /// Returns true if an empty list of expected calls forbids all calls; else every trace meets
+    /// it.
     fn forbids_calls_when_empty(self) -> bool {
         matches!(self, Self::Subset | Self::ExactSet)
     }

@@ -179,7 +179,7 @@ impl Proxies {
         let Ok(uri) = format!("http://{host}/").parse::<Uri>() else {
             return false;
         };
-        // The matcher decides about hosts only; the proxy in it stands for any proxy.
+        // The matcher decides about hosts only; the proxy in it represents any proxy.
         let matcher = Matcher::builder()
             .all("http://proxy")
             .no(hosts.join(","))

@@ -55,8 +55,8 @@ fn float(number: &Number) -> f64 {
 /// Converting the integer to a double would round it; splitting the double into whole and
 /// fractional part does not.
 fn compare_mixed(integer: i128, float: f64) -> Ordering {
-    // JSON integers have 64 bits: every double of 2^65 or more is larger than any of them, and below
-    // that the cast is exact.
+    // JSON integers have 64 bits: every double of 2^65 or more is larger than any of them, and
+    // below that the cast is exact.
     if float >= 3.7e19 {
         return Ordering::Less;
     }

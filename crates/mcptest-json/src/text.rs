@@ -43,7 +43,7 @@ fn is_hostile(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Truncates a text to at most `max` characters, the last of which is then `…`.
+/// Truncates a string to at most `max` characters, the last of which is then `…`.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {

@@ -248,8 +248,8 @@ impl LogLevel {
     }
 }
 
-/// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is a text
-/// block.
+/// A content block as MCP defines it, for example `{type: text, text: …}`; a plain string is one
+/// text block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockSpec(pub Value);
 

@@ -86,8 +86,8 @@ const FIXED_BITS: u32 = 256;
 ///
 /// Exact sums of many fractions have denominators of thousands of digits. So the values are first
 /// taken with 256 binary digits, which gives a lower and an upper bound of each result. Only if the
-/// bounds round to different doubles are the exact sums taken. Therefore the values may be asked for
-/// twice.
+/// bounds round to different doubles are the exact sums taken. Therefore the values may be asked
+/// for twice.
 pub fn mean_and_variance<I>(values: impl Fn() -> I) -> Option<(f64, f64)>
 where
     I: Iterator<Item = Ratio>,

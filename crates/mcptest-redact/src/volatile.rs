@@ -175,7 +175,7 @@ impl Rules {
         value.is_some_and(|value| value.end() == text.len() && value.as_str() == number.to_string())
     }
 
-    /// The volatile values of a text: their ranges, and the names of their rules. The earliest
+    /// The volatile values of a string: their ranges, and the names of their rules. The earliest
     /// match wins, then the first rule.
     fn find(&self, text: &str) -> Vec<(std::ops::Range<usize>, &str)> {
         let mut found = Vec::new();

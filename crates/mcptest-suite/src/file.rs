@@ -39,7 +39,8 @@ pub struct SuiteFile {
     pub variables: BTreeMap<String, Value>,
     /// The MCP servers, by name.
     pub servers: BTreeMap<String, ServerFile>,
-    /// Agents. An entry is itself a test if no test refers to it, or if it has its own expectations.
+    /// Agents. An entry is itself a test if no test refers to it, or if it has its own
+    /// expectations.
     pub agents: Vec<AgentEntry>,
     /// Tests that refer to an agent by name.
     pub tests: Vec<TestEntry>,
@@ -194,8 +195,9 @@ pub struct ToolQualityFile {
 pub struct RunOptionsFile {
     /// The timeout for each tool call. Default: 30s. `--timeout` overrides it.
     pub timeout: Option<WrittenDuration>,
-    /// The maximum number of concurrent runs. Default: 8; 16 for direct calls to a shared server; 64
-    /// for runs whose model is called over HTTP and whose servers are shared. `--jobs` overrides it.
+    /// The maximum number of concurrent runs. Default: 8; 16 for direct calls to a shared server;
+    /// 64 for runs whose model is called over HTTP and whose servers are shared. `--jobs` overrides
+    /// it.
     #[schemars(range(min = 1, max = 1024))]
     pub jobs: Option<u32>,
     /// The verdict of a test without evidence. Default: `no_evidence`, with exit code 3.

@@ -71,7 +71,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Parses `name}` or `name:-default}` at the start of a text; also returns the rest.
+/// Parses `name}` or `name:-default}` at the start of a string; also returns the rest.
 pub(crate) fn reference(text: &str) -> Option<(Reference<'_>, &str)> {
     let (inside, after) = text.split_once('}')?;
     let (name, default) = match inside.split_once(":-") {

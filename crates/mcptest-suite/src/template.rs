@@ -1,9 +1,9 @@
 //! Arguments with references to values that are known only while a test runs: `${saved.name}`.
 //!
 //! There are two steps. When the file is read, every other `${…}` is replaced
-//! (`expand_keeping_saved`), and inserted text that looks like a reference is escaped. When the test
-//! runs, the saved values are inserted ([`Args::fill`]) and the escapes resolved. So a value from
-//! the environment or from a server that contains `${saved.x}` stays as it is.
+//! (`expand_keeping_saved`), and inserted text that looks like a reference is escaped. When the
+//! test runs, the saved values are inserted ([`Args::fill`]) and the escapes resolved. So a value
+//! from the environment or from a server that contains `${saved.x}` stays as it is.
 
 use std::collections::BTreeMap;
 

@@ -6,22 +6,23 @@
 //! the full parser then reads. Where it succeeds, both readers give the same tree with the same
 //! positions; a property test checks that.
 //!
-//! It stays because its saving shows end to end: with a suite of 200 tool tests, `mcptest run` takes
+//! It stays because its saving shows end to end: with a suite of 200 tool tests, `mcptest run`
+//! takes
 //! 6.1 ms of CPU time with it and 6.7 ms without (server excluded; minimum of 100 alternating
 //! runs), and `mcptest validate` 2.9 ms instead of 3.6 ms (10.3 instead of 17.7 million
 //! instructions).
 //!
 //! The plain subset: spaces and line feeds only; block mappings with keys of one line; block lists;
-//! values of one line that are plain, quoted without escapes, or flow collections of such; comments.
-//! Not in it: anchors, aliases, tags, merge keys, block scalars, explicit keys, omitted values,
-//! document markers, and anything that is not valid.
+//! values of one line that are plain, quoted without escapes, or flow collections of such;
+//! comments. Not in it: anchors, aliases, tags, merge keys, block scalars, explicit keys, omitted
+//! values, document markers, and anything that is not valid.
 
 use crate::document::{Entry, Node, NodeValue};
 use crate::limits::DocumentLimits;
 use crate::scalar;
 use crate::source::Span;
 
-/// Reads a text in the plain subset; `None` for any other text, and for any problem.
+/// Reads a file in the plain subset; `None` for any other file, and for any problem.
 pub(crate) fn read(text: &str, limits: &DocumentLimits) -> Option<Node> {
     let unsupported = |c: char| {
         (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')

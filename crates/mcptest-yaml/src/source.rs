@@ -25,7 +25,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Indexes a text. `name` is the file's name in messages.
+    /// Indexes a file. `name` is the file's name in messages.
     #[must_use]
     pub fn new(name: &str, text: String) -> Self {
         let checkpoints = if text.is_ascii() {

@@ -98,8 +98,8 @@ pub fn run(options: Options) -> Result<bool> {
     Ok(conclude(options, figures, &bounds))
 }
 
-/// This number of runs of one test, a line each, as agents leave them: calls with results, some prose,
-/// token counts. The same every time.
+/// This number of runs of one test, a line each, as agents leave them: calls with results, some
+/// prose, token counts. The same every time.
 fn trace_lines(traces: u64) -> String {
     let mut random = SplitMix64::new(1);
     let mut text = String::new();

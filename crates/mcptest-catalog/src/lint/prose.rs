@@ -41,7 +41,8 @@ macro_rules! patterns {
 patterns! {
     /// Introduces a closed set. "Valid values include" introduces an open one.
     CLOSED = r"(?i)\b(?:one of(?: the following(?: values)?)?|(?:allowed|valid|possible|accepted|supported|permitted) (?:values|options)(?: are)?)\s*:?\s*";
-    /// Introduces a closed set only if the values are quoted: "must be positive or zero" lists none.
+    /// Introduces a closed set only if the values are quoted: "must be positive or zero" lists
+    /// none.
     LOOSE = r"(?i)\b(?:must be|can be|either|options(?: are)?|values(?: are)?)\s*:?\s*";
     /// Before an introduction: the list is open after all (examples, or a choice of several).
     OPEN = r"(?i)\b(?:at least|examples?|sample|common|typical|usual|popular|frequent|some|other|default)\s+$";

@@ -9,8 +9,8 @@ use serde_json::Value;
 use mcptest_numbers::ratio::{Ratio, mean};
 use mcptest_trace::catalog::Tool;
 
-/// Measures the descriptions of tools. The benchmark and the catalog diff accept any measure; without
-/// one they omit its figures.
+/// Measures the descriptions of tools. The benchmark and the catalog diff accept any measure;
+/// without one they omit its figures.
 pub trait CatalogQuality {
     /// The quality of one tool; `None` if it is not measured.
     fn assess(&self, tool: &Tool) -> Option<ToolQuality>;

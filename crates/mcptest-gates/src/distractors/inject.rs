@@ -1,5 +1,5 @@
-//! What the executor does for the block: which tools come into the offer, in which order, and what
-//! they answer.
+//! The work of the executor for the block: which tools come into the offer, in which order, and
+//! what they answer.
 
 use std::collections::BTreeSet;
 
@@ -216,8 +216,8 @@ fn subjects(name: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The order in which to offer this number of tools: position by position, the index of the tool that is
-/// there.
+/// The order in which to offer this number of tools: position by position, the index of the tool
+/// that is there.
 ///
 /// Real tools and distractors are shuffled together: a model must not learn that the last ones are
 /// fake.

@@ -140,7 +140,8 @@ impl Divergence {
         absent.chain(wrong).chain(silent).collect()
     }
 
-    /// Returns true if the run passes: no write is claimed but absent, and the score is within the bound.
+    /// Returns true if the run passes: no write is claimed but absent, and the score is within the
+    /// bound.
     #[must_use]
     pub fn passes(&self, max_divergence_score: Option<f64>) -> bool {
         !self.claimed_but_absent.iter().any(|claim| claim.mutating)

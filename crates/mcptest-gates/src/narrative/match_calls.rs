@@ -161,8 +161,8 @@ impl CallWords {
         }
     }
 
-    /// Returns true if the text names the call: every word of three or more letters of its name is there. A
-    /// name with none so long needs all.
+    /// Returns true if the text names the call: every word of three or more letters of its name is
+    /// there. A name with none so long needs all.
     pub(crate) fn is_mentioned(&self, text: &BTreeSet<String>) -> bool {
         let salient = |word: &&String| word.chars().count() >= 3;
         let any_salient = self.plain.iter().any(|word| salient(&word));

@@ -132,7 +132,7 @@ fn goes_on(line: &str) -> bool {
     !line.ends_with(['.', '!', '?', ':', ';', '|', ')'])
 }
 
-/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and whatever symbols stand before the first
+/// Takes off `- `, `* `, `• `, `1. `, `2) `, `[x]` and any symbols before the first
 /// word.
 fn strip_bullet(line: &str) -> (bool, &str) {
     let digits = line.chars().take_while(char::is_ascii_digit).count();

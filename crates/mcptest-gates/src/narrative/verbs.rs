@@ -1,7 +1,7 @@
 //! The fixed list of mutating verbs, their inflections, and how words fold so that they can be
 //! compared.
 
-/// The forms of a verb that are told apart.
+/// The forms of a verb that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// "create": an infinitive, an imperative, or a noun such as "update".
@@ -27,7 +27,7 @@ struct Verb {
     past: &'static [&'static str],
 }
 
-/// The mutating verbs. Nothing else in a text is ever taken for a claimed action.
+/// The mutating verbs. Nothing else in a message is ever taken for a claimed action.
 #[rustfmt::skip]
 const VERBS: [Verb; 22] = [
     verb("create", "creates", &["creating"], &["created"]),

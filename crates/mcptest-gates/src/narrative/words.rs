@@ -24,7 +24,7 @@ const ADVERBS: &[&str] = &[
     "each", "once", "since", "ahead", "soon",
 ];
 
-/// Openers after which a clause says what might be, or what was the case anyway.
+/// Openers after which a clause states what might be, or what was the case anyway.
 #[rustfmt::skip]
 pub(super) const SUBORDINATORS: &[&str] = &[
     "if", "unless", "whether", "until", "till", "before", "once", "when", "whenever", "after", "because", "since",
@@ -92,7 +92,7 @@ pub(super) const NEGATIONS: &[&str] = &[
     "no", "none", "nothing", "neither", "nor", "not", "never", "nobody", "without",
 ];
 
-/// Irregular past tenses that often stand beside the verbs of the list.
+/// Irregular past tenses that often occur beside the verbs of the list.
 #[rustfmt::skip]
 const IRREGULAR: &[&str] = &[
     "found", "made", "got", "went", "took", "gave", "saw", "ran", "did", "kept", "left", "let", "told", "said",

@@ -31,7 +31,8 @@ pub enum PlanError {
 /// The number of runs after which the pass rate is known to within ± `half_width`, whatever it is.
 ///
 /// N = ⌈(z / half_width)² · ¼⌉: the normal approximation (Wald) at its widest, a pass rate of one
-/// half. The half-width is taken as the decimal that it was written as, and the arithmetic is exact.
+/// half. The half-width is taken as the decimal that it was written as, and the arithmetic is
+/// exact.
 ///
 /// # Errors
 /// A half-width outside 0.000001 to 0.5.

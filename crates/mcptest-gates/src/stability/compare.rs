@@ -2,9 +2,9 @@
 //!
 //! Runs with the same sequence of names form a group. Groups are compared once, however many runs
 //! they have: all pairs of two groups have the same similarity and part at the same call, and the
-//! arguments that agree are counted position by position. So the cost grows with the number of runs,
-//! and with the square of the number of *different* sequences only. Where all n runs differ, n²/2
-//! sequences are compared; each comparison takes a few machine words for up to 64 calls.
+//! arguments that agree are counted position by position. So the cost grows with the number of
+//! runs, and with the square of the number of *different* sequences only. Where all n runs differ,
+//! n²/2 sequences are compared; each comparison takes a few machine words for up to 64 calls.
 
 use std::collections::BTreeMap;
 
@@ -184,7 +184,8 @@ fn split_of(a: &[u32], b: &[u32]) -> usize {
 
 /// The lengths of longest common subsequences of one sequence with many others.
 struct CommonSubsequence {
-    /// For each symbol, the positions of the sequence that have it, as bits; for up to 64 positions.
+    /// For each symbol, the positions of the sequence that have it, as bits; for up to 64
+    /// positions.
     masks: Vec<u64>,
     sequence: Vec<u32>,
 }
@@ -212,7 +213,8 @@ impl CommonSubsequence {
         if self.sequence.len() > 64 {
             return longest_common_subsequence(&self.sequence, other);
         }
-        // One bit per position: a row of the usual table, in which each step is 0 or 1 (Hyyrö 2004).
+        // One bit per position: a row of the usual table, in which each step is 0 or 1 (Hyyrö
+        // 2004).
         let mut row = u64::MAX;
         for symbol in other {
             let matches = row & self.masks[*symbol as usize];

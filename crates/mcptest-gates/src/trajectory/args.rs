@@ -464,7 +464,7 @@ fn defaults(tool: &Tool) -> Vec<(&str, &Value)> {
         .collect()
 }
 
-/// Keys that are looked past, with `*` for any text and `?` for any one character.
+/// Keys that are ignored, with `*` for any string and `?` for any one character.
 #[derive(Debug, Clone)]
 struct KeyGlobs(Vec<regex::Regex>);
 

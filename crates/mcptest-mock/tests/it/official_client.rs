@@ -70,7 +70,7 @@ async fn connect(
 fn object(value: Value) -> serde_json::Map<String, Value> {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 

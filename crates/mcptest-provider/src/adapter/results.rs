@@ -22,7 +22,7 @@ impl ContentPart<'_> {
     }
 }
 
-/// Returns the parts of a result, in order. Content that no API accepts becomes a text that names
+/// Returns the parts of a result, in order. Content that no API accepts becomes a string that names
 /// it.
 pub(super) fn content_parts(reply: &ToolReply) -> Vec<ContentPart<'_>> {
     let mut parts: Vec<ContentPart<'_>> = match &reply.content {

@@ -58,7 +58,7 @@ impl Secret {
                 && (0..text.len()).any(|at| self.escaped_at(text.as_bytes(), at).is_some()))
     }
 
-    /// Masks the secret in a text.
+    /// Masks the secret in a string.
     pub(super) fn mask(&self, text: &str) -> String {
         let mut text = text.replace(self.plain.as_str(), MASK);
         for core in &self.cores {

@@ -82,7 +82,7 @@ impl Redactor {
         }
     }
 
-    /// Masks the secrets in a text.
+    /// Masks the secrets in a string.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         self.masked(text).unwrap_or_else(|| text.to_owned())

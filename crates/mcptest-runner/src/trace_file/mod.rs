@@ -5,8 +5,8 @@
 //! blocks whatever the size of the file. Arrays and cassettes are read as a whole.
 //!
 //! The results, and the error of a broken file, are those of reading it in one piece. Traces are
-//! self-delimiting: a trace that a block begins with is the same trace in any text that begins so.
-//! A block that ends inside of a trace is continued with the blocks after it.
+//! self-delimiting: a trace that a block begins with is the same trace in every input that begins
+//! so. A block that ends inside of a trace is continued with the blocks after it.
 
 mod blocks;
 
@@ -235,7 +235,7 @@ fn next_number(number: &mut u64) -> u64 {
 struct Worked<P> {
     part: P,
     block: Vec<u8>,
-    /// The end of the last whole trace; `None` if nothing but blanks follows it.
+    /// The end of the last whole trace; `None` if nothing but white space follows it.
     stopped_at: Option<usize>,
 }
 

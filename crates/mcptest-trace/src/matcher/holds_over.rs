@@ -1,4 +1,4 @@
-//! What a matcher says about a number of which only the bounds are known.
+//! Decides a matcher for a number of which only the bounds are known.
 
 use std::cmp::Ordering;
 
@@ -8,15 +8,15 @@ use super::{Comparison, Matcher, Rule, TypeName};
 use mcptest_json::compare_numbers;
 
 impl Matcher {
-    /// Whether every number from `low` to `high` (both included; without `high` there is no upper
-    /// end) matches, or none does. Nothing if that is open.
+    /// Decides if every number from `low` to `high` (both included; without `high` there is no
+    /// upper end) matches, or none does. Nothing if that is open.
     #[must_use]
     pub fn holds_over(&self, low: &Number, high: Option<&Number>) -> Option<bool> {
         all(self.rules.iter().map(|rule| rule.holds_over(low, high)))
     }
 
-    /// Whether it is one comparison with a bound, so that a larger number is only ever better, or
-    /// only ever worse.
+    /// Returns true if it is one comparison with a bound, so that a larger number is only ever
+    /// better, or only ever worse.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! What a selected value must look like.
+//! Conditions on a selected value.
 //!
 //! A matcher is a mapping with one key, or several that must all hold:
 //!
@@ -11,7 +11,7 @@
 //! | `not: m` | does not match `m` |
 //! | `any-of: [m, ..]`, `all-of: [m, ..]` | matches at least one, or every one |
 //! | `any: m`, `every: m`, `none: m` | is a list of which at least one element, every element, or no element matches |
-//! | `regex: r` | is a text in which `r` is found (anchor with `^` and `$`) |
+//! | `regex: r` | is a string in which `r` is found (anchor with `^` and `$`) |
 //! | `schema: s` | is valid under this JSON Schema |
 //! | `length: n` or `length: {">=": n}` | has this many characters, elements or keys |
 //! | `type: t` | is a `string`, `number`, `integer`, `boolean`, `array`, `object` or `null` |
@@ -100,7 +100,7 @@ impl Comparison {
             .map(|(_, comparison)| *comparison)
     }
 
-    /// How a number stands to the bound that it does not keep.
+    /// The relation of a number to the bound that it violates.
     fn broken_words(self) -> &'static str {
         match self {
             Self::AtLeast => "less than",
@@ -218,18 +218,18 @@ impl fmt::Display for Matcher {
     }
 }
 
-/// What is wrong with a written matcher, and where in it.
+/// A problem with a written matcher, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// JSON pointer from the place that was given for compiling.
     pub pointer: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// A remedy.
     pub help: Option<String>,
-    /// Whether it only deserves a warning.
+    /// True if it is only a warning.
     pub warning: bool,
-    /// Whether the key at the end of the pointer is wrong rather than its value.
+    /// True if the key at the end of the pointer is wrong rather than its value.
     pub on_key: bool,
 }
 

@@ -55,8 +55,8 @@ pub(super) fn is_canonical(text: &str) -> bool {
     true
 }
 
-/// The place of the closing quote. Nothing if there is an escape that a serializer writes in another
-/// way.
+/// The place of the closing quote. Nothing if there is an escape that a serializer writes in
+/// another way.
 fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {

@@ -1,9 +1,10 @@
 //! Reading traces from JSON.
 //!
 //! There are two ways in, through the same visitors. The quick one borrows from the text and leaves
-//! raw parts unparsed ([`Borrowed`]). The thorough one builds every value ([`Owned`]); it works with
-//! any deserializer, and its errors have the exact line and column. A trace that
-//! the quick one rejects is read again by the thorough one, so the two cannot disagree about a file.
+//! raw parts unparsed ([`Borrowed`]). The thorough one builds every value ([`Owned`]); it works
+//! with any deserializer, and its errors have the exact line and column. A trace that
+//! the quick one rejects is read again by the thorough one, so the two cannot disagree about a
+//! file.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -70,8 +70,8 @@ pub fn listed(
     })
 }
 
-/// The files among the sources. All their problems are reported at once, and before a server is started
-/// for nothing.
+/// The files among the sources. All their problems are reported at once, and before a server is
+/// started for nothing.
 fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
     let mut problems = Vec::new();
     let mut files = Vec::new();

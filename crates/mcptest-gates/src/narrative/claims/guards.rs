@@ -122,8 +122,8 @@ impl Reader<'_> {
                     .any(|token| token.is_any(&["below", "above", "here", "following"])))
     }
 
-    /// Returns true if a clause without a subject can start here: after a colon, a dash, a bracket, or
-    /// "Done," and the like.
+    /// Returns true if a clause without a subject can start here: after a colon, a dash, a bracket,
+    /// or "Done," and the like.
     pub(super) fn opens(&self, at: usize) -> bool {
         let Some(before) = self.before(at) else {
             return true;
@@ -230,8 +230,8 @@ impl Reader<'_> {
             })
     }
 
-    /// Returns true if the clause of a passive reports, supposes, regrets or conditions its content, or
-    /// denies it from without.
+    /// Returns true if the clause of a passive reports, supposes, regrets or conditions its
+    /// content, or denies it from without.
     pub(super) fn is_hearsay(&self, start: usize, end: usize) -> bool {
         let reports = |place: usize| {
             let named = self

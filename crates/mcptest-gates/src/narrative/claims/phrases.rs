@@ -296,8 +296,8 @@ impl Reader<'_> {
         0
     }
 
-    /// Returns true if a comma is one of a list of subjects: "the issue, the branch and the tag have been
-    /// created".
+    /// Returns true if a comma is one of a list of subjects: "the issue, the branch and the tag
+    /// have been created".
     fn is_list(&self, comma: usize, end: usize) -> bool {
         let left = &self.tokens[..comma - 1];
         let joined = self.tokens[comma..end].iter().any(|token| token.is("and"));
