@@ -207,8 +207,8 @@ fn judges_are_paid_from_the_budget() {
     );
 }
 
-/// Chat Completions: the agent says what it says; the judge likes it, unless it was told what to
-/// think.
+/// Chat Completions: the agent gives a fixed answer; the judge accepts it, unless the request
+/// tells the judge how to decide.
 fn agent_and_judge(seen: &Seen, _: usize) -> Answer {
     let asked = seen.body.to_string();
     let text = if !asked.contains("You grade a text") {
