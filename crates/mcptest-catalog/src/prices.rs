@@ -1,6 +1,6 @@
 //! Prices of tokens, where they are known.
 //!
-//! `prices.json` beside this file is a dated snapshot of list prices; a suite's `prices:` overrides
+//! `prices.json` next to this file is a dated snapshot of list prices; a suite's `prices:` overrides
 //! any line of it and adds others:
 //!
 //! ```yaml

@@ -37,6 +37,7 @@ const FALL: u64 = 1000;
 
 /// The description quality of a catalog.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Quality {
     /// The worst tool's score; `None` for an empty catalog.
     pub min_score: Option<f64>,
@@ -67,6 +68,7 @@ pub struct Quality {
 
 /// The description quality of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolQuality {
     /// The tool.
     pub name: String,
@@ -239,7 +241,7 @@ pub const TARGETS: [(&str, &str); 17] = [
     ("schema_warnings", "`SCH` findings that are warnings"),
     (
         "malformed_count",
-        "`TOOL` findings: entries that are no proper tools",
+        "`TOOL` findings: entries that are not valid tools",
     ),
     (
         "smells.underspecified",

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// Tools with the same or nearly the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SimilarNames {
     /// The similarity of their names.
     pub kind: Similarity,

@@ -106,6 +106,18 @@ fn is_clean(json: &str, redactor: &Redactor) -> bool {
     true
 }
 
+/// The JSON document without secrets. `None` if it has none.
+#[must_use]
+pub fn redact_json(json: &str, redactor: &Redactor) -> Option<String> {
+    if is_clean(json, redactor) {
+        return None;
+    }
+    // Text that is not JSON is masked as a whole.
+    let mut value = parse_deep::<Value>(json).unwrap_or_else(|_| json.into());
+    redactor.value(&mut value);
+    Some(value.to_string())
+}
+
 /// Masks the secrets of a line. An event that is not one any more, because a secret is a word of
 /// the format, is replaced by a warning: a gap in the report is better than a leak.
 fn redacted(line: &str, redactor: &Redactor) -> String {

@@ -82,6 +82,9 @@ impl<Shared: Hash + Eq, Own> PerRun<Shared, Own> {
         for (index, ..) in &mut self.rows {
             *index = number(*index);
         }
+        if !self.rows.is_sorted_by_key(|(index, ..)| *index) {
+            self.rows.sort_by_key(|(index, ..)| *index);
+        }
     }
 
     fn group(&mut self, shared: Shared) -> u32 {

@@ -40,7 +40,7 @@ impl Exchange {
         if enabled!(target: TARGET, Level::TRACE) {
             let headers = show_headers(request.headers());
             let (method, url) = (&exchange.method, &exchange.url);
-            trace!(target: TARGET, %method, url, headers, "request");
+            trace!(target: TARGET, %method, %url, %headers, "request");
         }
         exchange
     }
@@ -48,10 +48,10 @@ impl Exchange {
     pub fn answered<B>(&self, response: &Response<B>) {
         let status = response.status().as_u16();
         let (method, url) = (&self.method, &self.url);
-        debug!(target: TARGET, %method, url, status, ms = self.ms(), "response");
+        debug!(target: TARGET, %method, %url, status, ms = self.ms(), "response");
         if enabled!(target: TARGET, Level::TRACE) {
             let headers = show_headers(response.headers());
-            trace!(target: TARGET, status, headers, "response headers");
+            trace!(target: TARGET, status, %headers, "response headers");
         }
     }
 
@@ -59,7 +59,7 @@ impl Exchange {
         info!(
             target: TARGET,
             method = %self.method,
-            url = self.url,
+            url = %self.url,
             ms = self.ms(),
             error = error_chain(error),
             "request failed"

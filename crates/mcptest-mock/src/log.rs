@@ -67,7 +67,7 @@ pub(crate) fn http_response(method: &str, status: u16) {
 pub(crate) fn received(message: &Value) {
     if enabled!(target: TARGET, Level::TRACE) {
         let body = quote(&message.to_string(), MAX_BODY_CHARS);
-        trace!(target: TARGET, body, "received");
+        trace!(target: TARGET, %body, "received");
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn sent(messages: &[u8]) {
             if !message.is_empty() {
                 let start = &message[..message.len().min(4 * MAX_BODY_CHARS)];
                 let body = quote(&String::from_utf8_lossy(start), MAX_BODY_CHARS);
-                trace!(target: TARGET, bytes = message.len(), body, "sent");
+                trace!(target: TARGET, bytes = message.len(), %body, "sent");
             }
         }
     }

@@ -81,7 +81,8 @@ pub fn variance(values: &[Ratio]) -> Option<f64> {
 /// The number of binary digits after the point that [`mean_and_variance`] works with.
 const FIXED_BITS: u32 = 256;
 
-/// The mean and the population variance of many values, each rounded once; nothing for no values.
+/// The mean and the population variance of many values, each rounded once; `None` for no
+/// values.
 ///
 /// Exact sums of many fractions have denominators of thousands of digits. So the values are first
 /// taken with 256 binary digits, which gives a lower and an upper bound of each result. Only if the

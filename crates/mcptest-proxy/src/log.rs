@@ -44,7 +44,7 @@ pub(crate) fn line(direction: Direction, line: &[u8], action: &str) {
     debug!(target: TARGET, direction, method, id, bytes, action, "line");
     if enabled!(target: TARGET, Level::TRACE) {
         let body = quote_bytes(line.trim_ascii_end(), MAX_LINE_CHARS);
-        trace!(target: TARGET, direction, body, "line");
+        trace!(target: TARGET, direction, %body, "line");
     }
 }
 

@@ -25,7 +25,7 @@ pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};
 pub use mcptest_redact::redact::Redactor;
 pub use read::{ReadError, read};
-pub use report::{Report, RunRow, TestReport, Timing};
+pub use report::{Report, RunRow, ScoredRow, TestReport, Timing};
 pub use reporter::pretty::row as pretty_row;
 pub use reporter::{REPORTERS, RenderError, Style, find, render};
 pub use store::{RunStore, Spool, StoreError};

@@ -1,6 +1,7 @@
 //! The report of an invocation: its tests, a compact row per run, and access to their records.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mcptest_events::{CaseId, Kind, RunRecord, Spend};
@@ -103,6 +104,60 @@ pub struct RunRow {
     early_end: Option<EarlyEnd>,
     has_tokens: bool,
     has_details: bool,
+    /// True if the record is stored without its index and name.
+    headless: bool,
+}
+
+/// A run of a scored trace. Its record is stored without its beginning (`{"index":…,"name":…,`),
+/// because the number of a recorded run is known only after all of them were read.
+#[derive(Debug, Clone)]
+pub struct ScoredRow<'a> {
+    /// The number of the run, from 1.
+    pub index: u64,
+    /// True if the name of the row has the number.
+    pub numbered: bool,
+    /// The verdict on the run's own assertions.
+    pub verdict: Verdict,
+    /// The kind of error of a run that could not be completed.
+    pub error: Option<ErrorKind>,
+    /// The number of tool calls.
+    pub calls: u32,
+    /// The reported total of tokens.
+    pub tokens: Option<u64>,
+    /// The recorded reason why the agent stopped.
+    pub stop_reason: Option<&'a str>,
+    /// True if there is an error, or an assertion that failed or was skipped.
+    pub has_details: bool,
+    /// The place of the record in the store. Without one, only its row can be shown.
+    pub record: Option<Range<u64>>,
+}
+
+impl From<ScoredRow<'_>> for RunRow {
+    fn from(run: ScoredRow<'_>) -> Self {
+        let record = run.record.unwrap_or_default();
+        Self {
+            record: RecordRange {
+                offset: record.start,
+                // A record of 4 GiB cannot be shown.
+                len: u32::try_from(record.end.saturating_sub(record.start)).unwrap_or(0),
+            },
+            token_count: run.tokens.unwrap_or(0),
+            duration: 0,
+            index: run.index,
+            name: if run.numbered {
+                RowName::Numbered
+            } else {
+                RowName::Label
+            },
+            calls: run.calls,
+            verdict: run.verdict,
+            error: run.error,
+            early_end: run.stop_reason.and_then(EarlyEnd::of_stop_reason),
+            has_tokens: run.tokens.is_some(),
+            has_details: run.has_details,
+            headless: true,
+        }
+    }
 }
 
 /// The name of a row.
@@ -177,6 +232,7 @@ impl RunRow {
             early_end: facts.early_end,
             has_tokens: facts.tokens.is_some(),
             has_details: facts.has_details,
+            headless: false,
         }
     }
 
@@ -358,7 +414,7 @@ impl TestReport {
     /// A store that cannot be read.
     pub fn record(&self, run: &RunRow) -> Result<RunRecord, StoreError> {
         let mut buffer = Vec::new();
-        let text = self.store.fetch(run.record, &mut buffer)?;
+        let text = self.record_text(run, &mut buffer)?;
         parse_record(text).map_err(|error| StoreError::Damaged(error.to_string()))
     }
 
@@ -368,7 +424,12 @@ impl TestReport {
         run: &RunRow,
         buffer: &'a mut Vec<u8>,
     ) -> Result<&'a str, StoreError> {
-        self.store.fetch(run.record, buffer)
+        if !run.headless {
+            return self.store.fetch(run.record, buffer);
+        }
+        let name = serde_json::to_string(&self.row_name(run)).unwrap_or_default();
+        let head = format!("{{\"index\":{},\"name\":{name},", run.index);
+        self.store.fetch_after(head.as_bytes(), run.record, buffer)
     }
 
     /// The number of runs that passed.

@@ -66,6 +66,30 @@ impl RunStore {
     }
 }
 
+impl RunStore {
+    /// Reads the text of a record into `buffer`, after the beginning that the store does not have.
+    pub(crate) fn fetch_after<'a>(
+        &self,
+        head: &[u8],
+        range: RecordRange,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a str, StoreError> {
+        buffer.clear();
+        buffer.extend_from_slice(head);
+        match self {
+            Self::Memory(_) => {
+                let text = self.fetch(range, &mut Vec::new())?.as_bytes().to_vec();
+                buffer.extend_from_slice(&text);
+            }
+            Self::File(file) => {
+                buffer.resize(head.len() + range.len as usize, 0);
+                file.read_exact_at(&mut buffer[head.len()..], range.offset)?;
+            }
+        }
+        std::str::from_utf8(buffer).map_err(|error| StoreError::Damaged(error.to_string()))
+    }
+}
+
 /// Parses the text of a record. Answers of servers may be nested deeply; they are bounded where
 /// they are received.
 pub(crate) fn parse_record(text: &str) -> Result<RunRecord, serde_json::Error> {

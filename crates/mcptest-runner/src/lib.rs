@@ -33,6 +33,7 @@ mod snapshots;
 mod stop_signal;
 #[cfg(test)]
 mod testing;
+mod tool_answer;
 mod tool_call;
 mod tool_list;
 mod trace_file;
@@ -53,7 +54,7 @@ pub use providers::{built_in_providers, check_model, missing_keys};
 pub use resume::{FinishedRun, Resume};
 pub use run::{RunSettings, SuiteOutcome, run};
 pub use run_context::EventSink;
-pub use score::{ScoreError, ScoreSettings, score};
+pub use score::{ScoreError, ScoreSettings, ScoredCase, ScoredRun, score};
 pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use trace_file::{TraceFileError, read_traces};

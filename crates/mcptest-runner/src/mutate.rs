@@ -1,26 +1,25 @@
-//! Whether a suite's assertions can fail: recorded traces are changed a little, and the judgement
-//! should change with them.
+//! Mutation of recorded traces: a small change to a trace should change the judgement, or the
+//! suite's assertions cannot fail.
 
 use mcptest_gates::mutate::{Mutation, mutations};
 use mcptest_numbers::percent;
-use mcptest_report::model::TestReport;
 use mcptest_suite::Suite;
 use mcptest_trace::parallel;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 
-use crate::score::{Cell, ScoreError, ScoreSettings, cells};
+use crate::score::{JudgedGroup, ScoreError, ScoreSettings, TraceGroup, group_traces};
 use crate::verdicts::JudgeContext;
 
-/// What came of mutating a suite's traces.
+/// The result of mutating a suite's traces.
 #[derive(Debug, Clone, Serialize)]
 pub struct MutationReport {
     /// The version of this format.
     pub schema_version: u32,
     /// Mutants over all tests.
     pub mutants: u64,
-    /// Those that at least one assertion noticed.
+    /// The mutants that at least one assertion detected.
     pub killed: u64,
     /// Killed of all, whole percent, rounded down; nothing without mutants.
     pub score: Option<u64>,
@@ -33,15 +32,15 @@ pub struct MutationReport {
 pub struct MutatedTest {
     /// The test's name, with the model when models fan out.
     pub name: String,
-    /// The verdict on the traces as they are. Only a pass can be broken.
+    /// The verdict on the original traces. Only a test that passes is mutated.
     pub baseline: Verdict,
-    /// How many mutants there were.
+    /// The number of mutants.
     pub mutants: u64,
-    /// How many were noticed.
+    /// The number of detected mutants.
     pub killed: u64,
     /// Killed of all, whole percent, rounded down; nothing without mutants.
     pub score: Option<u64>,
-    /// How many mutants each gate (and `expect`) noticed, in the order of the test.
+    /// The number of mutants that each gate (and `expect`) detected, in the order of the test.
     pub kills_by: Vec<(String, u64)>,
     /// Every mutant.
     pub details: Vec<MutantReport>,
@@ -52,19 +51,19 @@ pub struct MutatedTest {
 pub struct MutantReport {
     /// The kind of change.
     pub kind: &'static str,
-    /// The change in words.
+    /// A description of the change.
     pub mutation: String,
-    /// The gates (and `expect`) that noticed. None: it survived.
+    /// The gates (and `expect`) that detected it. Empty if it survived.
     pub killed_by: Vec<String>,
-    /// What changed in the first run that it changes: lines with `-` and `+`.
+    /// The change to the first run that it changes: lines with `-` and `+`.
     pub diff: Vec<String>,
 }
 
-/// Changes the traces of each test in every way there is, one at a time and in all runs alike, and
-/// judges again.
+/// Applies every mutation to the traces of each test, one at a time and in all runs alike, and
+/// judges them again.
 ///
-/// All runs alike, because the question is whether the suite would notice an agent that behaves so,
-/// not one slip among many runs that a pooled figure may rightly forgive.
+/// All runs alike, because the suite should detect an agent that behaves this way. One slip among
+/// many runs may rightly be forgiven by a pooled figure.
 ///
 /// # Errors
 /// As [`score()`](crate::score()).
@@ -78,12 +77,12 @@ pub fn mutate(
         servers: &servers,
         prices: &suite.prices,
         no_evidence: suite.options.no_evidence,
-        // No opinion was ever given on a text that was changed.
+        // There is no opinion on a changed string.
         judges: false,
     };
-    let cells = cells(suite, traces, settings)?;
-    let tests = parallel::map(parallel::threads(), cells, |cell| {
-        mutate_cell(cell, &suite.name, &context)
+    let groups = group_traces(suite, traces, settings)?;
+    let tests = parallel::map(parallel::threads(), groups, |group| {
+        mutate_group(&group, &context)
     });
     let mutants = tests.iter().map(|test: &MutatedTest| test.mutants).sum();
     let killed = tests.iter().map(|test| test.killed).sum();
@@ -96,28 +95,28 @@ pub fn mutate(
     })
 }
 
-fn mutate_cell(cell: Cell<'_>, suite: &str, context: &JudgeContext<'_>) -> MutatedTest {
-    let Cell {
+fn mutate_group(group: &TraceGroup<'_>, context: &JudgeContext<'_>) -> MutatedTest {
+    let TraceGroup {
         test,
-        model,
         label,
         traces,
-    } = cell;
+        ..
+    } = group;
     let judge = |traces: Vec<(u64, Trace)>| {
-        Cell {
+        let mutated = TraceGroup {
             test,
-            model: model.clone(),
+            model: group.model.clone(),
             label: label.clone(),
             traces,
-        }
-        .judge(suite, context, 1)
+        };
+        mutated.judge(context)
     };
-    let baseline = judge(traces.clone());
+    let baseline = group.judge(context);
     let mut details = Vec::new();
-    if baseline.verdict == Verdict::Pass {
+    if baseline.case.verdict == Verdict::Pass {
         let plain: Vec<Trace> = traces.iter().map(|(_, trace)| trace.clone()).collect();
         for mutation in mutations(&plain) {
-            details.push(try_mutation(&mutation, &traces, &baseline, &judge));
+            details.push(try_mutation(&mutation, traces, &baseline, &judge));
         }
     }
     let noticed = |name: &str| {
@@ -127,6 +126,7 @@ fn mutate_cell(cell: Cell<'_>, suite: &str, context: &JudgeContext<'_>) -> Mutat
             .count() as u64
     };
     let mut judges: Vec<String> = baseline
+        .case
         .gates
         .iter()
         .map(|gate| gate.block.clone())
@@ -141,7 +141,7 @@ fn mutate_cell(cell: Cell<'_>, suite: &str, context: &JudgeContext<'_>) -> Mutat
         .count() as u64;
     MutatedTest {
         name: label.clone(),
-        baseline: baseline.verdict,
+        baseline: baseline.case.verdict,
         mutants,
         killed,
         score: percent::down(killed, mutants),
@@ -156,8 +156,8 @@ fn mutate_cell(cell: Cell<'_>, suite: &str, context: &JudgeContext<'_>) -> Mutat
 fn try_mutation(
     mutation: &Mutation,
     traces: &[(u64, Trace)],
-    baseline: &TestReport,
-    judge: &dyn Fn(Vec<(u64, Trace)>) -> TestReport,
+    baseline: &JudgedGroup,
+    judge: &dyn Fn(Vec<(u64, Trace)>) -> JudgedGroup,
 ) -> MutantReport {
     let mut diff = Vec::new();
     let mutated = traces
@@ -179,11 +179,11 @@ fn try_mutation(
         .runs
         .iter()
         .zip(&after.runs)
-        .any(|(before, after)| broke(before.verdict, after.verdict))
+        .any(|(before, after)| broke(*before, *after))
     {
         killed_by.push("expect".to_owned());
     }
-    for (before, after) in baseline.gates.iter().zip(&after.gates) {
+    for (before, after) in baseline.case.gates.iter().zip(&after.case.gates) {
         if broke(before.verdict, after.verdict) {
             killed_by.push(after.block.clone());
         }
@@ -196,8 +196,7 @@ fn try_mutation(
     }
 }
 
-/// The lines of the two traces that differ: what is the same at the start and at the end is left
-/// out.
+/// The lines of the two traces that differ, without equal lines at the start and at the end.
 fn changed_lines(before: &Trace, after: &Trace) -> Vec<String> {
     let (before, after) = (lines(before), lines(after));
     let same_start = before
@@ -222,13 +221,12 @@ fn changed_lines(before: &Trace, after: &Trace) -> Vec<String> {
     gone.chain(new).collect()
 }
 
-/// A trace in lines that people can compare.
+/// A trace as lines that people can compare.
 fn lines(trace: &Trace) -> Vec<String> {
     let mut lines = Vec::new();
     for (call, result) in trace.tool_calls.iter().zip(trace.results_by_call()) {
         let args = call
-            .args
-            .as_ref()
+            .args()
             .map_or_else(String::new, |args| format!(" {args}"));
         let outcome = match result.and_then(|result| result.is_error) {
             Some(true) => " → error",

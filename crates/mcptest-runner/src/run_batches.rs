@@ -35,7 +35,7 @@ impl RunBatches {
         let remaining = u64::from(remaining);
         // A run that fails decides. After runs that pass, or that end with an error, a later one
         // may still fail.
-        let mut needed = u64::from(made == 0 || (!judge.failed && judge.run_can_fail()));
+        let mut needed = u64::from(made == 0 || (!judge.has_failed() && judge.run_can_fail()));
         for gate in judge.gates() {
             if remaining > 0 && gate.decided(remaining).is_none() {
                 needed = needed.max(gate.least_further_runs(remaining));

@@ -7,10 +7,15 @@ use mcptest_suite::{LoadOptions, Purpose, Suite, load};
 
 /// Loads a suite from its text. The text must be valid.
 pub fn suite(folder: &Path, text: &str) -> Arc<Suite> {
+    suite_for(Purpose::Run, folder, text)
+}
+
+/// Loads a suite for running or for scoring from its text. The text must be valid.
+pub fn suite_for(purpose: Purpose, folder: &Path, text: &str) -> Arc<Suite> {
     let file = folder.join("suite.yml");
     std::fs::write(&file, text).expect("a file");
     let options = LoadOptions {
-        purpose: Purpose::Run,
+        purpose,
         env: &|_| None,
         check_model: &crate::check_model,
         providers: &crate::built_in_providers(),

@@ -13,7 +13,7 @@ use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::judged::{self, Unjudged};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::trace::{Observable, Trace, TraceView};
 use mcptest_trace::verdict::{RunError, Verdict};
 use serde_json::Value;
 
@@ -64,8 +64,27 @@ pub(crate) struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Judges a run of an agent.
-    pub fn of_agent(context: &JudgeContext<'_>, test: &AgentTest, trace: &Trace) -> Self {
+    /// Judges a run of an agent, and explains every assertion.
+    pub fn of_agent(context: &JudgeContext<'_>, test: &AgentTest, trace: &TraceView<'_>) -> Self {
+        Self::judge_agent(context, test, trace, Explain::Always)
+    }
+
+    /// Judges a run of an agent. Without a problem there are no assertions in the outcome, because
+    /// no reporter shows them.
+    pub fn of_agent_unless_good(
+        context: &JudgeContext<'_>,
+        test: &AgentTest,
+        trace: &TraceView<'_>,
+    ) -> Self {
+        Self::judge_agent(context, test, trace, Explain::Problems)
+    }
+
+    fn judge_agent(
+        context: &JudgeContext<'_>,
+        test: &AgentTest,
+        trace: &TraceView<'_>,
+        explain: Explain,
+    ) -> Self {
         count_judgement();
         let mut assertions = Vec::new();
         let mut error = trace.error.clone();
@@ -74,6 +93,9 @@ impl RunOutcome {
         // A run that failed is no evidence about the agent.
         if error.is_none() && !test.expect.is_empty() {
             let seen = trace.observable();
+            if explain == Explain::Problems && all_hold(test, seen) {
+                return Self::good();
+            }
             for expectation in &test.expect {
                 let Some(judge) = expectation.judge() else {
                     let mut assertion = expectation.apply(&seen, None);
@@ -123,6 +145,27 @@ impl RunOutcome {
             error,
             facts,
         }
+    }
+
+    /// The outcome of a run whose assertions all hold, without them.
+    fn good() -> Self {
+        Self {
+            assertions: Vec::new(),
+            error: None,
+            facts: RunFacts {
+                verdict: Verdict::Pass,
+                counted: Verdict::Pass,
+                fails_case: false,
+                expectations_held: Some(true),
+                error: None,
+            },
+        }
+    }
+
+    /// Returns true if a reporter may show more of the run than its row.
+    pub fn has_details(&self) -> bool {
+        let noteworthy = |one: &Assertion| one.failed() || one.skipped.is_some();
+        self.error.is_some() || self.assertions.iter().any(noteworthy)
     }
 
     /// Judges a direct tool call by its assertions. A call of which every assertion was skipped
@@ -192,6 +235,21 @@ impl RunOutcome {
             error: self.error,
         }
     }
+}
+
+/// The assertions of a run that its outcome has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Explain {
+    /// All of them.
+    Always,
+    /// None, if all of them hold.
+    Problems,
+}
+
+/// Returns true if evidence decides all assertions, and all hold.
+fn all_hold(test: &AgentTest, seen: Observable<'_>) -> bool {
+    let holds = |one: &mcptest_trace::expect::Expectation| one.judge().is_none() && one.holds(seen);
+    test.expect.iter().all(holds)
 }
 
 /// Adds to the reason of a failed assertion that its value was masked.
@@ -282,31 +340,20 @@ impl CaseVerdict {
     }
 }
 
-/// Observes the runs of an agent test with one model.
-pub(crate) struct CaseJudge<'a> {
-    context: JudgeContext<'a>,
-    test: &'a AgentTest,
-    gate_context: Context<'a>,
+/// The observed runs of an agent test with one model. Tallies of parts of the runs merge.
+pub(crate) struct CaseTally<'a> {
     gates: Vec<GateAccumulator<'a>>,
     /// The number of runs.
     runs: u64,
     /// The worst verdict that a run adds to the case.
     counted: Verdict,
     /// True if a run fails the case.
-    pub failed: bool,
+    failed: bool,
 }
 
-impl<'a> CaseJudge<'a> {
-    pub fn new(
-        context: JudgeContext<'a>,
-        test: &'a AgentTest,
-        model: Option<&'a str>,
-        label: &'a str,
-    ) -> Self {
+impl<'a> CaseTally<'a> {
+    pub fn new(test: &'a AgentTest) -> Self {
         Self {
-            context,
-            test,
-            gate_context: context.gate_context(label, model),
             gates: test.gates.iter().map(|gate| gate.accumulator()).collect(),
             runs: 0,
             counted: Verdict::Pass,
@@ -315,7 +362,13 @@ impl<'a> CaseJudge<'a> {
     }
 
     /// Adds a judged run.
-    pub fn observe(&mut self, index: u64, trace: &Trace, facts: &RunFacts) {
+    pub fn observe(
+        &mut self,
+        context: &Context<'_>,
+        index: u64,
+        trace: &TraceView<'_>,
+        facts: &RunFacts,
+    ) {
         self.runs += 1;
         self.counted = self.counted.max(facts.counted);
         self.failed |= facts.fails_case;
@@ -329,52 +382,43 @@ impl<'a> CaseJudge<'a> {
             expectations_held: facts.expectations_held,
         };
         for gate in &mut self.gates {
-            gate.observe(&self.gate_context, &run);
+            gate.observe(context, &run);
         }
     }
 
-    /// The number of runs.
-    pub fn runs(&self) -> u64 {
-        self.runs
+    /// Adds the runs of another tally of the same test.
+    pub fn merge(&mut self, other: Self) {
+        for (gate, other) in self.gates.iter_mut().zip(other.gates) {
+            gate.merge(other);
+        }
+        self.runs += other.runs;
+        self.counted = self.counted.max(other.counted);
+        self.failed |= other.failed;
     }
 
-    /// The gates that observe the runs.
-    pub fn gates(&mut self) -> &mut [GateAccumulator<'a>] {
-        &mut self.gates
-    }
-
-    /// Returns true if a single run can fail the case.
-    pub fn run_can_fail(&self) -> bool {
-        self.test
-            .expect
-            .iter()
-            .any(|expectation| match expectation.judge() {
-                Some(_) => self.context.judges,
-                None => !self.test.tolerates_failed_runs,
-            })
+    /// Gives every run another index. The order of the runs must stay the same.
+    pub fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        for gate in &mut self.gates {
+            gate.renumber(number);
+        }
     }
 
     /// Judges the case.
-    pub fn finish(self) -> CaseVerdict {
-        let Self {
-            context,
-            test,
-            gate_context,
-            gates,
-            runs,
-            counted,
-            ..
-        } = self;
-        let mut gates: Vec<GateOutcome> = gates
-            .into_iter()
-            .map(|gate| gate.finish(&gate_context))
-            .collect();
-        let mut no_evidence = why_no_evidence(&context, test, runs);
+    pub fn finish(
+        self,
+        context: &JudgeContext<'_>,
+        test: &AgentTest,
+        gate_context: &Context<'_>,
+    ) -> CaseVerdict {
+        let runs = self.runs;
+        let gates = self.gates.into_iter();
+        let mut gates: Vec<GateOutcome> = gates.map(|gate| gate.finish(gate_context)).collect();
+        let mut no_evidence = why_no_evidence(context, test, runs);
         for gate in &mut gates {
             gate.verdict = context.settle(gate.verdict);
         }
         let of_gates = Verdict::worst(gates.iter().map(|gate| gate.verdict));
-        let mut verdict = counted.max(of_gates);
+        let mut verdict = self.counted.max(of_gates);
         if no_evidence.is_some() {
             verdict = verdict.max(context.settle(Verdict::NoEvidence));
             // Reported once: a gate without runs has the same reason.
@@ -390,6 +434,67 @@ impl<'a> CaseJudge<'a> {
             gates,
             no_evidence,
         }
+    }
+}
+
+/// Observes the runs of an agent test with one model.
+pub(crate) struct CaseJudge<'a> {
+    context: JudgeContext<'a>,
+    test: &'a AgentTest,
+    gate_context: Context<'a>,
+    tally: CaseTally<'a>,
+}
+
+impl<'a> CaseJudge<'a> {
+    pub fn new(
+        context: JudgeContext<'a>,
+        test: &'a AgentTest,
+        model: Option<&'a str>,
+        label: &'a str,
+    ) -> Self {
+        Self {
+            context,
+            test,
+            gate_context: context.gate_context(label, model),
+            tally: CaseTally::new(test),
+        }
+    }
+
+    /// Adds a judged run.
+    pub fn observe(&mut self, index: u64, trace: &TraceView<'_>, facts: &RunFacts) {
+        self.tally.observe(&self.gate_context, index, trace, facts);
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.tally.runs
+    }
+
+    /// Returns true if a run fails the case.
+    pub fn has_failed(&self) -> bool {
+        self.tally.failed
+    }
+
+    /// The gates that observe the runs.
+    pub fn gates(&mut self) -> &mut [GateAccumulator<'a>] {
+        &mut self.tally.gates
+    }
+
+    /// Returns true if a single run can fail the case.
+    pub fn run_can_fail(&self) -> bool {
+        self.test
+            .expect
+            .iter()
+            .any(|expectation| match expectation.judge() {
+                Some(_) => self.context.judges,
+                None => !self.test.tolerates_failed_runs,
+            })
+    }
+
+    /// Judges the case.
+    pub fn finish(self) -> CaseVerdict {
+        self.tally
+            .finish(&self.context, self.test, &self.gate_context)
     }
 }
 

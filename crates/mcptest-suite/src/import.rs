@@ -147,8 +147,8 @@ impl Reader<'_> {
             let place = document.diagnostic_at(&format!("/imports/{index}"), String::new());
             // The name is relative like that of the importing file, so that messages stay short and
             // without absolute paths.
-            let beside = path.parent().unwrap_or(Path::new("")).join(import);
-            self.read(&beside, &interpolated.variables, Some(place));
+            let imported = path.parent().unwrap_or(Path::new("")).join(import);
+            self.read(&imported, &interpolated.variables, Some(place));
         }
         for server in file.servers.values() {
             for (name, value) in &server.env {

@@ -183,6 +183,7 @@ impl Test {
 
 /// An agent test.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct AgentTest {
     /// The name.
     pub name: String,
@@ -229,6 +230,7 @@ pub struct AgentTest {
 
 /// A direct tool test.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ToolTest {
     /// The name.
     pub name: String,
@@ -276,6 +278,7 @@ impl ToolTest {
 
 /// A snapshot and its file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct StoredSnapshot {
     /// The parts of the result that are stored.
     pub snapshot: Snapshot,
@@ -285,6 +288,7 @@ pub struct StoredSnapshot {
 
 /// A call that prepares a test or cleans up after it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FixtureCall {
     /// The server.
     pub server: String,
@@ -300,6 +304,7 @@ pub struct FixtureCall {
 
 /// A quality requirement for the tool descriptions of a server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ToolQualityTest {
     /// The name.
     pub name: String,
@@ -313,6 +318,7 @@ pub struct ToolQualityTest {
 
 /// Options for running a suite.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// The timeout for each call, unless the server or the test sets its own.
     pub timeout: Duration,

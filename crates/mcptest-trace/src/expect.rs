@@ -167,6 +167,14 @@ impl Expectation {
         )
     }
 
+    /// Returns true if the expectation holds. Nothing is explained.
+    #[must_use]
+    pub fn holds<'n>(&self, root: impl Into<Node<'n>>) -> bool {
+        self.matcher
+            .check(self.target.select(root).as_ref())
+            .is_ok()
+    }
+
     /// Applies it. `absent_because` explains a value that is not there.
     #[must_use]
     pub fn apply<'n>(&self, root: impl Into<Node<'n>>, absent_because: Option<&str>) -> Assertion {

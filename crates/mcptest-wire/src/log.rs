@@ -110,7 +110,7 @@ impl ConnectionLog {
     }
 
     pub(crate) fn stderr(&self, line: &str) {
-        debug!(target: TARGET, server = self.server(), line, "stderr");
+        debug!(target: TARGET, server = self.server(), %line, "stderr");
     }
 
     pub(crate) fn connected(&self, revision: &str, took: Duration) {
@@ -151,7 +151,7 @@ impl ConnectionLog {
         }
         let body = quote_bytes(line.trim_ascii_end(), MAX_BODY_CHARS);
         let body = mask(&body, &self.0.secrets);
-        trace!(target: TARGET, server = self.server(), body, "{direction}");
+        trace!(target: TARGET, server = self.server(), %body, "{direction}");
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn started(server: &str, pid: u32, argv: &[String]) {
     info!(target: TARGET, server, pid, program, "process started");
     if enabled!(target: TARGET, Level::TRACE) {
         let command = quote_bytes(argv.join(" ").as_bytes(), MAX_BODY_CHARS);
-        trace!(target: TARGET, server, pid, command, "command line");
+        trace!(target: TARGET, server, pid, %command, "command line");
     }
 }
 

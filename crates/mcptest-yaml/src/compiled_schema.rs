@@ -113,7 +113,7 @@ pub struct Property {
     pub name: Cow<'static, str>,
     /// The key that this one is another spelling of ([`ALIAS_OF`]).
     pub alias_of: Option<Cow<'static, str>>,
-    /// The rule for its value; for an alias, the rule of the key that it stands for.
+    /// The rule for its value; for an alias, the rule of its canonical key.
     pub rule: RuleIndex,
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The changes between two catalogs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct CatalogDiff {
     /// True if any change breaks callers.
     pub breaking: bool,
@@ -25,6 +26,7 @@ pub struct CatalogDiff {
 
 /// A tool that is in one catalog only.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Listed {
     /// Its name.
     pub name: String,
@@ -34,6 +36,7 @@ pub struct Listed {
 
 /// A renamed tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Renamed {
     /// The old name.
     pub from: String,
@@ -43,6 +46,7 @@ pub struct Renamed {
 
 /// A count before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Delta {
     /// Before.
     pub old: u64,
@@ -65,6 +69,7 @@ impl Delta {
 
 /// The changes of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ToolChange {
     /// The tool's name (the new one).
     pub tool: String,
@@ -79,6 +84,7 @@ pub struct ToolChange {
 
 /// A description that changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DescriptionChange {
     /// The old text.
     pub old: Option<String>,
@@ -93,6 +99,7 @@ pub struct DescriptionChange {
 
 /// A score before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ScoreDelta {
     /// Before.
     pub old: f64,
@@ -102,6 +109,7 @@ pub struct ScoreDelta {
 
 /// One change inside a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Change {
     /// The place, as a JSON pointer into the new tool; for removed parts, into the old one.
     pub pointer: String,

@@ -182,26 +182,26 @@ fn classed(fact: schema::Fact, direction: Direction) -> Change {
 
 fn reason(kind: Kind, direction: Direction, breaks: bool) -> &'static str {
     match (kind, direction) {
-        (Kind::PropertyAdded, Direction::Input) if breaks => "calls without it are refused",
+        (Kind::PropertyAdded, Direction::Input) if breaks => "calls without it are rejected",
         (Kind::PropertyAdded, Direction::Input) => "calls without it stay valid",
         (Kind::PropertyRemoved, Direction::Input) => {
-            "calls that send it are refused, or it is ignored"
+            "calls that send it are rejected, or it is ignored"
         }
-        (Kind::RequiredAdded, Direction::Input) => "calls without it are refused",
-        (Kind::RequiredRemoved, Direction::Input) => "calls that give it stay valid",
-        (Kind::Narrowed, Direction::Input) => "arguments that were accepted can be refused",
+        (Kind::RequiredAdded, Direction::Input) => "calls without it are rejected",
+        (Kind::RequiredRemoved, Direction::Input) => "calls with it stay valid",
+        (Kind::Narrowed, Direction::Input) => "arguments that were accepted can be rejected",
         (Kind::Widened, Direction::Input) => "arguments that were accepted still are",
-        (Kind::Changed, Direction::Input) => "arguments that were accepted may be refused",
-        (Kind::PropertyAdded, Direction::Output) => "results have something more",
-        (Kind::PropertyRemoved, Direction::Output) => "who reads it finds nothing",
+        (Kind::Changed, Direction::Input) => "arguments that were accepted may be rejected",
+        (Kind::PropertyAdded, Direction::Output) => "results contain an additional value",
+        (Kind::PropertyRemoved, Direction::Output) => "readers of it no longer find it",
         (Kind::RequiredAdded, Direction::Output) => "results always have it now",
-        (Kind::RequiredRemoved, Direction::Output) => "results may come without it",
-        (Kind::Narrowed, Direction::Output) => "results stay within what was promised",
-        (Kind::Widened, Direction::Output) => "results may be what was not promised",
-        (Kind::Changed, Direction::Output) => "results may not be what was promised",
-        (Kind::SchemaAdded, _) => "a promise that was not there before",
-        (Kind::SchemaRemoved, _) => "nothing is promised about results any more",
-        (Kind::Annotation, _) => "no rule changed",
+        (Kind::RequiredRemoved, Direction::Output) => "results may lack it",
+        (Kind::Narrowed, Direction::Output) => "results still fit the old schema",
+        (Kind::Widened, Direction::Output) => "results may not fit the old schema",
+        (Kind::Changed, Direction::Output) => "results may no longer fit the old schema",
+        (Kind::SchemaAdded, _) => "results had no schema before",
+        (Kind::SchemaRemoved, _) => "results no longer have a schema",
+        (Kind::Annotation, _) => "no constraint changed",
     }
 }
 
@@ -221,12 +221,12 @@ fn output_changes(old: &Tool, new: &Tool) -> Vec<Change> {
         (None, Some(_)) => whole(
             Kind::SchemaAdded,
             Class::Compatible,
-            "there is an output schema now",
+            "the output schema was added",
         ),
         (Some(_), None) => whole(
             Kind::SchemaRemoved,
             Class::Breaking,
-            "the output schema is gone",
+            "the output schema was removed",
         ),
         (Some(old), Some(new)) => schema::compare(at, old, new)
             .into_iter()

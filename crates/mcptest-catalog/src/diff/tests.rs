@@ -186,10 +186,10 @@ fn words_and_hints_break_nothing() {
 
 #[test]
 fn malformed_tools_are_compared_as_they_are() {
-    let odd = json!([{"name": 3, "inputSchema": null}, {"inputSchema": "x"}, {"name": "a"}, {"name": "a", "inputSchema": []}]);
-    assert!(compare(odd.clone(), odd.clone()).is_empty());
+    let malformed = json!([{"name": 3, "inputSchema": null}, {"inputSchema": "x"}, {"name": "a"}, {"name": "a", "inputSchema": []}]);
+    assert!(compare(malformed.clone(), malformed.clone()).is_empty());
     compare(
-        odd,
+        malformed,
         json!([{"name": "a", "inputSchema": {"type": ["string", 4], "required": "x", "enum": 3}}]),
     );
 }
@@ -211,7 +211,7 @@ fn schema() -> impl Strategy<Value = Value> {
     schema_of(0..3)
 }
 
-/// Objects have so many of three properties.
+/// A schema; objects have this number of three properties.
 fn schema_of(properties: std::ops::Range<usize>) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({})),
@@ -321,7 +321,7 @@ proptest! {
         prop_assert_eq!(kinds(&there, false), kinds(&back, true));
     }
 
-    // An independent validator is the judge: what is called compatible must not refuse what was
+    // An independent validator is the judge: a compatible schema must not reject what was
     // accepted.
     #[test]
     fn compatible_arguments_stay_valid(old in schema_of(3..4), new in schema_of(3..4), values in prop::collection::vec(value(), 8)) {
@@ -330,9 +330,9 @@ proptest! {
         // in its place.
         prop_assume!(!facts.iter().any(|fact| fact.kind == Kind::PropertyAdded));
         let validators = (jsonschema::validator_for(&old).unwrap(), jsonschema::validator_for(&new).unwrap());
-        let refused = values.iter().find(|value| validators.0.is_valid(value) && !validators.1.is_valid(value));
-        if let Some(value) = refused {
-            prop_assert!(facts.iter().any(|fact| fact.breaks(Direction::Input)), "{value} is refused by {new}");
+        let rejected = values.iter().find(|value| validators.0.is_valid(value) && !validators.1.is_valid(value));
+        if let Some(value) = rejected {
+            prop_assert!(facts.iter().any(|fact| fact.breaks(Direction::Input)), "{value} is rejected by {new}");
             let back = schema::compare("", &new, &old);
             let added = back.iter().any(|fact| fact.kind == Kind::PropertyAdded);
             prop_assert!(added || back.iter().any(|fact| fact.breaks(Direction::Output)), "{value} is not promised by {new}");

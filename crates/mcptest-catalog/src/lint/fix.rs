@@ -9,6 +9,7 @@ use mcptest_json::pointer_join;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Change {
     /// The tool.
     pub tool: String,
@@ -166,7 +167,7 @@ mod tests {
             schema(json!({"type": "object", "properties": {"a": {"type": "string"}}})),
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": [], "additionalProperties": false})
         );
-        // What was said stays, also if a rule dislikes it.
+        // Explicit values stay, even if a rule flags them.
         let open = json!({"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": true});
         assert_eq!(schema(open.clone()), open);
     }

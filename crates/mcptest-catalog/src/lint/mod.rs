@@ -62,6 +62,7 @@ impl Severity {
 
 /// A rule: its id, its reason, an example that it flags and one that it accepts, and the check.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Rule {
     /// The stable id.
     pub id: &'static str,
@@ -210,6 +211,7 @@ impl Smell {
 
 /// One result of the lint for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Finding {
     /// The server, where the catalog has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

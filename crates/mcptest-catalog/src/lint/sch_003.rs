@@ -27,9 +27,9 @@ fn check(tool: &Tool) -> Vec<Hit> {
         tool.input_schema().unwrap_or(&Value::Null),
         &mut |path, inner| {
             for (name, property) in schema::properties(inner) {
-                let told = KINDS.iter().any(|key| property.get(key).is_some());
+                let has_kind = KINDS.iter().any(|key| property.get(key).is_some());
                 // `false` forbids the property, which is strict enough.
-                if !told && property != &Value::Bool(false) {
+                if !has_kind && property != &Value::Bool(false) {
                     let at = mcptest_json::pointer_join(&format!("{path}/properties"), name);
                     hits.push(
                         Hit::new(

@@ -73,8 +73,8 @@ pub fn apply<'a>(waivers: &'a [Waiver], findings: &mut [Finding]) -> Vec<&'a Wai
 
 /// Matches a name against a pattern in which only `*` is special.
 ///
-/// Not `globset`: its patterns give `?`, `[`, `{` and `\` a meaning too, and so would change the
-/// waiver files that people have.
+/// Not `globset`: there `?`, `[`, `{` and `\` are special too, so every pattern would have to be
+/// escaped around its `*` first, and compiling it can fail.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or("")) else {

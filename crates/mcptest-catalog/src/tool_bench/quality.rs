@@ -54,6 +54,7 @@ impl CatalogQuality for NotMeasured {
 
 /// The quality of a whole catalog.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Quality {
     /// The mean of the tools' scores.
     pub tdqs_mean: f64,

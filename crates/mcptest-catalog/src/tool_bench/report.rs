@@ -9,6 +9,7 @@ use mcptest_numbers::percent::Rate;
 
 /// The result of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct BenchReport {
     /// The number of tools in the catalog.
     pub tools: u64,
@@ -28,6 +29,7 @@ pub struct BenchReport {
 
 /// The accuracy of the picks from one version of the catalog, and the cost of that version.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Score {
     /// Correct picks.
     pub correct: u64,
@@ -44,6 +46,7 @@ pub struct Score {
 
 /// The ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Bounds {
     /// Lower end.
     pub lower: f64,
@@ -53,6 +56,7 @@ pub struct Bounds {
 
 /// The pick for one request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Picked {
     /// The request.
     pub query: String,
@@ -68,6 +72,7 @@ pub struct Picked {
 
 /// A pair of intended and picked tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Confusion {
     /// The intended tool.
     pub intended: String,
@@ -87,6 +92,7 @@ pub struct Confusion {
 
 /// The cost of one edit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct MutationReport {
     /// The edit.
     pub mutation: Mutation,
@@ -107,6 +113,7 @@ pub struct MutationReport {
 
 /// A request whose pick changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Moved {
     /// The request.
     pub query: String,

@@ -180,11 +180,11 @@ impl BenchSpec {
         match (&self.catalog, &self.catalog_path) {
             (Some(_), Some(_)) => Some(Problem::new(
                 "/catalog_path".into(),
-                "the catalog stands in the spec and in a file: keep `catalog` or `catalog_path`",
+                "both `catalog` and `catalog_path` are set: keep one of them",
             )),
             (None, None) => Some(Problem::new(
                 String::new(),
-                "there is no catalog: give `catalog` or `catalog_path`",
+                "there is no catalog: set `catalog` or `catalog_path`",
             )),
             _ => None,
         }
@@ -268,14 +268,14 @@ fn kind_of(spec: &MutationSpec, at: &str, problems: &mut Vec<Problem>) -> Option
         (KindSpec::Truncate, None, _) => {
             problems.push(Problem::new(
                 format!("{at}/kind"),
-                "`truncate` needs `chars`: how many characters stay",
+                "`truncate` needs `chars`: the number of characters to keep",
             ));
             None
         }
         (KindSpec::DropKeyword, _, None) => {
             problems.push(Problem::new(
                 format!("{at}/kind"),
-                "`drop_keyword` needs `word`: the word that goes",
+                "`drop_keyword` needs `word`: the word to remove",
             ));
             None
         }

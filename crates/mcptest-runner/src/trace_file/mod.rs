@@ -25,6 +25,8 @@ use blocks::{BYTE_ORDER_MARK, Blocks, HEAD, line_ends, without_mark};
 
 /// The least size of a block, except for the last.
 const BLOCK: usize = 256 << 10;
+/// The number of traces in a part of a file that is read as a whole.
+const PART: usize = 1000;
 /// More threads than this are not kept busy by one reader.
 const MAX_THREADS: usize = 16;
 
@@ -80,7 +82,9 @@ fn reason(error: &io::Error) -> String {
 /// The first error of the file, with its place.
 pub fn read_traces(path: &Path) -> Result<Vec<Trace>, TraceFileError> {
     let mut traces = Vec::new();
-    fold_traces(path, &Collect, |part: Vec<Trace>| traces.extend(part))?;
+    fold_traces(path, &Collect, &mut 0, |part: Vec<Trace>| {
+        traces.extend(part)
+    })?;
     Ok(traces)
 }
 
@@ -90,7 +94,7 @@ struct Collect;
 impl Fold for Collect {
     type Part = Vec<Trace>;
 
-    fn start(&self) -> Vec<Trace> {
+    fn start(&self, _: u64) -> Vec<Trace> {
         Vec::new()
     }
 
@@ -103,40 +107,50 @@ impl Fold for Collect {
 pub(crate) trait Fold: Sync {
     /// The result of a part of the file.
     type Part: Send;
-    /// Begins a part.
-    fn start(&self) -> Self::Part;
+    /// Begins a part. Parts that come later in the file have higher numbers.
+    fn start(&self, number: u64) -> Self::Part;
     /// Adds the next trace of a part.
     fn trace(&self, part: &mut Self::Part, trace: TraceView<'_>);
 }
 
 /// Reads a file (`-` is standard input) and hands the results of its parts to `take`, in the order
-/// of the file.
+/// of the file. `number` is that of the next part.
 ///
 /// # Errors
 /// The first error of the file, with its place. Parts before it have been taken.
 pub(crate) fn fold_traces<F: Fold>(
     path: &Path,
     fold: &F,
+    number: &mut u64,
     take: impl FnMut(F::Part),
 ) -> Result<(), TraceFileError> {
     let name = path.display().to_string();
     let threads = parallel::threads().min(MAX_THREADS);
     if path == Path::new("-") {
-        return fold_input(&name, io::stdin().lock(), threads, BLOCK, fold, take);
+        return fold_input(
+            &name,
+            io::stdin().lock(),
+            threads,
+            BLOCK,
+            fold,
+            number,
+            take,
+        );
     }
     match File::open(path) {
-        Ok(file) => fold_input(&name, file, threads, BLOCK, fold, take),
+        Ok(file) => fold_input(&name, file, threads, BLOCK, fold, number, take),
         Err(error) => Err(TraceFileError::Unreadable { name, error }),
     }
 }
 
 /// The same for any number of threads and any size of blocks.
-fn fold_input<F: Fold>(
+pub(crate) fn fold_input<F: Fold>(
     name: &str,
     input: impl Read,
     threads: usize,
     size: usize,
     fold: &F,
+    number: &mut u64,
     mut take: impl FnMut(F::Part),
 ) -> Result<(), TraceFileError> {
     let unreadable = |error| TraceFileError::Unreadable {
@@ -147,11 +161,14 @@ fn fold_input<F: Fold>(
     let mut first = blocks.first().map_err(unreadable)?;
     if !is_sequence(&first) {
         blocks.rest(&mut first).map_err(unreadable)?;
-        let mut part = fold.start();
-        for trace in read_whole(name, first)? {
-            fold.trace(&mut part, trace);
+        let mut traces = read_whole(name, first)?.into_iter().peekable();
+        while traces.peek().is_some() {
+            let mut part = fold.start(next_number(number));
+            for trace in traces.by_ref().take(PART) {
+                fold.trace(&mut part, trace);
+            }
+            take(part);
         }
-        take(part);
         return Ok(());
     }
     if first.starts_with(BYTE_ORDER_MARK) {
@@ -163,12 +180,15 @@ fn fold_input<F: Fold>(
         Some(first)
     } else {
         let pass = |text: &[u8]| position.pass(text);
-        in_parallel(&mut blocks, first, threads, fold, &mut take, pass).map_err(unreadable)?
+        in_parallel(&mut blocks, first, threads, fold, number, &mut take, pass)
+            .map_err(unreadable)?
     };
     let Some(left) = left else {
         return Ok(());
     };
-    match one_by_one(&mut blocks, left, &mut position, fold, &mut take).map_err(unreadable)? {
+    match one_by_one(&mut blocks, left, &mut position, fold, number, &mut take)
+        .map_err(unreadable)?
+    {
         Ok(()) => Ok(()),
         Err(Flaw::NotText { line }) => Err(TraceFileError::NotText {
             name: name.to_owned(),
@@ -205,6 +225,12 @@ impl Position {
     }
 }
 
+/// Counts a part.
+fn next_number(number: &mut u64) -> u64 {
+    *number += 1;
+    *number - 1
+}
+
 /// The result of a block.
 struct Worked<P> {
     part: P,
@@ -213,8 +239,8 @@ struct Worked<P> {
     stopped_at: Option<usize>,
 }
 
-fn work<F: Fold>(fold: &F, block: Vec<u8>) -> Worked<F::Part> {
-    let mut part = fold.start();
+fn work<F: Fold>(fold: &F, number: u64, block: Vec<u8>) -> Worked<F::Part> {
+    let mut part = fold.start(number);
     let stopped_at = match std::str::from_utf8(&block) {
         Ok(text) => fold_text(fold, &mut part, text),
         Err(_) => Some(0),
@@ -247,17 +273,18 @@ fn in_parallel<F: Fold>(
     first: Vec<u8>,
     threads: usize,
     fold: &F,
+    number: &mut u64,
     take: &mut impl FnMut(F::Part),
     mut pass: impl FnMut(&[u8]),
 ) -> io::Result<Option<Vec<u8>>> {
-    type Job<P> = (Vec<u8>, mpsc::Sender<Worked<P>>);
+    type Job<P> = (u64, Vec<u8>, mpsc::Sender<Worked<P>>);
     let (jobs, queue) = mpsc::channel::<Job<F::Part>>();
     let queue = Mutex::new(queue);
     let next_job = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     let worker = || {
-        while let Ok((block, reply)) = next_job() {
+        while let Ok((number, block, reply)) = next_job() {
             // Nobody waits for it after an error.
-            let _ = reply.send(work(fold, block));
+            let _ = reply.send(work(fold, number, block));
         }
     };
     thread::scope(|scope| {
@@ -271,7 +298,7 @@ fn in_parallel<F: Fold>(
                 while let Some(block) = next.take_if(|_| under_way.len() <= threads) {
                     let (reply, result) = mpsc::channel();
                     // A worker takes jobs until it panics, which shows in the reply.
-                    let _ = jobs.send((block, reply));
+                    let _ = jobs.send((next_number(number), block, reply));
                     under_way.push_back(result);
                     next = Some(blocks.next(1)?).filter(|block| !block.is_empty());
                 }
@@ -318,6 +345,7 @@ fn one_by_one<F: Fold>(
     mut text: Vec<u8>,
     position: &mut Position,
     fold: &F,
+    number: &mut u64,
     take: &mut impl FnMut(F::Part),
 ) -> io::Result<Result<(), Flaw>> {
     loop {
@@ -329,7 +357,7 @@ fn one_by_one<F: Fold>(
                 return Ok(Err(Flaw::NotText { line }));
             }
         };
-        let mut part = fold.start();
+        let mut part = fold.start(next_number(number));
         let mut views = trace::views(valid);
         let mut end = 0;
         let mut error = None;

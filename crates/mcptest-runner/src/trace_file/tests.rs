@@ -14,7 +14,7 @@ fn whole(bytes: &[u8]) -> Result<Vec<Trace>, String> {
 fn read(input: impl Read, threads: usize, size: usize) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     let take = |part: Vec<Trace>| traces.extend(part);
-    let result = fold_input("f", input, threads, size, &Collect, take);
+    let result = fold_input("f", input, threads, size, &Collect, &mut 0, take);
     shown(result.map(|()| traces))
 }
 
@@ -130,7 +130,7 @@ fn a_panic_of_the_work_is_passed_on() {
     struct Panics;
     impl Fold for Panics {
         type Part = ();
-        fn start(&self) {}
+        fn start(&self, _: u64) {}
         fn trace(&self, (): &mut (), trace: TraceView<'_>) {
             assert_ne!(trace.run, Some(31), "the run that panics");
         }
@@ -139,7 +139,7 @@ fn a_panic_of_the_work_is_passed_on() {
         .map(|run| format!("{{\"run\": {run}, \"tool_calls\": []}}\n"))
         .collect();
     let hit = std::panic::catch_unwind(|| {
-        let _ = fold_input("f", text.as_bytes(), 3, 40, &Panics, |()| {});
+        let _ = fold_input("f", text.as_bytes(), 3, 40, &Panics, &mut 0, |()| {});
     });
     let message = hit.unwrap_err();
     let message = message.downcast_ref::<String>().unwrap();

@@ -86,6 +86,11 @@ impl<'a> Raw<'a> {
         (!inner.contains('\\')).then_some(inner)
     }
 
+    /// The JSON text, if the value was read from one.
+    pub(super) fn json(&self) -> Option<&str> {
+        (!self.text.is_empty()).then_some(self.text.as_ref())
+    }
+
     /// Returns true if the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {

@@ -359,8 +359,11 @@ proptest! {
         if let ([_], Ok(expected)) = (traces.as_slice(), expected) {
             let parsed = TraceView::parse(&text).unwrap();
             prop_assert_eq!(written(&parsed), expected[0].clone());
+            prop_assert_eq!(&parsed.to_json(), &expected[0][0]);
             let [compact, _] = &expected[0];
-            prop_assert_eq!(&TraceView::parse(compact).unwrap(), &parsed);
+            let again = TraceView::parse(compact).unwrap();
+            prop_assert_eq!(&again.to_json(), compact);
+            prop_assert_eq!(&again, &parsed);
             prop_assert_eq!(written(&parsed.into_owned()), expected[0].clone());
         }
     }

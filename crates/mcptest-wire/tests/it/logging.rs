@@ -90,7 +90,7 @@ fn each_level_adds_detail() {
     assert!(!debug.contains("jsonrpc"), "{debug}");
 
     let trace = logged("trace", session());
-    line(&trace, &["sent", "\\\"method\\\":\\\"tools/call\\\""]);
+    line(&trace, &["sent", "\"method\":\"tools/call\""]);
     line(&trace, &["received", "jsonrpc"]);
 }
 

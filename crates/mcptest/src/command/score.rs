@@ -1,13 +1,18 @@
 //! `mcptest score`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use mcptest_report::{ExitCode, Redactor};
-use mcptest_runner::{Filter, ScoreSettings};
+use mcptest_events::CaseId;
+use mcptest_events::log::redact_json;
+use mcptest_report::{ExitCode, Redactor, Report, RunRow, RunStore, ScoredRow, Spool, TestReport};
+use mcptest_runner::{Filter, ScoreSettings, ScoredCase, ScoredRun};
 use mcptest_suite::Purpose;
+use mcptest_trace::detail::Detail;
+use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
+use serde_json::Map;
 
-use super::run::show_gate_lines;
 use crate::cli::ScoreArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -17,14 +22,13 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
     let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
     output.problems(&loaded.warnings);
-    let traces = read_all(&args.traces.trace)?;
     let settings = ScoreSettings {
         test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),
         no_judges: args.no_judges,
+        // Other reporters show only what is wrong with a run.
+        all_records: reporters.iter().any(|reporter| reporter.name == "json"),
     };
-    let report = mcptest_runner::score(&loaded.suite, traces, &settings)
-        .map_err(|error| error.to_string())?;
     let redactor = Redactor::new(
         loaded
             .suite
@@ -33,15 +37,91 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
             .cloned()
             .chain(secrets::of_environment()),
     );
-    show_gate_lines(&report, &redactor, output);
-    output.report(&reporters, &report.redacted(&redactor))?;
+    let mut spool = Spool::new();
+    let cases = mcptest_runner::score(
+        &loaded.suite,
+        &args.traces.trace,
+        &settings,
+        &redactor,
+        &mut |text| spool.append(text),
+    )
+    .map_err(|error| error.to_string())?;
+    let store = spool
+        .into_store()
+        .map_err(|error| format!("cannot store the records of runs: {error}"))?;
+    let store = Arc::new(store);
+    let tests = cases
+        .into_iter()
+        .map(|case| report_of(case, &store, &redactor));
+    let report = Report::conclude(tests.collect(), false);
+    for line in report.tests.iter().flat_map(|test| &test.status_lines) {
+        output.status(line);
+    }
+    output.report(&reporters, &report)?;
     Ok(report.exit_code)
+}
+
+/// The report of a case, without secrets.
+fn report_of(case: ScoredCase, store: &Arc<RunStore>, redactor: &Redactor) -> TestReport {
+    let label = redactor.text(&case.label);
+    let id = CaseId {
+        suite: redactor.text(&case.id.suite),
+        name: redactor.text(&case.id.name),
+        model: case.id.model.as_deref().map(|model| redactor.text(model)),
+    };
+    let mut test = TestReport::new(id, case.kind, label, Arc::clone(store));
+    test.verdict = case.verdict;
+    for mut gate in case.gates {
+        let lines = gate.status_lines.drain(..);
+        test.status_lines
+            .extend(lines.map(|line| redactor.text(&line)));
+        test.gates.push(redacted(gate, redactor));
+    }
+    test.no_evidence = case.no_evidence;
+    let numbered = case.runs.len() > 1;
+    test.runs = case.runs.iter().map(|run| row(run, numbered)).collect();
+    test
+}
+
+fn row(run: &ScoredRun, numbered: bool) -> RunRow {
+    let row = ScoredRow {
+        index: run.index,
+        numbered,
+        verdict: run.verdict,
+        error: run.error,
+        calls: run.calls,
+        tokens: run.tokens,
+        stop_reason: run.stop_reason.as_deref(),
+        has_details: run.has_details,
+        record: run.record.clone(),
+    };
+    row.into()
+}
+
+/// A gate's outcome without secrets.
+fn redacted(gate: GateOutcome, redactor: &Redactor) -> GateOutcome {
+    if redactor.is_clean_in(&gate) {
+        return gate;
+    }
+    let json = serde_json::to_string(&gate).unwrap_or_default();
+    let clean = redact_json(&json, redactor).unwrap_or(json);
+    serde_json::from_str(&clean).unwrap_or_else(|_| GateOutcome {
+        // A secret is a word of the format: a gap in the report is better than a leak.
+        values: Map::default(),
+        detail: Detail::default(),
+        assertions: Vec::new(),
+        summary: redactor.text(&gate.summary),
+        findings: gate.findings.iter().map(|it| redactor.text(it)).collect(),
+        no_evidence: gate.no_evidence.as_deref().map(|it| redactor.text(it)),
+        status_lines: Vec::new(),
+        ..gate
+    })
 }
 
 /// Reads the traces of all files, in their order.
 ///
 /// # Errors
-/// The first file that cannot be read or is no trace file, with the place.
+/// The first file that cannot be read or is not a trace file, with the place.
 pub fn read_all(files: &[PathBuf]) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
     for file in files {

@@ -3,11 +3,14 @@
 //! act on a terminal comes out. Through the libraries: a process per case would be slow.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mcptest_catalog::tool_bench::Tdqs;
 use mcptest_catalog::{diff, lint, quality, similar_names, tokens};
 use mcptest_gates::GATES;
-use mcptest_report::{REPORTERS, Redactor, Report, Style, compare, merge};
+use mcptest_report::{
+    REPORTERS, Redactor, Report, RunRow, ScoredRow, Spool, Style, TestReport, compare, merge,
+};
 use mcptest_runner::ScoreSettings;
 use mcptest_suite::{LoadOptions, Purpose, Suite};
 use mcptest_trace::catalog::Tool;
@@ -243,14 +246,52 @@ fn show(report: &Report) {
     }
 }
 
+/// The report of a trace file.
+fn scored(suite: &Suite, file: PathBuf, settings: &ScoreSettings) -> Report {
+    let mut spool = Spool::new();
+    let cases = mcptest_runner::score(
+        suite,
+        &[file],
+        settings,
+        &Redactor::default(),
+        &mut |text| spool.append(text),
+    );
+    let store = Arc::new(spool.into_store().unwrap());
+    let tests = cases.unwrap().into_iter().map(|case| {
+        let mut test = TestReport::new(case.id, case.kind, case.label, Arc::clone(&store));
+        test.verdict = case.verdict;
+        test.gates = case.gates;
+        test.no_evidence = case.no_evidence;
+        let numbered = case.runs.len() > 1;
+        let row = |run: &mcptest_runner::ScoredRun| {
+            RunRow::from(ScoredRow {
+                index: run.index,
+                numbered,
+                verdict: run.verdict,
+                error: run.error,
+                calls: run.calls,
+                tokens: run.tokens,
+                stop_reason: run.stop_reason.as_deref(),
+                has_details: run.has_details,
+                record: run.record.clone(),
+            })
+        };
+        test.runs = case.runs.iter().map(row).collect();
+        test
+    });
+    Report::conclude(tests.collect(), false)
+}
+
 /// Whatever traces say: they are judged by every gate, mutated, and the reports are shown.
 fn judge(suite: &Suite, traces: Vec<trace::Trace>) {
     let settings = ScoreSettings {
         test: Some("a".to_owned()),
+        all_records: true,
         ..ScoreSettings::default()
     };
-    let report = mcptest_runner::score(suite, traces.clone(), &settings).unwrap();
-    let report = report.redacted(&Redactor::default());
+    let lines: String = traces.iter().map(|trace| trace.to_json() + "\n").collect();
+    let dir = folder(&[("t.jsonl", &lines)]);
+    let report = scored(suite, dir.path().join("t.jsonl"), &settings);
     show(&report);
     let written = rendered("json", &report);
     assert_eq!(

@@ -93,7 +93,7 @@ impl Comparer<'_> {
                     facts,
                     at,
                     Kind::Changed,
-                    "the schema changed, and is too large to say how",
+                    "the schema changed, and is too large to compare in detail",
                 );
             }
             return;
@@ -140,7 +140,7 @@ impl Comparer<'_> {
             (None, _) if *old == Value::Bool(false) => {
                 fact(facts, &at, Kind::Widened, "something is accepted here now")
             }
-            _ => fact(facts, &at, Kind::Changed, "what stands here is no schema"),
+            _ => fact(facts, &at, Kind::Changed, "not a valid schema"),
         }
         if followed {
             self.references.pop();
@@ -269,20 +269,16 @@ impl Comparer<'_> {
         } else if is_open(old) || (*new == closed && *old != closed) {
             let message = match (keyword, *new == closed) {
                 ("additionalProperties", true) => {
-                    "properties that are not listed are not allowed any more".to_owned()
+                    "other properties are no longer allowed".to_owned()
                 }
-                ("additionalProperties", false) => {
-                    "properties that are not listed have a schema now".to_owned()
-                }
-                _ => format!("`{keyword}` has a schema now"),
+                ("additionalProperties", false) => "other properties now have a schema".to_owned(),
+                _ => format!("`{keyword}` now has a schema"),
             };
             fact(facts, &place, Kind::Narrowed, message);
         } else if is_open(new) || (*old == closed && *new != closed) {
             let message = match keyword {
-                "additionalProperties" => {
-                    "properties that are not listed are allowed now".to_owned()
-                }
-                _ => format!("`{keyword}` has no schema any more"),
+                "additionalProperties" => "other properties are now allowed".to_owned(),
+                _ => format!("`{keyword}` no longer has a schema"),
             };
             fact(facts, &place, Kind::Widened, message);
         } else {

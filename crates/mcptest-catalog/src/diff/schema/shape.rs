@@ -36,10 +36,10 @@ pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> (Cow<'a, Value>
             (None, Some(Value::Array(parts))) if parts.len() == 1 => ("allOf", parts[0].clone()),
             _ => break,
         };
-        let beside = map.iter().filter(|(key, _)| *key != keyword);
+        let others = map.iter().filter(|(key, _)| *key != keyword);
         schema = Cow::Owned(match target {
             Value::Object(mut target) => {
-                target.extend(beside.map(|(key, value)| (key.clone(), value.clone())));
+                target.extend(others.map(|(key, value)| (key.clone(), value.clone())));
                 Value::Object(target)
             }
             other => other,

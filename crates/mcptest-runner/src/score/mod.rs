@@ -1,0 +1,135 @@
+//! Recorded traces instead of live runs: no server, no model, the same judgement.
+//!
+//! Traces are scored as a stream. Each is judged once, where it is read; its gates observe it, and
+//! only a row of facts and, if a reporter needs it, the record of the run leave that place. So
+//! memory does not grow with the size of the traces.
+
+mod groups;
+mod matching;
+mod numbering;
+mod record;
+mod stream;
+
+use std::io;
+use std::path::PathBuf;
+
+use mcptest_events::{CaseId, Kind};
+use mcptest_redact::redact::Redactor;
+use mcptest_suite::Suite;
+use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::verdict::Verdict;
+
+pub(crate) use groups::{JudgedGroup, TraceGroup, group_traces};
+pub use numbering::ScoredRun;
+
+use crate::plan::Filter;
+use crate::trace_file::TraceFileError;
+
+/// The selection and the treatment of traces.
+#[derive(Debug, Clone, Default)]
+pub struct ScoreSettings {
+    /// The test that all traces belong to.
+    pub test: Option<String>,
+    /// The tests to score.
+    pub filter: Filter,
+    /// Judged assertions are skipped.
+    pub no_judges: bool,
+    /// The records of all runs are stored. Otherwise only those of runs with problems are.
+    pub all_records: bool,
+}
+
+/// An error from scoring traces.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScoreError {
+    /// `--test` does not name a test.
+    #[error("no agent test is called `{name}`; the suite has {}", list(known))]
+    UnknownTest {
+        /// The requested name.
+        name: String,
+        /// The tests of the suite.
+        known: Vec<String>,
+    },
+    /// A trace belongs to no test.
+    #[error(
+        "trace {position} {}; the suite has {}. \
+         Name the test in the trace's `test` field, or use `--test NAME`",
+        named.as_ref().map_or_else(
+            || "names no test".to_owned(),
+            |name| format!("names the test `{name}`, which is not in the suite")
+        ),
+        list(known)
+    )]
+    UnmatchedTrace {
+        /// The position of the trace, from 1.
+        position: u64,
+        /// The test it names.
+        named: Option<String>,
+        /// The tests of the suite.
+        known: Vec<String>,
+    },
+    /// The suite has no test that traces could be scored with.
+    #[error(
+        "the suite has no agent test to score{}",
+        if *filtered { " (with this filter)" } else { "" }
+    )]
+    NothingToScore {
+        /// True if the filter excludes all tests.
+        filtered: bool,
+    },
+    /// A trace file cannot be read.
+    #[error(transparent)]
+    File(#[from] TraceFileError),
+    /// A record cannot be stored.
+    #[error("cannot store the record of a run: {0}")]
+    Store(#[from] io::Error),
+}
+
+fn list(known: &[String]) -> String {
+    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    if quoted.is_empty() {
+        "no agent test".to_owned()
+    } else {
+        quoted.join(", ")
+    }
+}
+
+/// One test with one model, scored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ScoredCase {
+    /// The suite, the test and the model.
+    pub id: CaseId,
+    /// The kind of test.
+    pub kind: Kind,
+    /// The name in rows: that of the test, with the model if there are several.
+    pub label: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Each gate.
+    pub gates: Vec<GateOutcome>,
+    /// The reason why there was nothing to judge.
+    pub no_evidence: Option<String>,
+    /// Each run, in order.
+    pub runs: Vec<ScoredRun>,
+}
+
+/// Stores text and returns its offset.
+pub type Store<'a> = &'a mut dyn FnMut(&str) -> io::Result<u64>;
+
+/// Applies a suite's expectations and gates to the traces of some files.
+///
+/// Records are handed to `store` without secrets. A record is a JSON object without its beginning:
+/// the index and the name of a run are known only when all traces were read.
+///
+/// # Errors
+/// A file that cannot be read, a trace that belongs to no test, or nothing to score.
+pub fn score(
+    suite: &Suite,
+    files: &[PathBuf],
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    store: Store<'_>,
+) -> Result<Vec<ScoredCase>, ScoreError> {
+    stream::score(suite, files, settings, redactor, store)
+}

@@ -1,0 +1,373 @@
+//! Scoring traces as a stream.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mcptest_events::{CaseId, Kind};
+use mcptest_redact::redact::Redactor;
+use mcptest_suite::Suite;
+use mcptest_trace::tool_id::KnownServers;
+use mcptest_trace::trace::TraceView;
+use mcptest_trace::verdict::Verdict;
+
+use super::matching::{Match, Tests};
+use super::numbering::{self, ScoredRun, provisional};
+use super::record::encode_record;
+use super::{ScoreError, ScoreSettings, ScoredCase, Store};
+use crate::plan;
+use crate::trace_file::{Fold, TraceFileError, fold_traces};
+use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
+
+pub(super) fn score(
+    suite: &Suite,
+    files: &[PathBuf],
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    store: Store<'_>,
+) -> Result<Vec<ScoredCase>, ScoreError> {
+    score_parts(suite, settings, redactor, store, |scorer, merger| {
+        let mut part_number = 0;
+        files
+            .iter()
+            .try_for_each(|file| fold_traces(file, scorer, &mut part_number, |it| merger.add(it)))
+    })
+}
+
+/// Scores the parts that `read` folds and adds, in order.
+fn score_parts(
+    suite: &Suite,
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    store: Store<'_>,
+    read: impl for<'a> FnOnce(&Scorer<'a>, &mut Merger<'a, '_>) -> Result<(), TraceFileError>,
+) -> Result<Vec<ScoredCase>, ScoreError> {
+    let servers = suite.known_servers();
+    let scorer = Scorer {
+        tests: Tests::new(suite, settings)?,
+        context: JudgeContext {
+            servers: &servers,
+            prices: &suite.prices,
+            no_evidence: suite.options.no_evidence,
+            judges: !settings.no_judges,
+        },
+        servers: &servers,
+        all_records: settings.all_records,
+        redactor,
+    };
+    let mut merger = Merger::new(store);
+    read(&scorer, &mut merger)?;
+    if let Some((position, named)) = merger.unmatched {
+        return Err(scorer.tests.unmatched(position, named.as_deref()));
+    }
+    if let Some(error) = merger.store_error {
+        return Err(ScoreError::Store(error));
+    }
+    scorer.cases(suite, merger.groups())
+}
+
+/// The suite as scoring needs it.
+struct Scorer<'a> {
+    tests: Tests<'a>,
+    context: JudgeContext<'a>,
+    servers: &'a KnownServers,
+    /// True if the records of good runs are kept too.
+    all_records: bool,
+    redactor: &'a Redactor,
+}
+
+/// The result of a part of the traces.
+struct Part<'a> {
+    number: u64,
+    /// The number of traces.
+    traces: u64,
+    groups: Groups<'a>,
+    /// The first trace without a test: its place and the test that it names.
+    unmatched: Option<(u64, Option<String>)>,
+    /// The records of the runs.
+    records: String,
+    stop_reasons: Vec<Arc<str>>,
+}
+
+/// The runs of one test and one model.
+struct Group<'a> {
+    test: usize,
+    model: Option<Arc<str>>,
+    tally: CaseTally<'a>,
+    runs: Vec<ScoredRun>,
+}
+
+/// Groups in the order of their first runs.
+#[derive(Default)]
+struct Groups<'a> {
+    list: Vec<Group<'a>>,
+    places: HashMap<(usize, Option<Arc<str>>), usize>,
+}
+
+impl<'a> Fold for Scorer<'a> {
+    type Part = Part<'a>;
+
+    fn start(&self, number: u64) -> Part<'a> {
+        Part {
+            number,
+            traces: 0,
+            groups: Groups::default(),
+            unmatched: None,
+            records: String::new(),
+            stop_reasons: Vec::new(),
+        }
+    }
+
+    fn trace(&self, part: &mut Part<'a>, mut trace: TraceView<'_>) {
+        let place = part.traces;
+        part.traces += 1;
+        let at = match self.tests.find(trace.test.as_deref()) {
+            Match::Test(at) => at,
+            Match::Direct => return,
+            Match::None => {
+                let named = || trace.test.as_deref().map(Into::into);
+                part.unmatched.get_or_insert_with(|| (place, named()));
+                return;
+            }
+        };
+        if !self.tests.selected[at] {
+            return;
+        }
+        trace.split_wire_names(self.servers);
+        let test = self.tests.all[at];
+        let outcome = if self.all_records {
+            RunOutcome::of_agent(&self.context, test, &trace)
+        } else {
+            RunOutcome::of_agent_unless_good(&self.context, test, &trace)
+        };
+        let has_details = outcome.has_details();
+        let is_good = outcome.facts.verdict == Verdict::Pass;
+        let record = (self.all_records || has_details || !is_good).then(|| {
+            let start = part.records.len() as u64;
+            encode_record(&outcome, &trace, self.redactor, &mut part.records);
+            start..part.records.len() as u64
+        });
+        let run = ScoredRun {
+            index: 0,
+            verdict: outcome.facts.verdict,
+            error: outcome.facts.error,
+            calls: u32::try_from(trace.tool_calls.len()).unwrap_or(u32::MAX),
+            tokens: trace.total_tokens(),
+            stop_reason: part.stop_reason(&trace),
+            has_details,
+            record,
+            key: provisional(trace.run, part.number, place),
+            run: trace.run,
+        };
+        let model = trace.model.as_deref();
+        let group = part.groups.get(at, model, || CaseTally::new(test));
+        let gate_context = self.context.gate_context(&test.name, model);
+        let tally = &mut group.tally;
+        tally.observe(&gate_context, run.key, &trace, &outcome.facts);
+        group.runs.push(run);
+    }
+}
+
+impl Part<'_> {
+    fn stop_reason(&mut self, trace: &TraceView<'_>) -> Option<Arc<str>> {
+        let raw = trace.extra.raw("stop_reason")?;
+        let reason = raw.plain_str().or_else(|| raw.value().as_str())?;
+        if let Some(known) = self
+            .stop_reasons
+            .iter()
+            .find(|known| known.as_ref() == reason)
+        {
+            return Some(Arc::clone(known));
+        }
+        let new: Arc<str> = reason.into();
+        self.stop_reasons.push(Arc::clone(&new));
+        Some(new)
+    }
+}
+
+impl<'a> Groups<'a> {
+    /// The group of a test and a model, which is added if it is new.
+    fn get(
+        &mut self,
+        test: usize,
+        model: Option<&str>,
+        tally: impl FnOnce() -> CaseTally<'a>,
+    ) -> &mut Group<'a> {
+        // The traces of a file mostly follow each other in groups.
+        let is_it = |group: &Group<'_>| group.test == test && group.model.as_deref() == model;
+        let place = match self.list.last().is_some_and(is_it) {
+            true => self.list.len() - 1,
+            false => {
+                let model: Option<Arc<str>> = model.map(Into::into);
+                let new = self.list.len();
+                let place = *self.places.entry((test, model.clone())).or_insert(new);
+                if place == new {
+                    self.list.push(Group {
+                        test,
+                        model,
+                        tally: tally(),
+                        runs: Vec::new(),
+                    });
+                }
+                place
+            }
+        };
+        &mut self.list[place]
+    }
+
+    /// Adds the groups of later traces.
+    fn merge(&mut self, later: Self) {
+        for group in later.list {
+            let key = (group.test, group.model.clone());
+            match self.places.get(&key) {
+                Some(place) => {
+                    let known = &mut self.list[*place];
+                    known.tally.merge(group.tally);
+                    known.runs.extend(group.runs);
+                }
+                None => {
+                    self.places.insert(key, self.list.len());
+                    self.list.push(group);
+                }
+            }
+        }
+    }
+}
+
+/// Merges the parts of the traces, in their order.
+struct Merger<'a, 's> {
+    store: Store<'s>,
+    /// Groups of neighbouring parts, with the number of parts in each. Merging equals, as a binary
+    /// counter does, keeps the sum of all merges small.
+    pending: Vec<(u64, Groups<'a>)>,
+    /// The number of traces.
+    traces: u64,
+    /// The first trace without a test: its position and the test that it names.
+    unmatched: Option<(u64, Option<String>)>,
+    store_error: Option<io::Error>,
+}
+
+impl<'a, 's> Merger<'a, 's> {
+    fn new(store: Store<'s>) -> Self {
+        Self {
+            store,
+            pending: Vec::new(),
+            traces: 0,
+            unmatched: None,
+            store_error: None,
+        }
+    }
+
+    fn add(&mut self, mut part: Part<'a>) {
+        if let (None, Some((place, named))) = (&self.unmatched, part.unmatched) {
+            self.unmatched = Some((self.traces + place, named));
+        }
+        self.traces += part.traces;
+        // Reading continues after an error, because a damaged file is reported before it.
+        if self.unmatched.is_some() || self.store_error.is_some() {
+            return;
+        }
+        match self.place_records(&part.records) {
+            Ok(offset) => {
+                let runs = part
+                    .groups
+                    .list
+                    .iter_mut()
+                    .flat_map(|group| &mut group.runs);
+                for record in runs.filter_map(|run| run.record.as_mut()) {
+                    *record = record.start + offset..record.end + offset;
+                }
+            }
+            Err(error) => {
+                self.store_error = Some(error);
+                return;
+            }
+        }
+        let (mut parts, mut groups) = (1, part.groups);
+        while let Some((_, mut earlier)) = self.pending.pop_if(|(before, _)| *before <= parts) {
+            parts *= 2;
+            earlier.merge(groups);
+            groups = earlier;
+        }
+        self.pending.push((parts, groups));
+    }
+
+    fn place_records(&mut self, records: &str) -> io::Result<u64> {
+        if records.is_empty() {
+            return Ok(0);
+        }
+        (self.store)(records)
+    }
+
+    fn groups(self) -> Groups<'a> {
+        let mut pending = self.pending.into_iter().map(|(_, groups)| groups);
+        let mut all = pending.next().unwrap_or_default();
+        pending.for_each(|groups| all.merge(groups));
+        all
+    }
+}
+
+impl<'a> Scorer<'a> {
+    /// Judges the groups, in the order of the suite.
+    fn cases(&self, suite: &Suite, groups: Groups<'a>) -> Result<Vec<ScoredCase>, ScoreError> {
+        let mut by_test: Vec<Vec<Group<'a>>> = self.tests.all.iter().map(|_| Vec::new()).collect();
+        for group in groups.list {
+            by_test[group.test].push(group);
+        }
+        let mut cases = Vec::new();
+        for (at, mut groups) in by_test.into_iter().enumerate() {
+            if !self.tests.selected[at] {
+                continue;
+            }
+            if groups.is_empty() {
+                groups.push(Group {
+                    test: at,
+                    model: None,
+                    tally: CaseTally::new(self.tests.all[at]),
+                    runs: Vec::new(),
+                });
+            }
+            let several_models = groups.len() > 1;
+            for group in groups {
+                cases.push(self.case(suite, group, several_models));
+            }
+        }
+        if cases.is_empty() {
+            let filtered = !self.tests.all.is_empty();
+            return Err(ScoreError::NothingToScore { filtered });
+        }
+        Ok(cases)
+    }
+
+    fn case(&self, suite: &Suite, group: Group<'a>, several_models: bool) -> ScoredCase {
+        let test = self.tests.all[group.test];
+        let model = group.model.as_deref();
+        let label = plan::label(&test.name, model, several_models);
+        let Group {
+            mut tally,
+            mut runs,
+            ..
+        } = group;
+        numbering::number(&mut runs);
+        tally.renumber(&numbering::numbers(&runs));
+        let gate_context = self.context.gate_context(&label, model);
+        let judged = tally.finish(&self.context, test, &gate_context);
+        ScoredCase {
+            id: CaseId {
+                suite: suite.name.clone(),
+                name: test.name.clone(),
+                model: model.map(Into::into),
+            },
+            kind: Kind::Agent,
+            verdict: judged.verdict,
+            gates: judged.gates,
+            no_evidence: judged.no_evidence,
+            label,
+            runs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
