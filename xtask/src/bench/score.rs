@@ -98,7 +98,7 @@ pub fn run(options: Options) -> Result<bool> {
     Ok(conclude(options, figures, &bounds))
 }
 
-/// So many runs of one test, a line each, as agents leave them: calls with results, some prose,
+/// This number of runs of one test, a line each, as agents leave them: calls with results, some prose,
 /// token counts. The same every time.
 fn trace_lines(traces: u64) -> String {
     let mut random = SplitMix64::new(1);
