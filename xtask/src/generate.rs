@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use mcptest_trace::trace::Trace;
+use mcptest_trace::schema::trace_schema;
 use mcptest_yaml::CompiledSchema;
 
 use crate::workspace::{self, Profile};
@@ -69,7 +69,7 @@ pub fn refuse(stale: &[Generated]) -> Result<()> {
     )
 }
 
-/// What `mcptest schema` prints, for those who want an address in the repository.
+/// The output of `mcptest schema`, for those who want an address in the repository.
 fn schemas() -> Vec<Generated> {
     [
         ("schema/suite.schema.json", mcptest_suite::suite_schema()),
@@ -83,10 +83,7 @@ fn schemas() -> Vec<Generated> {
             "schema/tool-bench.schema.json",
             mcptest_catalog::tool_bench::spec_schema(),
         ),
-        (
-            "schema/trace.schema.json",
-            schemars::schema_for!(Trace).to_value(),
-        ),
+        ("schema/trace.schema.json", trace_schema()),
     ]
     .into_iter()
     .map(|(path, schema)| Generated {
@@ -115,7 +112,7 @@ fn command_line(program: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// The names in the list of commands: the program itself says what it has.
+/// The names in the list of commands of the program itself.
 fn commands(overview: &str) -> Vec<&str> {
     overview
         .lines()
@@ -123,7 +120,7 @@ fn commands(overview: &str) -> Vec<&str> {
         .skip(1)
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.strip_prefix("  "))
-        // Deeper lines go on with a description.
+        // Deeper lines continue a description.
         .filter(|line| !line.starts_with(' '))
         .filter_map(|line| line.split_whitespace().next())
         .collect()

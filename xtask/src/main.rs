@@ -1,4 +1,4 @@
-//! Chores of the workspace: `cargo xtask COMMAND`.
+//! Developer tasks of the workspace: `cargo xtask COMMAND`.
 
 #![expect(
     clippy::print_stdout,
@@ -31,7 +31,7 @@ Commands:
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
-                            needed); with a text, only the checks whose name contains it
+                            needed); with a string, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)

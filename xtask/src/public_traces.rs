@@ -17,7 +17,7 @@ const PASS_HAT: [f64; 4] = [0.25, 7.0 / 60.0, 0.1, 0.1];
 /// Of 80 runs, at most one in twenty may be called untruthful.
 const MOST_UNTRUTHFUL: usize = 4;
 
-/// Runs all checks and says how they went.
+/// Runs all checks. Returns false if one failed.
 pub fn run(folder: &Path) -> Result<bool> {
     let program = workspace::build(Profile::Dev)?;
     let airline = folder.join("tau-airline.native.jsonl");

@@ -113,7 +113,7 @@ fn phrases(text: &str) -> Result<Vec<Phrase>> {
         .collect()
 }
 
-/// The phrases in a text, with the numbers of their lines. A phrase may be wrapped over two lines.
+/// The phrases in a file, with the numbers of their lines. A phrase may be wrapped over two lines.
 fn of_phrases(text: &str, phrases: &[Phrase], allowed: &BTreeSet<&str>) -> Vec<(usize, String)> {
     let mut prose = String::with_capacity(text.len());
     let mut starts = Vec::new();
@@ -131,7 +131,13 @@ fn of_phrases(text: &str, phrases: &[Phrase], allowed: &BTreeSet<&str>) -> Vec<(
     }
     let mut found = Vec::new();
     for Phrase { pattern, instead } in phrases {
-        for hit in pattern.find_iter(&prose) {
+        for groups in pattern.captures_iter(&prose) {
+            // A pattern with the group `bad` has alternatives that are right.
+            let bad = groups.name("bad");
+            let has_group = pattern.capture_names().flatten().any(|name| name == "bad");
+            let Some(hit) = bad.or_else(|| groups.get(0).filter(|_| !has_group)) else {
+                continue;
+            };
             let line = starts.partition_point(|start| *start <= hit.start());
             let words = hit
                 .as_str()
@@ -167,12 +173,13 @@ fn of_rust(text: &str) -> Vec<(usize, String)> {
         in_doc = doc.is_some();
         in_example &= in_doc;
         let columns = line.chars().count();
-        // Tables, addresses, examples and strings cannot always be wrapped.
+        // rustfmt wraps code; it leaves comments, strings and macros alone. Strings cannot always
+        // be wrapped, nor can tables, addresses and examples.
+        let is_code = trimmed.ends_with([';', '{']) && !trimmed.starts_with(['-', '{']);
         let excepted = in_example
             || doc.is_some_and(|doc| doc.trim_start().starts_with('|'))
             || line.contains("://")
-            || (!trimmed.starts_with("//") && line.contains('"'))
-            || is_inside_a_string(trimmed);
+            || (!trimmed.starts_with("//") && (line.contains('"') || !is_code));
         if columns > MAX_COLUMNS && !excepted {
             found.push((
                 index + 1,
@@ -181,12 +188,6 @@ fn of_rust(text: &str) -> Vec<(usize, String)> {
         }
     }
     found
-}
-
-/// Returns true for a line that looks like a part of a string over several lines: code that is
-/// wrapped by rustfmt never is so long without an operator, a call or a declaration.
-fn is_inside_a_string(trimmed: &str) -> bool {
-    !trimmed.starts_with("//") && !trimmed.ends_with([';', '{', '}', ',', '('])
 }
 
 #[cfg(test)]

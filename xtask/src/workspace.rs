@@ -17,8 +17,8 @@ pub fn root() -> &'static Path {
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // What cargo tells a program that it runs is not meant for another cargo: build scripts that
-    // look at it would run again, and with them everything that depends on their packages, whenever
+    // The variables that cargo sets for a program are not meant for another cargo: build scripts
+    // that read them would run again, and with them everything that depends on their packages, whenever
     // we were started in another way.
     for (name, _) in std::env::vars_os() {
         let inherited = name.to_str().is_some_and(|name| {
@@ -49,14 +49,14 @@ pub fn target_directory() -> Result<PathBuf> {
         .into())
 }
 
-/// How the program is built.
+/// The build profile of the program.
 #[derive(Clone, Copy)]
 pub enum Profile {
     Dev,
     Release,
 }
 
-/// Builds the program and says where it is.
+/// Builds the program and returns its path.
 pub fn build(profile: Profile) -> Result<PathBuf> {
     let release = match profile {
         Profile::Dev => None,
@@ -65,7 +65,7 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
     built("mcptest", "bin", "mcptest", release)
 }
 
-/// Builds an example of a package and says where it is.
+/// Builds an example of a package and returns its path.
 pub fn build_example(package: &str, example: &str) -> Result<PathBuf> {
     built(package, "example", example, None)
 }

@@ -75,9 +75,9 @@ pub enum Event<R = RunRecord> {
     },
     /// A case was judged: all runs are finished, or no more will be.
     CaseJudged(CaseJudged),
-    /// The spend of all finished runs so far.
+    /// The spend of a suite, after its last case.
     Spend {
-        /// The sum over the cases that report a spend.
+        /// The sum over the cases of the suite that report a spend.
         total: Spend,
     },
     /// Something is suspicious and was found only while running.

@@ -76,6 +76,8 @@
 //! assert_eq!(counts.schema_valid(), None);    // the offered tools are not recorded
 //! ```
 
+mod validators;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -99,6 +101,8 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::{ToolCallView, TraceView};
 
+use validators::Validators;
+
 /// Diagnoses how runs were built. Needs an `equal_function_sets:` block in the same test,
 /// whose classes it reads.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -110,6 +114,9 @@ pub struct Orchestration {
     /// The classes of the `equal_function_sets:` block beside it.
     #[serde(skip)]
     classes: Vec<Class>,
+    /// The compiled schemas of the offered tools.
+    #[serde(skip)]
+    validators: Validators,
 }
 
 /// The counts, before any percent is taken.
@@ -215,6 +222,15 @@ pub fn score_orchestration(
     trace: &TraceView<'_>,
     servers: &KnownServers,
 ) -> Diagnosis {
+    diagnose(classes, trace, servers, &Validators::default())
+}
+
+fn diagnose(
+    classes: &[Class],
+    trace: &TraceView<'_>,
+    servers: &KnownServers,
+    validators: &Validators,
+) -> Diagnosis {
     let calls = &trace.tool_calls;
     let selection = score_selection(classes, calls, servers);
     let mut diagnosis = Diagnosis {
@@ -234,7 +250,7 @@ pub fn score_orchestration(
     shape(&mut diagnosis, calls);
     recovery(&mut diagnosis, classes, trace, servers);
     match trace.catalog() {
-        Some(catalog) => validity(&mut diagnosis, catalog, calls),
+        Some(catalog) => validity(&mut diagnosis, catalog, calls, validators),
         None => diagnosis.counts.without_catalog = 1,
     }
     diagnosis
@@ -292,31 +308,27 @@ fn recovery(
     }
 }
 
-fn validity(diagnosis: &mut Diagnosis, catalog: &[Tool], calls: &[ToolCallView<'_>]) {
+fn validity(
+    diagnosis: &mut Diagnosis,
+    catalog: &[Tool],
+    calls: &[ToolCallView<'_>],
+    validators: &Validators,
+) {
     let empty = Value::Object(Map::new());
-    // A run tends to call the same few tools again and again, and compiling a schema costs more
-    // than applying it.
-    let mut compiled: BTreeMap<usize, Result<jsonschema::Validator, String>> = BTreeMap::new();
     for (call, number) in calls.iter().zip(1..) {
         let args = match call.args() {
             None | Some(Value::Null) => &empty,
             Some(args) => args,
         };
         let mut reason = Some("the tool was not offered".to_owned());
-        for (index, tool) in offered(catalog, call) {
+        for tool in offered(catalog, call) {
             reason = match tool.input_schema() {
                 None => None,
-                Some(schema) => {
-                    let validator = compiled.entry(index).or_insert_with(|| {
-                        jsonschema::validator_for(schema)
-                            .map_err(|error| format!("its schema is broken: {error}"))
-                    });
-                    match validator {
-                        Ok(validator) if validator.is_valid(args) => None,
-                        Ok(validator) => Some(complaint(validator, args)),
-                        Err(broken) => Some(broken.clone()),
-                    }
-                }
+                Some(schema) => match validators.get(schema).as_ref() {
+                    Ok(validator) if validator.is_valid(args) => None,
+                    Ok(validator) => Some(complaint(validator, args)),
+                    Err(invalid) => Some(invalid.clone()),
+                },
             };
             if reason.is_none() {
                 break;
@@ -341,11 +353,8 @@ fn complaint(validator: &jsonschema::Validator, args: &Value) -> String {
 
 /// The offered tools that a call can mean: one, unless the call or the catalog lacks the
 /// server.
-fn offered<'a>(
-    catalog: &'a [Tool],
-    call: &'a ToolCallView<'a>,
-) -> impl Iterator<Item = (usize, &'a Tool)> {
-    catalog.iter().enumerate().filter(|(_, tool)| {
+fn offered<'a>(catalog: &'a [Tool], call: &'a ToolCallView<'a>) -> impl Iterator<Item = &'a Tool> {
+    catalog.iter().filter(|tool| {
         tool.name() == call.name()
             && !call.name().is_empty()
             && match (tool.server(), call.server.as_deref()) {
@@ -547,7 +556,7 @@ impl Gate for Orchestration {
         context: &Context<'_>,
         run: &Run<'_>,
     ) {
-        let diagnosis = score_orchestration(&self.classes, run.trace, context.servers);
+        let diagnosis = diagnose(&self.classes, run.trace, context.servers, &self.validators);
         accumulator.counts = accumulator.counts.plus(diagnosis.counts);
         let facts = DiagnosisFacts::new(diagnosis, &run.trace.tool_calls);
         accumulator.runs.insert(run.index, facts, ());

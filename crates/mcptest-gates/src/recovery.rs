@@ -8,12 +8,12 @@
 //!
 //! # The block
 //! ```yaml
-//! inject: [hung-search]        # a fault of the suite's `faults:` list
 //! recovery:
 //!   max_detection_ms: 3000
 //!   max_recovery_ms: 5000
 //!   require_clean_timeout: true
 //! ```
+//! The test's `inject:` names the faults of the suite's `faults:` list that it meets.
 //!
 //! # Output
 //! ```text

@@ -2,6 +2,7 @@
 //!
 //! [`text`] makes untrusted text safe to show, [`transcode`] lays out JSON text.
 
+pub mod schema;
 pub mod text;
 pub mod transcode;
 

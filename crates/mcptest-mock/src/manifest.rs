@@ -372,9 +372,11 @@ impl Role {
 /// The JSON Schema of the manifest file.
 #[must_use]
 pub fn manifest_schema() -> Value {
-    SchemaGenerator::default()
+    let mut schema = SchemaGenerator::default()
         .into_root_schema_for::<ManifestFile>()
-        .into()
+        .to_value();
+    mcptest_json::schema::join_description_lines(&mut schema);
+    schema
 }
 
 /// The alternative names of keys, as the protocol writes them: (ours, the protocol's).

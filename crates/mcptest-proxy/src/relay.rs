@@ -67,7 +67,7 @@ pub enum ProxiedServer {
 
 /// The running server of a session.
 enum Backend {
-    Process(ServerProcess),
+    Process(Box<ServerProcess>),
     Bridge(Bridge),
 }
 
@@ -80,7 +80,8 @@ impl Backend {
             ProxiedServer::Command(command) => {
                 let (process, stdin, stdout) =
                     ServerProcess::start("behind the proxy", command).map_err(ProxyError::Start)?;
-                Ok((Self::Process(process), Box::new(stdin), Box::new(stdout)))
+                let process = Self::Process(Box::new(process));
+                Ok((process, Box::new(stdin), Box::new(stdout)))
             }
             ProxiedServer::Http(server) => {
                 let (bridge, input, output) = Bridge::start(server).await?;

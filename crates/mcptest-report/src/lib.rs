@@ -47,6 +47,7 @@ fn schema_of<T: schemars::JsonSchema>(name: &str) -> serde_json::Value {
     let mut schema = schemars::SchemaGenerator::default()
         .into_root_schema_for::<T>()
         .to_value();
+    mcptest_json::schema::join_description_lines(&mut schema);
     schema["title"] = format!("mcptest {name}").into();
     schema["$id"] = format!("https://mcptest.sh/schema/{name}.v1.json").into();
     schema

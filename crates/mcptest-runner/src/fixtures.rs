@@ -11,7 +11,7 @@ use mcptest_wire::CallOutcome;
 use serde_json::{Value, json};
 
 use crate::sessions::{Session, Sessions, reply};
-use crate::tool_call::{fixture_error, observe, unlisted};
+use crate::tool_answer::{fixture_error, observe, unlisted};
 
 /// The phase in which a fixture call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

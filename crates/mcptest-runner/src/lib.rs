@@ -33,6 +33,7 @@ mod snapshots;
 mod stop_signal;
 #[cfg(test)]
 mod testing;
+mod tool_answer;
 mod tool_call;
 mod tool_list;
 mod trace_file;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use mcptest_events::log::{LogError, LogReader};
-use mcptest_events::{Event, RawRecord, RunFacts, RunSpend};
+use mcptest_events::{Event, RawRecord, RunFacts, RunSpend, Spend};
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
@@ -31,8 +31,8 @@ pub struct Resume {
 #[derive(Debug, Clone, Default)]
 struct CaseProgress {
     runs: BTreeMap<u32, FinishedRun>,
-    /// The verdict, if no further run of the case was needed.
-    judged: Option<Verdict>,
+    /// The verdict and the spend, if no further run of the case was needed.
+    judged: Option<(Verdict, Option<Spend>)>,
 }
 
 impl Resume {
@@ -72,7 +72,7 @@ impl Resume {
             }
             Event::CaseJudged(judged) => {
                 let case = self.cases.entry(judged.case).or_default();
-                case.judged = judged.complete.then_some(judged.verdict);
+                case.judged = judged.complete.then_some((judged.verdict, judged.spend));
                 if judged.complete {
                     case.runs.values_mut().for_each(|run| run.trace = None);
                 }
@@ -104,8 +104,8 @@ impl Resume {
         self.cases.keys().copied()
     }
 
-    /// The verdict on a case that needs no further run.
-    pub(crate) fn verdict(&self, case: usize) -> Option<Verdict> {
+    /// The verdict on a case that needs no further run, and its spend.
+    pub(crate) fn judgement(&self, case: usize) -> Option<(Verdict, Option<Spend>)> {
         self.cases.get(&case)?.judged
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_events::Event;
+use mcptest_events::{Event, Spend};
 use mcptest_suite::Suite;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 use tokio::task::JoinSet;
@@ -75,7 +75,7 @@ pub async fn run(
         Arc::clone(&settings.resume)
     };
     let mut cases = cases.to_vec();
-    let is_complete = |index: usize| earlier.verdict(first_case + index).is_some();
+    let is_complete = |index: usize| earlier.judgement(first_case + index).is_some();
     let cassettes = CassettePlans::open(&suite, &mut cases, &settings.cassettes, &is_complete);
     let emit = Arc::clone(&settings.emit);
     let note = Arc::new(move |text| emit(Event::Note { text }));
@@ -107,6 +107,9 @@ pub async fn run(
     let results = run_cases(&context, &cases, settings, &cancel).await;
     context.sessions.shutdown().await;
     report_files(&context);
+    if let Some(total) = Spend::total(results.iter().filter_map(|case| case.spend)) {
+        context.emit(Event::Spend { total });
+    }
     let complete = results.iter().all(|case| case.complete);
     SuiteOutcome {
         verdict: Verdict::worst(results.iter().filter_map(|case| case.verdict)),
@@ -184,7 +187,7 @@ fn restore(context: &RunContext, cases: &[Case], fail_fast: &FailFast) {
     {
         let index = planned - context.first_case;
         fail_fast.had_started(index);
-        if let Some(verdict) = context.earlier.verdict(planned) {
+        if let Some((verdict, _)) = context.earlier.judgement(planned) {
             fail_fast.judged(verdict);
         }
         let test = &context.suite.tests[cases[index].test];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcptest_events::{Event, RunFinished, RunSpend};
+use mcptest_events::{Event, RunFinished, RunSpend, Spend};
 use mcptest_gates::GateOutcome;
 use mcptest_suite::suite::{AgentTest, Test};
 use mcptest_trace::verdict::Verdict;
@@ -20,14 +20,17 @@ pub(crate) struct CaseResult {
     pub verdict: Option<Verdict>,
     /// True if the case has all the runs that it needs.
     pub complete: bool,
+    /// The cost of its finished runs.
+    pub spend: Option<Spend>,
 }
 
 /// Makes the runs of a case and judges it.
 pub(crate) async fn run_case(context: &Arc<CaseContext>) -> CaseResult {
-    if let Some(verdict) = context.run.earlier.verdict(context.planned()) {
+    if let Some((verdict, spend)) = context.run.earlier.judgement(context.planned()) {
         return CaseResult {
             verdict: Some(verdict),
             complete: true,
+            spend,
         };
     }
     match context.test() {
@@ -188,6 +191,7 @@ fn finish_case(
     let result = CaseResult {
         verdict: Some(verdict.verdict),
         complete,
+        spend: spend.reported(),
     };
     let judged = verdict.into_event(context.planned(), complete, saved_runs, spend);
     if complete {

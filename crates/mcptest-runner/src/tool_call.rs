@@ -9,16 +9,16 @@ use mcptest_catalog::tokens;
 use mcptest_suite::suite::ToolTest;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::trace::{ToolCall, ToolResult, Trace};
-use mcptest_trace::verdict::{ErrorKind, RunError};
-use mcptest_wire::CallOutcome;
+use mcptest_trace::verdict::RunError;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::ask_judges;
 use crate::fixtures::{FixturePhase, FixtureSession};
 use crate::run_context::{CaseRef, RunContext};
-use crate::sessions::{Session, reply};
+use crate::sessions::reply;
 use crate::stop_signal::{CALL_GRACE, StopReason, StopSignal, TEARDOWN_GRACE};
+use crate::tool_answer::{fixture_error, observe, unlisted};
 
 /// The result of a direct tool test.
 pub(crate) struct Called {
@@ -192,26 +192,6 @@ async fn try_call(
     if called.all_hold() { saved } else { Ok(()) }
 }
 
-/// The value that assertions are applied to: the result as the server sent it, with `is_error` and
-/// `text` added, and `error`, which is `null` when there is none.
-pub(crate) fn observe(outcome: CallOutcome, short: &ToolReply) -> Value {
-    match outcome {
-        CallOutcome::Result(result) => {
-            let mut result = match result {
-                Value::Object(map) => map,
-                other => Map::from_iter([("value".to_owned(), other)]),
-            };
-            result.insert("is_error".to_owned(), short.is_error.into());
-            result.insert("text".to_owned(), short.text().into());
-            Value::Object(Map::from_iter([
-                ("result".to_owned(), Value::Object(result)),
-                ("error".to_owned(), Value::Null),
-            ]))
-        }
-        CallOutcome::Error(error) => json!({"result": null, "error": error}),
-    }
-}
-
 fn result(short: ToolReply) -> ToolResult {
     let mut extra = Map::new();
     if let Some(structured) = short.structured {
@@ -226,24 +206,6 @@ fn result(short: ToolReply) -> ToolResult {
         content: Some(short.content.into()),
         extra: extra.into(),
     }
-}
-
-/// The hint that a server does not list a tool, with the name that was probably meant. Only needed
-/// after a call failed.
-pub(crate) async fn unlisted(session: &Session, server: &str, tool: &str) -> Option<String> {
-    let listed = session.listing().await.ok()?;
-    let names: Vec<&str> = listed
-        .iter()
-        .filter_map(|entry| entry.get("name")?.as_str())
-        .collect();
-    if names.contains(&tool) {
-        return None;
-    }
-    let message = format!("server `{server}` lists no tool `{tool}`");
-    Some(match mcptest_suite::suggest(tool, names) {
-        Some(near) => format!("{message}; did you mean `{near}`?"),
-        None => message,
-    })
 }
 
 /// The time is reported only where it is too long, so that the report of a passing test is the
@@ -279,16 +241,10 @@ fn response_tokens(short: &ToolReply) -> u64 {
     }
 }
 
-/// An error of a test's setup or teardown.
-pub(crate) fn fixture_error(message: String) -> RunError {
-    RunError {
-        kind: ErrorKind::Fixture,
-        message,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use mcptest_wire::CallOutcome;
+
     use super::*;
 
     fn reply_of(result: Value) -> ToolReply {

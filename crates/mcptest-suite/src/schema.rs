@@ -1,5 +1,6 @@
 //! The JSON Schema of suite files, for editors and for loading.
 
+use mcptest_json::schema::join_description_lines;
 use mcptest_yaml::{Diagnostic, Document};
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ pub fn suite_schema() -> Value {
     let mut schema = schemars::SchemaGenerator::default()
         .into_root_schema_for::<SuiteFile>()
         .to_value();
+    join_description_lines(&mut schema);
     schema["title"] = json!("mcptest suite");
     schema["$id"] = json!("https://mcptest.sh/schema/v1.json");
     schema

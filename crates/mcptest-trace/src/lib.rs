@@ -10,6 +10,7 @@ pub mod judged;
 pub mod matcher;
 pub mod outcome;
 pub mod parallel;
+pub mod schema;
 pub mod snapshot;
 pub mod target;
 pub mod tool_id;

@@ -1,5 +1,5 @@
-//! Tool catalogs, from wherever they are: files, the servers of a suite, addresses, a command line.
-//! Every command takes them the same way.
+//! Tool catalogs from files, the servers of a suite, addresses and command lines. Every command
+//! takes them the same way.
 
 mod file;
 mod live;
@@ -20,14 +20,14 @@ use crate::log;
 use crate::output::Output;
 use crate::suites;
 
-/// Where one catalog is.
+/// The source of one catalog.
 #[derive(Debug)]
 pub enum Source {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// Behind a server, which is started or reached.
+    /// A server, which is started or connected to.
     Server {
-        /// How reports call it.
+        /// Its name in reports.
         name: String,
         server: Box<Server>,
     },
@@ -105,12 +105,12 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
     Ok(found)
 }
 
-/// Looks at every catalog that the arguments name: what it lists, and for a server whether it
-/// starts and answers.
+/// Inspects every catalog that the arguments name: its tools and, for a server, its start and its
+/// responses.
 ///
 /// # Errors
-/// What cannot be read, or that nothing is named. A server that does not start is no error but a
-/// result.
+/// A file that cannot be read, or no catalog at all. A server that does not start is a result, not
+/// an error.
 pub fn gather(
     args: &CatalogArgs,
     output: &Output,
@@ -119,20 +119,20 @@ pub fn gather(
     std::thread::spawn(mcptest_catalog::tokens::prepare);
     let Sources { sources, secrets } = named(args, output)?;
     if sources.is_empty() {
-        let words = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
-        return Err(Failure::Message(words.to_owned()));
+        let message = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
+        return Err(Failure::Message(message.to_owned()));
     }
     let checkups = live::check_up(&sources, args.patience.timeout, output)?;
     Ok((checkups, secrets))
 }
 
-/// The tools of one catalog, and what is in its list but is no tool.
+/// The tools of one catalog, and warnings about entries of its list that are not tools.
 pub struct Catalog {
     pub tools: Vec<Tool>,
     pub warnings: Diagnostics,
 }
 
-/// The tools of each source, for commands that look at tools only.
+/// The tools of each source, for commands that need only the tools.
 ///
 /// # Errors
 /// A file that cannot be read or holds no catalog, a server that does not list its tools.
@@ -158,7 +158,7 @@ pub fn of_file(path: &Path) -> Result<Catalog, Diagnostics> {
     ))
 }
 
-/// Entries that are no tools are told, never dropped in silence.
+/// Warns of entries that are not tools.
 fn tools_of(name: &str, listed: &[Value]) -> Catalog {
     let mut catalog = Catalog {
         tools: Vec::new(),
@@ -171,7 +171,7 @@ fn tools_of(name: &str, listed: &[Value]) -> Catalog {
                 Diagnostic::new(
                     Severity::Warning,
                     format!(
-                        "entry {index} of the tools is left out: it is no tool, but JSON of type {}",
+                        "entry {index} of the tools is left out: it is not a tool, but JSON of type {}",
                         type_name(listed)
                     ),
                 )

@@ -1,4 +1,4 @@
-//! The command line as people type it: a file for each command.
+//! Definition of the command line: a file for each command.
 
 mod cassette;
 mod completions;
@@ -56,15 +56,15 @@ Exit codes:
 /// The heading of flags that all commands have.
 const GLOBAL: &str = "Global options";
 
-/// Test MCP servers and the agents that use them, from evidence.
+/// Test MCP servers and the agents that use them.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub struct Cli {
-    /// When to use colour.
+    /// Use colours: always, never, or only on a terminal.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = GLOBAL)]
     pub color: Colour,
-    /// Log messages to and from servers and providers, timings and retries on standard error;
-    /// `-vv` shows everything in full. MCPTEST_LOG selects parts: `mcptest::wire=trace`.
+    /// Log messages to and from servers and providers, timings and retries on standard error; `-vv`
+    /// does not truncate them. MCPTEST_LOG selects parts: `mcptest::wire=debug`.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub verbose: u8,
     /// Print only errors and the requested results.
@@ -83,23 +83,23 @@ pub enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run suites: start servers, let agents act, judge what they did.
+    /// Run suites: start the servers, run agents and tool calls, judge the results.
     Run(RunArgs),
-    /// Apply a suite's gates to recorded traces, with no server and no model.
+    /// Apply a suite's gates to recorded traces, without servers and models.
     Score(ScoreArgs),
-    /// Show a JSON report again, compare it with another, or merge several.
+    /// Show the report of a finished, interrupted or killed run; compare and merge reports.
     Report(RenderArgs),
-    /// Change recorded traces a little, and see whether the suite's gates notice.
+    /// Change recorded traces slightly and check that the suite's gates notice.
     Mutate(MutateArgs),
     /// Check suites without running them.
     Validate(ValidateArgs),
-    /// Whether tool descriptions carry the choice of a tool: a benchmark without a model.
+    /// Benchmark tool descriptions without a model: do they lead to the right tool?
     ToolBench(ToolBenchArgs),
-    /// What changed between two catalogs, and what of it breaks callers.
+    /// Compare two tool catalogs and find the changes that break callers.
     Diff(DiffArgs),
-    /// How many runs to make, or what a number of runs is worth.
+    /// Compute the number of runs for a precision, or the precision of a number of runs.
     PlanRuns(PlanRunsArgs),
-    /// Examine servers and their tool catalogs: start, protocol, token price, lint.
+    /// Inspect servers and their tool catalogs: start, protocol, token cost, lint.
     Doctor(DoctorArgs),
     /// Explain a lint rule, with a good and a bad example.
     Explain(ExplainArgs),
@@ -107,10 +107,9 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Serve a mock MCP server over standard input and output, or HTTP.
     Mock(MockArgs),
-    /// Stand between any MCP client and a server: pass everything on, record the calls, inject
-    /// faults.
+    /// Relay between any MCP client and a server, record the calls, inject faults.
     Proxy(ProxyArgs),
-    /// Look at recorded runs, check them, and keep them tidy.
+    /// Show, verify, prune, merge and compare recorded runs.
     Cassette(CassetteArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn help_tells_the_exit_codes_of_the_one_table() {
+    fn help_lists_the_exit_codes_of_the_one_table() {
         for (code, meaning) in ExitCode::ALL {
             let line = format!("  {:<3}  {meaning}", u8::from(code));
             assert!(EXIT_CODES.contains(&line), "{line}");

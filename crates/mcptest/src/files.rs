@@ -1,4 +1,4 @@
-//! Reading files, with words for what goes wrong.
+//! Reading files, with messages for errors.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 /// Reads a file.
 ///
 /// # Errors
-/// That it cannot be read, and why.
+/// A message with the reason.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| unreadable(path, &error))
 }
 
-/// What is said of a file that cannot be read.
+/// The message for a file that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> String {
     let why = match error.kind() {
         ErrorKind::NotFound => "no such file".to_owned(),

@@ -17,10 +17,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::secrets;
 
-/// The variable that selects parts and levels: `debug`, or `mcptest::wire=trace,mcptest::http=debug`.
+/// The variable that selects parts and levels: `debug`, or `mcptest::wire=trace`.
 const VARIABLE: &str = "MCPTEST_LOG";
-/// Longest line with a single `-v`, in characters. `-vv` and `MCPTEST_LOG` show everything.
-const MAX_LINE: usize = 2_000;
+/// Longest line with a single `-v`, in characters. `-vv` and `MCPTEST_LOG` do not truncate.
+const MAX_LINE: usize = 400;
 
 static SECRETS: OnceLock<RwLock<Secrets>> = OnceLock::new();
 
@@ -60,7 +60,7 @@ fn selection(
     setting: &str,
 ) -> Result<Option<(Targets, Option<usize>)>, String> {
     use tracing::level_filters::LevelFilter;
-    let ours = |level| Targets::new().with_target("mcptest", level);
+    let ours = Targets::new().with_target("mcptest", LevelFilter::TRACE);
     Ok(match verbose {
         _ if quiet => None,
         0 if setting.is_empty() => None,
@@ -74,8 +74,8 @@ fn selection(
             })?;
             Some((targets, None))
         }
-        1 => Some((ours(LevelFilter::DEBUG), Some(MAX_LINE))),
-        _ => Some((ours(LevelFilter::TRACE), None)),
+        1 => Some((ours, Some(MAX_LINE))),
+        _ => Some((ours, None)),
     })
 }
 
@@ -160,7 +160,7 @@ mod tests {
     fn the_first_one_set_wins() {
         assert_eq!(of(0, false, ""), None);
         assert_eq!(of(0, true, "trace"), None);
-        assert_eq!(of(1, false, "warn").as_deref(), Some("mcptest=debug true"));
+        assert_eq!(of(1, false, "warn").as_deref(), Some("mcptest=trace true"));
         assert_eq!(of(2, false, "").as_deref(), Some("mcptest=trace false"));
         assert_eq!(of(0, false, "debug").as_deref(), Some("debug false"));
         let error = selection(0, false, "mcptest=loud").unwrap_err();

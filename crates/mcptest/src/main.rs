@@ -8,6 +8,7 @@ mod cli;
 mod command;
 mod failure;
 mod files;
+mod history;
 mod log;
 mod output;
 mod panics;

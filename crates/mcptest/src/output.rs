@@ -180,6 +180,12 @@ pub struct Reporter {
 /// An unknown reporter, or two that would share standard output or a file.
 pub fn reporters(args: &ReportArgs) -> Result<Vec<Reporter>, String> {
     let mut reporters = Vec::new();
+    if args.reporter.is_empty() {
+        reporters.push(Reporter {
+            name: "pretty",
+            file: None,
+        });
+    }
     for written in &args.reporter {
         let (name, file) = match written.split_once('=') {
             Some((name, file)) => (name, Some(file.to_owned())),

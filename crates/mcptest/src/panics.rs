@@ -1,5 +1,5 @@
-//! What happens when this program itself falls over. That is a bug of ours: it must not leave
-//! somebody's server processes behind, nor take with it what was finished before.
+//! Panics of mcptest itself. A panic is a bug of ours: it must not leave server processes behind,
+//! nor lose finished runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::output;
 
 static HAPPENED: AtomicBool = AtomicBool::new(false);
 
-/// Does the work. If it falls over, servers are ended first, and the exit code is one of ours.
+/// Does the work. If it panics, servers are ended first, and the exit code is one of ours.
 pub fn guarded(work: impl FnOnce() -> ExitCode) -> ExitCode {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -20,23 +20,23 @@ pub fn guarded(work: impl FnOnce() -> ExitCode) -> ExitCode {
         HAPPENED.store(true, Ordering::Relaxed);
         report(info);
         output::status(
-            "error: mcptest itself fell over: this is a bug. Please report it with the message above",
+            "error: mcptest panicked: this is a bug. Please report it with the message above",
         );
     }));
-    // Nothing is used any more that the work may have left half done.
+    // Nothing that the work may have left half done is used after this.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(ExitCode::CouldNotRun)
 }
 
-/// Whether something fell over since this was last asked.
+/// Returns true if something panicked since the last call.
 pub fn happened() -> bool {
     HAPPENED.swap(false, Ordering::Relaxed)
 }
 
-/// Who is told what happens in a run.
+/// The receiver of the events of a run.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Falls over where the environment variable `MCPTEST_PANIC_AT` says, so that tests see what comes
-/// of it: at the beginning of the run it names, or at `planning`. Release builds do not have it.
+/// Panics where the environment variable `MCPTEST_PANIC_AT` asks for it, for tests: at the start of
+/// the run it names, or at `planning`. Release builds do not have it.
 #[cfg(debug_assertions)]
 pub fn provoked(listener: Listener) -> Listener {
     let Ok(place) = std::env::var("MCPTEST_PANIC_AT") else {

@@ -1,4 +1,4 @@
-//! What the flags about cassettes mean for the runner.
+//! The settings of the runner for cassettes, from the flags.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::catalogs;
 use crate::cli::{RecordingArgs, WhatToReplay};
 
 impl RecordingArgs {
-    /// What the runner needs to know.
+    /// The settings of the runner.
     pub fn settings(&self, redactor: &Redactor) -> CassetteSettings {
         let mode = if self.record {
             CassetteMode::Record
@@ -36,7 +36,7 @@ impl RecordingArgs {
     }
 }
 
-/// Settings that only look.
+/// Settings without recording.
 pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings {
     CassetteSettings {
         mode: CassetteMode::Auto,

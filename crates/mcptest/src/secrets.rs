@@ -1,4 +1,4 @@
-//! What this process's environment holds that nobody else should see.
+//! Secrets in the environment of the process.
 
 use mcptest_http::Proxies;
 use mcptest_redact::redact::is_secret_variable;
@@ -8,8 +8,8 @@ pub fn proxies() -> Proxies {
     Proxies::from_env(|name| std::env::var(name).ok())
 }
 
-/// The values of variables whose names and looks are those of credentials, and the passwords of
-/// proxies. Servers inherit them, so they may turn up anywhere.
+/// The values of variables whose names and values look like credentials, and the passwords of
+/// proxies. Servers inherit them, so they may occur in any output.
 pub fn of_environment() -> Vec<String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -1,4 +1,4 @@
-//! Being asked to end.
+//! Signals that ask the process to end.
 
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -7,14 +7,14 @@ use mcptest_yaml::Diagnostics;
 
 use crate::log;
 
-/// Looked for where nothing is named.
+/// The default suite files.
 const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
 
-/// The suite files that are meant: files as they are, folders by their `.yml` and `.yaml` files,
-/// nothing by the default names.
+/// The suite files: files as they are, the `.yml` and `.yaml` files of folders, or the default
+/// files.
 ///
 /// # Errors
-/// What was not found.
+/// A file or folder that was not found.
 pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if named.is_empty() {
         return DEFAULTS
@@ -45,8 +45,8 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Sorted by name. Mock manifests and benchmark specs often stand beside suites; they are told
-/// apart by their keys.
+/// Sorted by name. Mock manifests and benchmark specs are often in the same folder; they are
+/// recognized by their keys.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let fail = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What the measurements share: order statistics, targets, and how busy the machine is.
+//! Parts that measurements share: order statistics, targets, and how busy the machine is.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-/// How a benchmark is run.
+/// The options of a benchmark.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Fewer and shorter rounds: shows that everything works, not what it costs.
@@ -35,7 +35,7 @@ impl Options {
         Some(options)
     }
 
-    /// Whether a part is wanted.
+    /// Returns true if a part is wanted.
     pub fn wants(&self, part: &str) -> bool {
         self.only.is_none_or(|only| only == part)
     }
@@ -135,7 +135,7 @@ pub fn measure(argv: &[impl AsRef<OsStr>]) -> Result<Usage> {
     })
 }
 
-/// How many calls are timed together for a rate.
+/// The number of calls that are timed together for a rate.
 const SLICE: u32 = 64;
 
 /// The rate of something that happens again and again: that of the median of many short slices of
@@ -157,7 +157,7 @@ impl Rate {
         }
     }
 
-    /// So many more have happened.
+    /// Counts this number of further calls.
     pub fn add(&mut self, calls: usize) {
         self.calls += u32::try_from(calls).unwrap_or(u32::MAX);
         if self.calls >= SLICE {
@@ -192,7 +192,7 @@ pub struct Bound {
     pub what: String,
     pub value: f64,
     pub target: Target,
-    /// What the numbers count, shown behind them: `x`, ` ms`.
+    /// The unit of the numbers, shown behind them: `x`, ` ms`.
     pub unit: &'static str,
 }
 

@@ -15,11 +15,11 @@ use anyhow::{Context as _, Result, ensure};
 use super::figures::{at, overload, silent, time};
 use crate::workspace::{self, Profile};
 
-/// How often each command is started and timed.
+/// The number of timed starts of each command.
 const TIMED: usize = 300;
-/// What is compared with the targets, in percent of the sorted times.
+/// The percentile that is compared with the targets.
 const MEDIAN: usize = 50;
-/// What is least disturbed by others.
+/// The percentile that other processes disturb least.
 const FASTEST: usize = 10;
 /// Found asleep so often in a row, a millisecond apart, a command waits for its reader.
 const STILL: usize = 30;
@@ -114,7 +114,7 @@ fn on_path(name: &str) -> Result<PathBuf> {
 ///
 /// The figure of `getrusage` includes what the starting process had before `exec`, which here is
 /// more than the command itself. So the command writes into a pipe that is full: it has done its
-/// work, waits to say so, and its high-water mark can be read.
+/// work, waits to report it, and its high-water mark can be read.
 pub fn peak_mib(argv: &[PathBuf]) -> Result<f64> {
     let (reader, writer) = full_pipe().context("cannot fill a pipe")?;
     let mut child = silent(argv)
@@ -163,7 +163,7 @@ fn full_pipe() -> Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Whether any process has this one as its parent.
+/// Returns true if any process has this one as its parent.
 fn has_children(pid: u32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return false;
@@ -178,7 +178,7 @@ fn has_children(pid: u32) -> bool {
     })
 }
 
-/// What a process is doing, and `VmHWM`, which one that has ended does not have.
+/// The state of a process, and `VmHWM`, which one that has ended does not have.
 fn read_status(status: &Path) -> (Option<char>, Option<u32>) {
     let text = std::fs::read_to_string(status).unwrap_or_default();
     let field = |name: &str| {

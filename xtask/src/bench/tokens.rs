@@ -1,4 +1,4 @@
-//! What pricing a catalog costs: whole processes, from the start to having seen their end, beside
+//! The cost of pricing a catalog: whole processes, from the start to having seen their end, beside
 //! OpenAI's tokenizer in Python on the same catalog.
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use mcptest_numbers::random::SplitMix64;
 use serde_json::{Map, Value, json};
 
-/// How many places of a catalog are damaged in one copy: one for so many tools, and a few.
+/// The number of damaged places in one copy of a catalog: one per this number of tools, and a few.
 const TOOLS_PER_WOUND: u64 = 3;
 const MORE_WOUNDS: u64 = 3;
 
@@ -18,7 +18,7 @@ pub fn damaged(files: &[PathBuf], copies: u64, folder: &Path) -> Result<Vec<Path
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
         let catalog: Value = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no JSON", file.display()))?;
+            .with_context(|| format!("{} is not valid JSON", file.display()))?;
         let name = super::stem(file);
         for copy in 0..copies {
             let mut random = SplitMix64::new(seed * copies + copy);

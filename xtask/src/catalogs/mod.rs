@@ -3,7 +3,7 @@
 //!
 //! The folder holds answers to `tools/list`, and may hold `index.json` with the tokens that each
 //! was counted to have. `oracle.py` counts and lints them apart from our code. Then the same with
-//! catalogs that were damaged on purpose: whatever a server sends, the program must not fall over,
+//! catalogs that were damaged on purpose: whatever a server sends, the program must not panic,
 //! and must find what the rules say.
 
 mod hostile;
@@ -22,11 +22,11 @@ use crate::workspace::{self, Profile};
 /// The rules that the documents define by example: lists of verbs, phrases, and what a list of
 /// values looks like. The second opinion has bounds for them.
 const BY_EXAMPLE: [&str; 4] = ["DESC-004", "DESC-005", "DESC-007", "DESC-013"];
-/// How many damaged copies are made of every catalog.
+/// The number of damaged copies of every catalog.
 const COPIES: u64 = 8;
-/// How many differences are told.
+/// The number of differences that are printed.
 const SHOWN: usize = 20;
-/// How many catalogs one process is given: one names the culprit, many save time.
+/// The number of catalogs per process: one identifies the culprit, many save time.
 const AT_ONCE: usize = 10;
 
 const RANKS: [&str; 1] = ["js-tiktoken@1.0.21"];
@@ -79,10 +79,10 @@ impl Tokenizer {
 /// A tool's place in the list, a rule, a place in the tool, and the severity.
 type Finding = (u64, String, Option<String>, String);
 
-/// What name, description and schema of a tool cost.
+/// The cost of name, description and schema of a tool.
 type Price = [u64; 3];
 
-/// What was found in one catalog.
+/// The findings in one catalog.
 #[derive(Debug)]
 struct Ours {
     /// The order means nothing.
@@ -90,7 +90,7 @@ struct Ours {
     findings: Vec<Finding>,
 }
 
-/// What the second opinion has on it.
+/// The findings of the second implementation.
 #[derive(Debug, Deserialize)]
 struct Theirs {
     tokens: Vec<Price>,
@@ -102,7 +102,7 @@ struct Theirs {
     may: Vec<Finding>,
 }
 
-/// Runs all checks and says how they went.
+/// Runs all checks. Returns false if one failed.
 pub fn run(folder: &Path) -> Result<bool> {
     let judge = Judge {
         program: workspace::build(Profile::Dev)?,
@@ -328,7 +328,7 @@ impl Judge {
             String::from_utf8_lossy(&output.stderr)
         );
         let report: Value =
-            serde_json::from_slice(&output.stdout).context("the report is no JSON")?;
+            serde_json::from_slice(&output.stdout).context("the report is not valid JSON")?;
         let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut opinions = Vec::new();
         for server in &listed(&report["servers"]) {
@@ -382,7 +382,7 @@ impl Judge {
     }
 }
 
-/// What a tool costs, as the report has it.
+/// The cost of a tool in the report.
 fn price(tool: &Value) -> Result<Price> {
     let part = |key: &str| {
         tool["tokens"][key]

@@ -44,7 +44,7 @@ impl Agent {
         }
     }
 
-    /// How its model calls a tool of the server `everything`.
+    /// The name by which its model calls a tool of the server `everything`.
     fn wire_name(self, tool: &str) -> String {
         match self {
             Self::Claude => format!("mcp__everything__{tool}"),
@@ -146,7 +146,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
             )
         }
     };
-    // The stand-in takes a free port and tells which.
+    // The stand-in takes a free port and prints it.
     let script = format!(
         "[ \"$1\" = alone ] && ip link set lo up\n\
          PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); print(s.getsockname()[1])')\n\
@@ -191,7 +191,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
     Ok(trace)
 }
 
-/// Whether this user may have a network of its own.
+/// Returns true if this user may have a network of its own.
 fn has_namespaces() -> bool {
     let tried = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])

@@ -131,7 +131,7 @@ struct Inspector<'a> {
 }
 
 impl Inspector<'_> {
-    /// What the inspector prints about a mock server.
+    /// The output of the inspector about a mock server.
     fn ask(&self, manifest: &str, request: &[&str]) -> Result<Value> {
         let finished = self.run(manifest, request)?;
         finished.expect_code(0)?;

@@ -1,5 +1,4 @@
-//! A recording that is killed: whatever is on disk then can be used, or says that it is not
-//! finished.
+//! A recording that is killed: every file on disk can be used, or is marked as partial.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! What all checks share: the program under test, the parts, and a folder of their own.
+//! Parts that all checks share: the program under test, the parts, and a folder of their own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,7 +37,7 @@ impl Lab {
         })
     }
 
-    /// Removes the folder; a failure to do so is no failure of a check.
+    /// Removes the folder; a failure to do so is not a failure of a check.
     pub fn clean_up(&self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -88,7 +88,7 @@ impl Lab {
 pub fn report(finished: &Finished) -> Result<Value> {
     serde_json::from_str(&finished.stdout).with_context(|| {
         format!(
-            "standard output is no JSON report\nstdout: {}\nstderr: {}",
+            "standard output is not a JSON report\nstdout: {}\nstderr: {}",
             finished.stdout, finished.stderr
         )
     })
@@ -108,7 +108,7 @@ pub fn expect(report: &Value, pointer: &str, wanted: impl Into<Value>) -> Result
     Ok(())
 }
 
-/// What did not pass, for whoever reads a failed check.
+/// The tests that did not pass, for the message of a failed check.
 fn troubles(report: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut lines = String::new();

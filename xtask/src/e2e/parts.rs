@@ -165,7 +165,7 @@ impl Parts {
     }
 }
 
-/// Packages of npm in a folder of their own; says where their programs are.
+/// Packages of npm in a folder of their own. Returns the folder of their programs.
 pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     version("npm")?;
     installed(folder, &version("node")?, packages, || {
@@ -184,7 +184,7 @@ pub fn npm(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     Ok(folder.join("node_modules/.bin"))
 }
 
-/// Packages of PyPI in a virtual environment of their own; says where its programs are.
+/// Packages of PyPI in a virtual environment of their own. Returns the folder of its programs.
 pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     installed(folder, &version("python3")?, packages, || {
         run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
@@ -202,7 +202,7 @@ pub fn venv(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     Ok(folder.join("bin"))
 }
 
-/// Installs unless the marker says that exactly this is there.
+/// Installs, unless the marker shows that exactly this is installed.
 fn installed(
     folder: &Path,
     runtime: &str,
@@ -221,7 +221,7 @@ fn installed(
     }
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     install()?;
-    // Last, so that an installation that was broken off is not taken for one.
+    // Last, so that an interrupted installation is not taken for a complete one.
     std::fs::write(&marker, wanted).with_context(|| format!("cannot write {}", marker.display()))
 }
 

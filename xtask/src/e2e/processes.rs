@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A killed process is still listed for a moment.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What a program left that ran to its end.
+/// The output and the leftovers of a program that ran to its end.
 pub struct Finished {
     pub code: Option<i32>,
     pub stdout: String,
@@ -29,7 +29,7 @@ pub struct Finished {
 pub struct Running {
     child: Child,
     mark: String,
-    /// What a descendant without our variable still has among its arguments.
+    /// The argument by which a descendant without our variable is recognized.
     argument: String,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
@@ -40,7 +40,7 @@ pub fn run(command: &mut Command, argument: &str) -> Result<Finished> {
     start(command, argument)?.wait()
 }
 
-/// Starts a program. `argument` is a text that the arguments of nothing else on the machine
+/// Starts a program. `argument` is a string that the arguments of nothing else on the machine
 /// contain.
 pub fn start(command: &mut Command, argument: &str) -> Result<Running> {
     static NEXT: AtomicU32 = AtomicU32::new(1);

@@ -301,7 +301,7 @@ fn replayed(lab: &Lab, stand_ins: &StandIns<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file in the folder, or below it, has this text.
+/// Returns true if a file in the folder, or below it, contains this string.
 fn holds(folder: &Path, text: &str) -> Result<bool> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -411,7 +411,7 @@ fn resilient(lab: &Lab, llmock: &StandIn, fault: &Value, at_least: u64) -> Resul
     Ok(())
 }
 
-/// What a model does wrong is a failure of the agent, with the whole story in the trace; never an
+/// A mistake of a model is a failure of the agent, with the whole story in the trace; never an
 /// error.
 fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
     for (kind, words) in [
@@ -434,7 +434,7 @@ fn evidence(lab: &Lab, llmock: &StandIn) -> Result<()> {
             let trace = &test["runs"][0]["trace"];
             expect(trace, "/tool_results/0/is_error", true)?;
             let told = trace["tool_results"][0]["content"].to_string();
-            ensure!(told.contains(words), "{kind}: the model was told {told}");
+            ensure!(told.contains(words), "{kind}: the model received {told}");
             ensure!(
                 trace["final_response"].is_string(),
                 "{kind}: no answer after the error"

@@ -1,4 +1,4 @@
-//! What other people's readers make of the reports: a JUnit parser and a Markdown parser from PyPI.
+//! The reports in third-party readers: a JUnit parser and a Markdown parser from PyPI.
 
 use std::path::Path;
 use std::process::Command;

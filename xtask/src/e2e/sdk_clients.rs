@@ -99,7 +99,7 @@ impl Sdk {
         }
     }
 
-    /// What the SDK sees of a server: an address, or a command with its arguments.
+    /// A server for the SDK: an address, or a command with its arguments.
     fn session(self, lab: &Lab, server: &Value, calls: &Value) -> Result<Value> {
         let plan = json!({"server": server, "calls": calls});
         let mut command = self.command(lab)?;
@@ -162,7 +162,7 @@ fn proxied(lab: &Lab, sdk: Sdk, command: &[String], serving: Serving, calls: &Va
         let seen = sdk.session(lab, &json!(proxy), calls)?;
         same(&wanted, &seen)?;
         let text = std::fs::read_to_string(&trace).context("there is no trace")?;
-        let trace: Value = serde_json::from_str(&text).context("the trace is no JSON")?;
+        let trace: Value = serde_json::from_str(&text).context("the trace is not valid JSON")?;
         let pairs = |pair: &Value| json!([pair["name"], pair["args"]]);
         let recorded: Vec<Value> = list(&trace["tool_calls"]).iter().map(pairs).collect();
         ensure!(

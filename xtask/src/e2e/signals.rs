@@ -1,4 +1,4 @@
-//! A run that is broken off: what was finished is reported, and nothing is left behind, whatever
+//! A run that is interrupted: what was finished is reported, and nothing is left behind, whatever
 //! stands between us and the server.
 
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use super::stand_ins::StandIns;
 
 const SUITE: &str = "tests/e2e/providers/small-model.yml";
 
-/// What the suite says.
+/// The suite.
 const RUNS: usize = 6;
 
 /// Nothing listens there.

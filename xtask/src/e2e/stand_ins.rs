@@ -55,7 +55,7 @@ impl StandIn {
         Ok(this)
     }
 
-    /// One that is told its port, and is ready when a path of it answers.
+    /// A stand-in with a given port, ready when one of its paths answers.
     fn on_port(
         lab: &Lab,
         name: &str,
@@ -65,7 +65,7 @@ impl StandIn {
         Self::when(lab, name, |this| this.get(ready).is_ok(), command)
     }
 
-    /// One that is told its port, and is ready when somebody listens there.
+    /// A stand-in with a given port, ready when it accepts connections.
     pub fn that_listens(
         lab: &Lab,
         name: &str,
@@ -123,7 +123,7 @@ impl StandIn {
         Ok(self.exchange("GET", path, "")?.1)
     }
 
-    /// What a list of the stand-in holds in all, however much of it is asked for.
+    /// The total number of entries in a list of the stand-in.
     pub fn total(&self, path: &str) -> Result<usize> {
         let (head, _) = self.exchange("GET", path, "")?;
         let lines = head.lines().filter_map(|line| line.split_once(':'));
@@ -135,7 +135,7 @@ impl StandIn {
             .1
             .trim()
             .parse()
-            .context("x-total-count is no number")
+            .context("x-total-count is not a number")
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Result<Value> {

@@ -11,7 +11,7 @@ use super::Checks;
 use super::lab::{Lab, expect, report};
 use crate::workspace;
 
-/// How late the server over HTTP is.
+/// The delay of the server over HTTP.
 const LATE: Duration = Duration::from_secs(2);
 
 pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
@@ -26,7 +26,7 @@ pub fn run(lab: &Lab, checks: &mut Checks<'_>) {
 }
 
 fn fixtures_and_snapshots(lab: &Lab) -> Result<()> {
-    // Snapshots stand beside the suite, so the suite gets a place of its own.
+    // Snapshots are beside the suite, so the suite gets a place of its own.
     let folder = lab.scratch("tool-tests")?;
     let suite = folder.join("suite.yml");
     std::fs::copy(workspace::root().join("tests/e2e/tool-tests.yml"), &suite)

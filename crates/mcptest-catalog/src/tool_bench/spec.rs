@@ -139,9 +139,11 @@ impl JsonSchema for InlineCatalog {
 /// The JSON Schema of the spec file.
 #[must_use]
 pub fn spec_schema() -> Value {
-    SchemaGenerator::default()
+    let mut schema = SchemaGenerator::default()
         .into_root_schema_for::<BenchSpec>()
-        .into()
+        .to_value();
+    mcptest_json::schema::join_description_lines(&mut schema);
+    schema
 }
 
 /// A problem of a spec that fits the schema.

@@ -96,10 +96,12 @@ impl Plan {
         trace: &TraceView<'_>,
         servers: &KnownServers,
     ) -> TraceValidation {
+        // Reading the catalog costs more than all the rest.
+        let needs_tools = self.calls.iter().any(|call| call.args.wants_defaults());
         let tools = trace
             .tool_calls
             .iter()
-            .map(|call| offered(call, trace))
+            .map(|call| needs_tools.then(|| offered(call, trace)).flatten())
             .collect();
         let comparison = Comparison {
             plan: self,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::files;
 
-/// What a file lists, entry by entry as written.
+/// The entries that a file lists, as written.
 #[derive(Default)]
 pub struct CatalogFile {
     pub listed: Vec<Value>,
@@ -53,7 +53,7 @@ fn captured(bytes: &[u8]) -> Option<Vec<Value>> {
     }
 }
 
-/// What a mock server would list, over all pages.
+/// The entries that a mock server would list, over all pages.
 fn listed_by(server: &MockServer) -> Option<Vec<Value>> {
     let mut session = server.session();
     let mut ask = |method: &str, params: Value| -> Option<Value> {

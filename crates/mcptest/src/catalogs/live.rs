@@ -41,7 +41,7 @@ pub fn check_up(
     })
 }
 
-/// What each source lists, with the name that warnings call it by.
+/// The entries of each source, with the name for warnings.
 pub fn listed(
     sources: &[Source],
     timeout: Option<Duration>,
@@ -70,7 +70,7 @@ pub fn listed(
     })
 }
 
-/// The files among the sources. All their problems are told at once, and before a server is started
+/// The files among the sources. All their problems are reported at once, and before a server is started
 /// for nothing.
 fn files(sources: &[Source]) -> Result<Vec<Option<CatalogFile>>, Diagnostics> {
     let mut problems = Vec::new();

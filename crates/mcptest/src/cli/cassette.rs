@@ -6,24 +6,23 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::FormatArgs;
 
-/// What `run` records and replays.
+/// Recording and replaying in `run`.
 #[derive(Debug, Args)]
 pub struct RecordingArgs {
     /// Run live and record every run of every agent test in a cassette.
     #[arg(long, conflicts_with_all = ["live", "replay_only", "replay"])]
     pub record: bool,
-    /// Run live even where there is a cassette.
+    /// Run live even if there is a cassette.
     #[arg(long, conflicts_with_all = ["replay_only", "replay"])]
     pub live: bool,
-    /// Ask no model that costs: a cassette that is missing or stale is an error.
+    /// Send no request to a paid model: a missing or stale cassette is an error.
     #[arg(long)]
     pub replay_only: bool,
-    /// Which side of the cassettes is replayed, before whatever the suite says; the other one is
-    /// live. With `both`, no server is started and no model is asked.
+    /// The side of the cassettes that is replayed; the other one is live. Overrides the suite. With
+    /// `both`, no server is started and no model is used.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub replay: Option<WhatToReplay>,
-    /// The folder of the cassettes, before whatever the suite says. Default: `cassettes` beside
-    /// each suite.
+    /// The folder of the cassettes; overrides the suite. Default: `cassettes` beside each suite.
     #[arg(long, value_name = "DIR")]
     pub cassettes: Option<PathBuf>,
 }
@@ -52,15 +51,15 @@ pub struct CassetteArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum CassetteCommand {
-    /// Tell what is in a cassette.
+    /// Show the contents of a cassette.
     Show(ShowArgs),
-    /// Check that cassettes load, are whole, hold no secret, replay, and fit their suite.
+    /// Check that cassettes load, are complete, contain no secrets, replay, and match their suite.
     Verify(VerifyArgs),
     /// Remove cassettes that no test of a suite uses.
     Prune(PruneArgs),
-    /// Put the runs of two cassettes of the same test into one.
+    /// Combine the runs of two cassettes of the same test.
     Merge(CassetteMergeArgs),
-    /// Tell what is different in the second of two cassettes. The exit code is 1 if anything is.
+    /// Show the differences between two cassettes. The exit code is 1 if there are any.
     Diff(CassetteDiffArgs),
 }
 
@@ -69,7 +68,7 @@ pub struct ShowArgs {
     /// The cassette.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// This run only, with what its placeholders stand for.
+    /// Only this run, with the values of its placeholders.
     #[arg(long, value_name = "N")]
     pub run: Option<u32>,
 }
@@ -79,10 +78,10 @@ pub struct VerifyArgs {
     /// Cassettes, or folders of them. Default: those of the suite, or the folder `cassettes`.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Hold them against this suite: stale and unused ones are told.
+    /// Compare them with this suite: report stale and unused ones.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// Where the suite's cassettes are, if not where the suite says.
+    /// The folder of the suite's cassettes; overrides the suite.
     #[arg(long, value_name = "DIR", requires = "suite")]
     pub cassettes: Option<PathBuf>,
     #[command(flatten)]
@@ -94,10 +93,10 @@ pub struct PruneArgs {
     /// The suite.
     #[arg(value_name = "SUITE")]
     pub suite: PathBuf,
-    /// Where the suite's cassettes are, if not where the suite says.
+    /// The folder of the suite's cassettes; overrides the suite.
     #[arg(long, value_name = "DIR")]
     pub cassettes: Option<PathBuf>,
-    /// Only tell what would be removed.
+    /// List the cassettes without removing them.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -110,7 +109,7 @@ pub struct CassetteMergeArgs {
     /// The cassette whose runs come after them.
     #[arg(value_name = "B")]
     pub second: PathBuf,
-    /// Where the merged cassette goes.
+    /// File for the merged cassette.
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
 }

@@ -9,10 +9,11 @@ use super::{HttpHeader, ServerTimeoutArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each side is a file (a captured `tools/list` answer as JSON, or a mock manifest), an http:// or https:// address, or
-`server:NAME` of the suite that --suite names; in place of NEW, a command after `--` is started. Callers write arguments and
-read results: an input schema that accepts less breaks them, and so does an output schema that allows more. Exits with 1 if
-anything breaks callers, with 2 if a side cannot be had.
+Each side is a file (a captured `tools/list` response as JSON, or a mock manifest), an http:// or
+https:// address, or `server:NAME` of the suite given by --suite; instead of NEW, a command after `--`
+is started. Callers write arguments and read results: an input schema that accepts less breaks them,
+and so does an output schema that allows more. The exit code is 1 if a change breaks callers, and 2
+if a catalog cannot be read.
 
 Examples:
   mcptest diff released.json current.json
@@ -32,10 +33,10 @@ pub struct DiffArgs {
         conflicts_with = "command"
     )]
     pub new: Option<String>,
-    /// The suite whose servers `server:NAME` means.
+    /// The suite that defines `server:NAME`.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// A header for every address. Its value is shown nowhere. May be given several times.
+    /// A header for every address. Its value is never printed. Repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header)]
     pub header: Vec<HttpHeader>,
     #[command(flatten)]
@@ -43,7 +44,7 @@ pub struct DiffArgs {
     /// The server whose catalog is NEW, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// How to tell.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = DiffFormat::Pretty, value_name = "FORMAT")]
     pub format: DiffFormat,
 }

@@ -8,10 +8,12 @@ use super::CatalogArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A token is one of cl100k_base: of a tool's name, its description, and its input schema as compact JSON.
+Tokens are counted with cl100k_base, over each tool's name, description, and input schema as compact
+JSON.
 
-Exits with 1 if something is critical: a capability that is advertised and not answered, a name twice on one server, a
-critical finding of the lint; with --deny warning also for warnings. Exits with 2 if a server does not start.
+The exit code is 1 for critical problems: a capability that is advertised but not served, a duplicate
+tool name on one server, a critical lint finding; with --deny warning also for warnings. It is 2 if a
+server does not start.
 
 Examples:
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
@@ -19,28 +21,28 @@ Examples:
   mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
   mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
-  mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes, show them as a diff")]
+  mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes and print a diff")]
 pub struct DoctorArgs {
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// The context window that shares are of, in tokens.
+    /// Size of the context window for percentages, in tokens.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: u64,
     /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see
     /// `mcptest explain`).
     #[arg(long)]
     pub lint_descriptions: bool,
-    /// What else fails besides what is critical.
+    /// Fail for findings of this severity, too.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,
-    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it is
-    /// there.
+    /// A YAML file of accepted findings, each with a reason. Default: mcptest-lint.yml, if it
+    /// exists.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
-    /// Write the catalog with all safe fixes to a file, and show them as a diff. Takes one catalog.
+    /// Write the catalog with all safe fixes to a file, and print a diff. Needs one catalog.
     #[arg(long, value_name = "FILE")]
     pub fix: Option<PathBuf>,
-    /// How to tell. `sarif` and `github` show the findings of the lint and nothing else.
+    /// Output format. `sarif` and `github` contain only the lint findings.
     #[arg(long, value_enum, default_value_t = DoctorFormat::Pretty, value_name = "FORMAT")]
     pub format: DoctorFormat,
 }

@@ -7,7 +7,7 @@ use super::FormatArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  mcptest explain              all rules, a line each
+  mcptest explain              list all rules
   mcptest explain DESC-009")]
 pub struct ExplainArgs {
     /// The rule's id.

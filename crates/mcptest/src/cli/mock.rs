@@ -7,24 +7,24 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  mcptest mock --tools-from servers/weather.yml     the manifest with responses
-  mcptest mock --tools-from captured-tools.json     a saved answer to tools/list; calls are echoed
+  mcptest mock --tools-from servers/weather.yml     a manifest with responses
+  mcptest mock --tools-from captured-tools.json     a captured tools/list response; calls are echoed
   mcptest mock --preset tidy --fault recover-after:2
   mcptest mock --preset hostile --record sent.jsonl
   mcptest mock --tools-from servers/weather.yml --http 0")]
 pub struct MockArgs {
-    /// A manifest (`mock_server:`), or a captured `tools/list` answer as JSON.
+    /// A manifest (`mock_server:`), or a captured `tools/list` response as JSON.
     #[arg(long, value_name = "FILE")]
     pub tools_from: Option<PathBuf>,
-    /// A bundled catalog in place of a file.
+    /// A bundled catalog instead of a file.
     #[arg(long, value_name = "NAME", conflicts_with = "tools_from")]
     pub preset: Option<MockPreset>,
-    /// What goes wrong with every call, whatever the manifest says: `none`, `hang`, `wedged`,
+    /// Fault of every call; overrides the manifest: `none`, `hang`, `wedged`,
     /// `slow:<ms>`, `recover-after:<n>` or `reply-after-cancel:<ms>`.
     #[arg(long, value_name = "KIND")]
     pub fault: Option<mcptest_mock::MockFault>,
-    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, in place of standard input and
-    /// output. With 0 a free port is taken; the address is told on stderr.
+    /// Serve streamable HTTP on this port of 127.0.0.1, path /mcp, instead of standard input and
+    /// output. 0 chooses a free port; the address is printed on standard error.
     #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
     /// Write every message that clients send to this file, as JSON Lines.
@@ -37,11 +37,11 @@ pub struct MockArgs {
 pub enum MockPreset {
     /// A help desk with clear, strict, well documented tools.
     Tidy,
-    /// The same with vague descriptions, look-alikes and schemas that allow anything.
+    /// The same with vague descriptions, similar names and schemas that allow anything.
     Smelly,
     /// Several hundred tools.
     Overloaded,
-    /// Terminal escapes, markup and instructions in all texts.
+    /// Terminal escapes, markup and instructions in all strings.
     Hostile,
 }
 

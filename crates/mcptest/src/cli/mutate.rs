@@ -6,9 +6,9 @@ use super::{FilterArgs, FormatArgs, TraceArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each mutation is one thing an agent could do wrong: leave out a call, make it twice, in another order, with another
-argument, to another tool; have it fail; claim what it did not do; use twice the tokens. It is applied to all runs of
-a test alike. A mutant that no assertion notices survives, and shows what the suite does not check.
+Each mutation is one mistake an agent could make: omit a call, repeat it, reorder calls, change an
+argument or the tool, get an error, claim work it did not do, use twice the tokens. It is applied to
+all runs of a test. A mutant that no assertion detects survives: it shows a gap in the suite.
 
 Examples:
   mcptest run suite.yml --traces traces.jsonl && mcptest mutate suite.yml --trace traces.jsonl
@@ -20,7 +20,7 @@ pub struct MutateArgs {
     /// Exit with 1 if a test kills fewer than this percent of its mutants.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
     pub min_score: Option<u64>,
-    /// Show the mutants that were killed too.
+    /// Show killed mutants, too.
     #[arg(long)]
     pub killed: bool,
     #[command(flatten)]

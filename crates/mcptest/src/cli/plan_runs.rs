@@ -6,14 +6,14 @@ use super::FormatArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The question is how well a pass rate is known after so many runs. Wald is the textbook figure; Wilson and exact
-(Clopper-Pearson) are trustworthy near 0 and 1 too.
+Computes the confidence interval of a pass rate. Wald is the textbook formula; Wilson and exact
+(Clopper-Pearson) are also reliable near 0 and 1.
 
 Examples:
-  mcptest plan-runs --half-width 0.05 --confidence 95     runs for a rate that is known to 5 points
-  mcptest plan-runs --runs 100                            how well 100 runs know a rate")]
+  mcptest plan-runs --half-width 0.05 --confidence 95     runs needed for ± 5 percentage points
+  mcptest plan-runs --runs 100                            precision of 100 runs")]
 pub struct PlanRunsArgs {
-    /// The half-width of the interval that is wanted, as a fraction.
+    /// The half-width of the interval, as a fraction.
     #[arg(
         long,
         value_name = "FRACTION",
@@ -21,10 +21,10 @@ pub struct PlanRunsArgs {
         required_unless_present = "runs"
     )]
     pub half_width: Option<f64>,
-    /// The number of runs that is given.
+    /// The number of runs.
     #[arg(long, value_name = "N")]
     pub runs: Option<u64>,
-    /// The confidence, in percent.
+    /// The confidence level, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     pub confidence: f64,
     #[command(flatten)]

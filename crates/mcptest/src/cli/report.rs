@@ -11,24 +11,32 @@ use super::ReportArgs;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-Shown again, a report is what it was: `--reporter json` gives the bytes that `run` wrote.
+`mcptest run` keeps a log of each run in `.mcptest/history`, so there is a report even of a run that
+was killed. `--reporter json` gives the bytes that `run` wrote.
 
-With --compare, exits with 1 if something regressed (it passed in the baseline and fails now), else
-with 3 if something was lost (it passed, and could not be judged now), else with 0. Without
---compare, exits with 0 whatever the verdict.
+With --compare, the exit code is 1 if a test regressed (it passed in the baseline and fails now), 3
+if a result was lost (it passed, and could not be judged now), and 0 otherwise. Without --compare,
+the exit code is 0, whatever the verdict.
 
 Examples:
-  mcptest report report.json                                     for people
+  mcptest report                                                 the last run in this folder
+  mcptest report --list                                          all runs of the history; also as JSON
+  mcptest report 20261117T183012Z-3fa9                           one run of the history
+  mcptest report report.json                                     a JSON report
   mcptest report report.json --reporter junit=report.xml --reporter markdown
-  mcptest report current.json --compare baseline.json            what changed, what regressed
+  mcptest report current.json --compare baseline.json            changes and regressions
   mcptest report current.json --compare baseline.json --reporter markdown
   mcptest report merge shard-*.json --output report.json"
 )]
 pub struct RenderArgs {
-    /// The JSON report; `-` is standard input.
-    #[arg(value_name = "CURRENT", required = true)]
+    /// A JSON report (`-` is standard input), or the id of a run in the history. Default: the last
+    /// run.
+    #[arg(value_name = "CURRENT")]
     pub current: Option<PathBuf>,
-    /// An earlier JSON report to compare with.
+    /// List the runs of the history, the newest first.
+    #[arg(long, conflicts_with_all = ["current", "compare"])]
+    pub list: bool,
+    /// An earlier JSON report, or the id of a run in the history, to compare with.
     #[arg(long, value_name = "BASELINE")]
     pub compare: Option<PathBuf>,
     #[command(flatten)]
@@ -39,15 +47,15 @@ pub struct RenderArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ReportCommand {
-    /// Join the JSON reports of shards, or of different suites, into one.
+    /// Merge the JSON reports of shards, or of different suites.
     Merge(MergeArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The shards can be named in any order; the tests come out in the order of their suites, and the
-verdict, the exit code and the floors are those of the whole. A shard that is missing, or there
-twice, is refused. Exits as the whole run would have.
+The shards can be given in any order; the tests are in the order of their suites, and the verdict,
+the exit code and the floors are those of the whole run. A shard that is missing or given twice is an
+error. The exit code is that of the whole run.
 
 Examples:
   mcptest report merge shard-1.json shard-2.json --output report.json
@@ -56,7 +64,7 @@ pub struct MergeArgs {
     /// The JSON reports.
     #[arg(value_name = "REPORT", required = true)]
     pub reports: Vec<PathBuf>,
-    /// Where the joined JSON report goes. Default: standard output.
+    /// File for the merged JSON report. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

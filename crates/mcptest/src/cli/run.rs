@@ -17,39 +17,38 @@ Examples:
   mcptest run suite.yml --reporter json          the report on standard output, for programs
   mcptest run suite.yml --reporter pretty --reporter json=report.json
   mcptest run suite.yml --filter weather --timeout 5s
-  mcptest run suite.yml --update-snapshots       keep the answers that differ; look at the diff before committing
+  mcptest run suite.yml --update-snapshots       rewrite snapshots that differ
   mcptest run suite.yml --model claude-haiku-4-5 --model ollama/qwen3:4b
-  mcptest run suite.yml --traces traces.jsonl    keep the evidence for `mcptest score`
-  mcptest run suite.yml --record                 run live, and keep every run in a cassette
-  mcptest run suite.yml --replay-only            in CI: no model is asked, no money is spent
+  mcptest run suite.yml --traces traces.jsonl    save the traces for `mcptest score`
+  mcptest run suite.yml --record                 run live, and record every run in a cassette
+  mcptest run suite.yml --replay-only            in CI: no request to a model, no cost
   mcptest run suite.yml --reporter pretty --reporter junit=report.xml
   mcptest run suites/ --shard 2/5 --timings last.json --reporter json=shard-2.json
-  mcptest run suite.yml --rerun-failed           only what did not pass the last time
-  mcptest run suite.yml --watch                  again whenever a file changes
+  mcptest run suite.yml --rerun-failed           only the tests that did not pass the last time
+  mcptest run suite.yml --watch                  run again whenever a file changes
   mcptest run suite.yml --max-usd 2.50 --max-duration 10m
-  mcptest run suite.yml --no-judges              evidence only")]
+  mcptest run suite.yml --no-judges              skip assertions that ask a model
+  mcptest run --resume                           continue the last run, which was interrupted or killed")]
 pub struct RunArgs {
     /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
     #[arg(value_name = "SUITE")]
     pub suites: Vec<PathBuf>,
-    /// Another way to name a suite file.
+    /// A suite file; the same as SUITE.
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
-    /// Run all agent tests with this model in place of their own. May be given several times.
+    /// Run all agent tests with this model instead of their own. Repeatable.
     #[arg(long, value_name = "ID")]
     pub model: Vec<String>,
-    /// The time allowed for every call to a server, before whatever the suite says: `5s`, `500ms`,
-    /// `2m`.
+    /// Timeout for each server call; overrides the suite: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// How many runs go on at once, before whatever the suite says.
+    /// Number of concurrent runs; overrides the suite.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Write the snapshots of direct tool tests anew where the answers differ, and tell which are
-    /// of no use any more.
+    /// Rewrite snapshots that differ and list unused ones.
     #[arg(long)]
     pub update_snapshots: bool,
-    /// Let `--update-snapshots` write where the environment variable CI is set.
+    /// Allow `--update-snapshots` where the environment variable CI is set.
     #[arg(long, requires = "update_snapshots")]
     pub allow_ci_updates: bool,
     /// Write the traces of all runs to a file, as JSON Lines.
@@ -57,7 +56,7 @@ pub struct RunArgs {
     pub traces: Option<PathBuf>,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Ask no judge: assertions with `llm-judge` and `llm-jury` are skipped.
+    /// Skip assertions with `llm-judge` and `llm-jury`.
     #[arg(long)]
     pub no_judges: bool,
     #[command(flatten)]
@@ -67,19 +66,66 @@ pub struct RunArgs {
     #[command(flatten)]
     pub many: ManyArgs,
     #[command(flatten)]
+    pub history: HistoryArgs,
+    #[command(flatten)]
     pub report: ReportArgs,
 }
 
-/// What everything may cost, before whatever the suites say.
+/// The flags that cannot be combined with `--resume`, because its settings come from the log.
+pub const RESUME_CONFLICTS: [&str; 22] = [
+    "config",
+    "model",
+    "timeout",
+    "jobs",
+    "update_snapshots",
+    "allow_ci_updates",
+    "max_usd",
+    "max_tokens",
+    "max_duration",
+    "no_judges",
+    "record",
+    "live",
+    "replay_only",
+    "replay",
+    "cassettes",
+    "filter",
+    "tag",
+    "shard",
+    "fail_fast",
+    "rerun_failed",
+    "watch",
+    "no_history",
+];
+
+/// The log of a run in the history.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Keep no log of this run in `.mcptest/history`.
+    #[arg(long)]
+    pub no_history: bool,
+    /// Continue a run of the history that was interrupted or killed: the last one, or the one with
+    /// this id (see `mcptest report --list`). Finished runs are not repeated. Suites and settings
+    /// come from the log; if a suite has changed since, the run is refused.
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = RESUME_CONFLICTS
+    )]
+    pub resume: Option<String>,
+}
+
+/// Limits on the cost of an invocation; they apply in addition to those of the suites.
 #[derive(Debug, Args)]
 pub struct BudgetArgs {
-    /// The most US dollars that all suites may cost together: `2.50`.
+    /// Maximum cost of all suites together, in US dollars: `2.50`.
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub max_usd: Option<Usd>,
-    /// The most tokens that models may read and write in all suites together.
+    /// Maximum number of tokens that models read and write, in all suites together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
-    /// The longest that all suites may take together: `90s`, `10m`.
+    /// Maximum duration of all suites together: `90s`, `10m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_duration: Option<Duration>,
 }

@@ -9,7 +9,7 @@ Examples:
   # first line of a suite, for editors that use yaml-language-server:
   # yaml-language-server: $schema=./mcptest.schema.json")]
 pub struct SchemaArgs {
-    /// Of what.
+    /// The kind of file.
     #[arg(value_enum, default_value_t = SchemaOf::Suite, value_name = "WHAT")]
     pub of: SchemaOf,
 }
@@ -22,7 +22,7 @@ pub enum SchemaOf {
     Mock,
     /// The JSON report.
     Report,
-    /// What `mcptest report --compare` gives as JSON.
+    /// The JSON output of `mcptest report --compare`.
     Comparison,
     /// Specs of `mcptest tool-bench`.
     ToolBench,

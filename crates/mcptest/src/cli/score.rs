@@ -15,7 +15,7 @@ Examples:
 pub struct ScoreArgs {
     #[command(flatten)]
     pub traces: TraceArgs,
-    /// Skip assertions with `llm-judge` and `llm-jury`, whatever the traces keep of them.
+    /// Skip assertions with `llm-judge` and `llm-jury`, even if the traces contain judgements.
     #[arg(long)]
     pub no_judges: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What several commands take, and how values are read.
+//! Arguments that several commands share, and the parsers of their values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,35 +8,35 @@ use mcptest_report::REPORTERS;
 use mcptest_runner::Filter;
 use mcptest_suite::{DurationError, parse_duration};
 
-/// How results are shown. `run`, `score` and `report` share it.
+/// The reporters. `run`, `score` and `report` share them.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    #[arg(long, value_name = "NAME[=FILE]", default_value = "pretty", help = reporter_help())]
+    #[arg(long, value_name = "NAME[=FILE]", help = reporter_help())]
     pub reporter: Vec<String>,
-    /// Leave times out of the report, so that equal runs give equal bytes.
+    /// Omit times from the report, so that equal runs give equal bytes.
     #[arg(long)]
     pub no_timing: bool,
 }
 
-/// The reporters that there are, from their list.
+/// The help text with the names of all reporters.
 fn reporter_help() -> String {
     let names: Vec<String> = REPORTERS
         .iter()
         .map(|(name, ..)| format!("`{name}`"))
         .collect();
     format!(
-        "How to report: {}, and where to (`json=report.json`). May be given several times",
+        "Output format: {}; with a file to write to a file (`json=report.json`). Repeatable. Default: `pretty`",
         names.join(", ")
     )
 }
 
-/// Which tests to take. `run` and `score` share it.
+/// Selection of tests by name and tag. `run` and `score` share it.
 #[derive(Debug, Args)]
 pub struct FilterArgs {
-    /// Take only tests whose name contains this text. May be given several times.
+    /// Only tests whose name contains this string. Repeatable.
     #[arg(long, value_name = "TEXT")]
     pub filter: Vec<String>,
-    /// Take only tests with this tag. May be given several times.
+    /// Only tests with this tag. Repeatable.
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl From<&FilterArgs> for Filter {
     }
 }
 
-/// Recorded traces and the suite that they are held to. `score` and `mutate` share it.
+/// Recorded traces and the suite that judges them. `score` and `mutate` share them.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     /// The suite whose gates apply.
@@ -59,15 +59,15 @@ pub struct TraceArgs {
     /// Files with recorded traces.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     pub trace: Vec<PathBuf>,
-    /// All traces belong to this test.
+    /// Treat all traces as runs of this test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
 }
 
-/// How results are told. Commands with other formats have a list of their own.
+/// The output format. Commands with other formats have a list of their own.
 #[derive(Debug, Args)]
 pub struct FormatArgs {
-    /// How to tell.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
     pub format: Format,
 }
@@ -78,23 +78,22 @@ pub enum Format {
     Json,
 }
 
-/// Where tool catalogs come from, the same for every command that looks at them.
+/// The sources of tool catalogs, the same for every command that reads them.
 #[derive(Debug, Args)]
 pub struct CatalogArgs {
-    /// A file: a mock manifest, or a captured `tools/list` answer as JSON. May be given several
-    /// times.
+    /// A mock manifest, or a captured `tools/list` response as JSON. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub tools_from: Vec<PathBuf>,
     /// A suite whose servers are started.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// Only this server of the suite. May be given several times. Default: all of them.
+    /// Only this server of the suite. Repeatable. Default: all servers.
     #[arg(long, value_name = "NAME", requires = "suite")]
     pub server: Vec<String>,
-    /// The address of a server over streamable HTTP. May be given several times.
+    /// The address of a server over streamable HTTP. Repeatable.
     #[arg(long, value_name = "URL", value_parser = http_url)]
     pub url: Vec<String>,
-    /// A header for every `--url`. Its value is shown nowhere. May be given several times.
+    /// A header for every `--url`. Its value is never printed. Repeatable.
     #[arg(long, value_name = "NAME: VALUE", value_parser = http_header, requires = "url")]
     pub header: Vec<HttpHeader>,
     /// A server to start, with its arguments.
@@ -104,15 +103,15 @@ pub struct CatalogArgs {
     pub patience: ServerTimeoutArgs,
 }
 
-/// How long a server is waited for.
+/// The timeout for a server.
 #[derive(Debug, Args)]
 pub struct ServerTimeoutArgs {
-    /// The time allowed for the start of a server and for each of its answers: `5s`, `500ms`, `2m`.
+    /// Timeout for the start of a server and for each response: `5s`, `500ms`, `2m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
 }
 
-/// A header as it is typed.
+/// A header as given on the command line.
 #[derive(Clone)]
 pub struct HttpHeader {
     pub name: String,
@@ -133,7 +132,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, DurationError> {
 }
 
 pub(super) fn http_header(text: &str) -> Result<HttpHeader, String> {
-    // What was typed is not repeated: it may be a secret.
+    // The error does not repeat the argument: it may be a secret.
     let (name, value) = text.split_once(':').ok_or_else(|| {
         "expected a name, a colon and a value, as in `Authorization: Bearer …`".to_owned()
     })?;

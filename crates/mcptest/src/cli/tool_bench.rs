@@ -11,7 +11,7 @@ use super::{CatalogArgs, FormatArgs};
 #[command(after_help = "\
 Examples:
   mcptest tool-bench run bench.yml
-  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks")]
+  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit lowers accuracy by 20 points")]
 pub struct ToolBenchArgs {
     #[command(subcommand)]
     pub command: ToolBenchCommand,
@@ -25,16 +25,16 @@ pub enum ToolBenchCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A spec has a catalog (`catalog` or `catalog_path`), `intents` (each a `query` with the `gold` tools that would be right)
-and `mutations` (each a `tool` and a `kind`: blank, genericize, truncate with `chars`, drop_keyword with `word`).
-A catalog named on the command line comes before the spec's.
-The picks are made by shared words, not by a model: the same spec always gives the same figures.
+A spec has a catalog (`catalog` or `catalog_path`), `intents` (each a `query` with the correct `gold`
+tools) and `mutations` (each a `tool` and a `kind`: blank, genericize, truncate with `chars`,
+drop_keyword with `word`). A catalog on the command line overrides the spec's. Tools are picked by
+shared words, not by a model: the same spec always gives the same figures.
 
 Examples:
   mcptest tool-bench run bench.yml
-  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit costs a fifth of the right picks
+  mcptest tool-bench run bench.yml --min-drop 0.2     fail if no edit lowers accuracy by 20 points
   mcptest tool-bench run bench.yml --all-mutations    try every edit of every description
-  mcptest tool-bench run bench.yml --url http://127.0.0.1:3000/mcp    the intents on a live server's catalog
+  mcptest tool-bench run bench.yml --url http://127.0.0.1:3000/mcp    the catalog of a live server
   mcptest tool-bench run bench.yml --json")]
 pub struct ToolBenchRunArgs {
     /// The spec.
@@ -42,12 +42,12 @@ pub struct ToolBenchRunArgs {
     pub spec: PathBuf,
     #[command(flatten)]
     pub catalog: CatalogArgs,
-    /// Exit with 1 if the largest drop in accuracy is below this, 0 to 1: the descriptions do not
-    /// carry the choice.
+    /// Exit with 1 if the largest drop in accuracy is below this fraction, 0 to 1: the descriptions
+    /// do not matter for the choice.
     #[arg(long, value_name = "FRACTION", value_parser = rate)]
     pub min_drop: Option<Rate>,
-    /// Beside the spec's mutations, try every single one: each description blanked, made generic,
-    /// cut in half, and without each of its words.
+    /// In addition to the spec's mutations, try all: each description blanked, made generic, cut in
+    /// half, and without each of its words.
     #[arg(long)]
     pub all_mutations: bool,
     /// The same as `--format json`.

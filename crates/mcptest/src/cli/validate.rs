@@ -16,11 +16,11 @@ pub struct ValidateArgs {
     /// Suite files or folders.
     #[arg(value_name = "SUITE", required = true)]
     pub suites: Vec<PathBuf>,
-    /// What the suites are for: a suite that only scores traces needs no servers, models and
+    /// The purpose of the suites: a suite that only scores traces needs no servers, models and
     /// prompts.
     #[arg(long = "for", value_enum, default_value_t = Purpose::Run, value_name = "PURPOSE")]
     pub purpose: Purpose,
-    /// How to tell what is wrong.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
     pub format: Format,
 }

@@ -50,7 +50,7 @@ fn show_one(args: &ShowArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Passed)
 }
 
-/// What was found about a file.
+/// The findings about a file.
 struct Checked {
     path: PathBuf,
     findings: Vec<CassetteFinding>,
@@ -234,7 +234,7 @@ fn prune(args: &PruneArgs, output: &Output) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     let mut removed = 0;
     for path in found.into_iter().filter(|path| !used.contains(path)) {
-        // What is no cassette is not ours to remove.
+        // Other files are not ours to remove.
         let ours = std::fs::read(&path).is_ok_and(|bytes| parse("", &bytes).is_ok());
         if !ours {
             text.push_str(&format!("kept     {} (not a cassette)\n", path.display()));

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::log;
 use crate::output::Output;
 
-/// How much of a description is shown.
+/// Number of characters shown of a description.
 const SHOWN: usize = 160;
 
 pub fn diff(args: &DiffArgs, output: &Output) -> Result<ExitCode, Failure> {

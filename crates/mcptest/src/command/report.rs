@@ -5,11 +5,12 @@ use std::path::Path;
 
 use mcptest_report::compare::{self, compare};
 use mcptest_report::merge::merge;
-use mcptest_report::{ExitCode, Report};
+use mcptest_report::{ExitCode, RenderError, Report, write_list, write_list_json};
 
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
 use crate::files;
+use crate::history;
 use crate::output::{self, Output, Reporter};
 
 pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -21,18 +22,22 @@ pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
 
 fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
     let reporters = output::reporters(&args.report)?;
-    // The command line asks for it.
-    let current = args.current.as_deref().unwrap_or(Path::new("-"));
-    let mut report = read(current)?;
+    if args.list {
+        return list(&reporters, output);
+    }
+    let mut report = match &args.current {
+        Some(name) => find(name)?,
+        None => history::report(&history::find(None)?)?,
+    };
     if args.report.no_timing {
         report.timing = None;
     }
     let Some(baseline) = &args.compare else {
-        // Secrets were taken out when it was written.
+        // Secrets were removed when it was written.
         output.report(&reporters, &report)?;
         return Ok(ExitCode::Passed);
     };
-    let comparison = compare(&read(baseline)?, &report);
+    let comparison = compare(&find(baseline)?, &report);
     for reporter in &reporters {
         let style = output.style_for(reporter);
         output.deliver(reporter, |out| {
@@ -40,6 +45,29 @@ fn shown(args: &RenderArgs, output: &Output) -> Result<ExitCode, String> {
         })?;
     }
     Ok(comparison.exit_code)
+}
+
+/// Prints the runs of the history.
+fn list(reporters: &[Reporter], output: &Output) -> Result<ExitCode, String> {
+    let runs = history::summaries(output)?;
+    for reporter in reporters {
+        let style = output.style_for(reporter);
+        output.deliver(reporter, |out| match reporter.name {
+            "json" => Ok(write_list_json(&runs, out)?),
+            "pretty" => Ok(write_list(&runs, style, out)?),
+            other => Err(RenderError::UnknownReporter(other.to_owned())),
+        })?;
+    }
+    Ok(ExitCode::Passed)
+}
+
+/// Reads a JSON report or, if there is no such file, the run of the history with this id.
+fn find(name: &Path) -> Result<Report, String> {
+    let id = name.to_str().filter(|_| !name.exists());
+    match id.map(|id| history::find(Some(id))) {
+        Some(Ok(entry)) => history::report(&entry),
+        _ => read(name),
+    }
 }
 
 fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
@@ -60,7 +88,7 @@ fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
 /// Reads a JSON report; `-` is standard input.
 ///
 /// # Errors
-/// What is wrong with the file, with the place.
+/// The problem with the file, with its position.
 pub fn read(path: &Path) -> Result<Report, String> {
     let name = path.display();
     let text = if path == Path::new("-") {

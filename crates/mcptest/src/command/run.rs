@@ -1,19 +1,20 @@
 //! `mcptest run`.
 
-mod collect;
-mod last_run;
+mod progress;
+mod recorder;
+mod resume;
 mod select;
 mod watch;
 
-use std::cell::OnceCell;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::cell::{Cell, OnceCell};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mcptest_events::Event;
-use mcptest_report::model::Report;
-use mcptest_report::{ExitCode, Redactor};
+use mcptest_events::{Begun, Ended, Event, VERSION};
+use mcptest_files::AtomicFile;
+use mcptest_report::{ExitCode, Redactor, Report};
 use mcptest_runner::{Budget, Filter, Resume, RunSettings, SnapshotMode, plan};
 use mcptest_suite::{Loaded, Purpose, Suite};
 use mcptest_trace::verdict::Verdict;
@@ -22,23 +23,31 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use self::collect::Collected;
-use self::select::Planned;
+use self::progress::Progress;
+use self::recorder::Recorder;
+use self::resume::Earlier;
+use self::select::{Planned, Selected};
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::{self, Output, Reporter};
-use crate::{panics, secrets, suites};
+use crate::{history, panics, secrets, suites};
 
 pub fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if let Some(id) = &args.history.resume {
+        let earlier = resume::open(Some(id.as_str()).filter(|id| !id.is_empty()))?;
+        let args = earlier.args(args)?;
+        let job = Job::new(&args, output)?;
+        return Ok(job.pass(&mut Vec::new(), Some(earlier))?);
+    }
     let job = Job::new(args, output)?;
     Ok(if args.many.watch {
         watch::watch(&job)?
     } else {
-        job.pass(&mut Vec::new())?
+        job.pass(&mut Vec::new(), None)?
     })
 }
 
-/// What one invocation has, however often it runs the suites.
+/// The state of one invocation, however often it runs the suites.
 struct Job<'a> {
     args: &'a RunArgs,
     output: &'a Output,
@@ -48,6 +57,8 @@ struct Job<'a> {
     runtime: Runtime,
     cancel: CancellationToken,
     listens: OnceCell<()>,
+    /// True while logs are written to the history.
+    keeps_history: Cell<bool>,
 }
 
 impl<'a> Job<'a> {
@@ -58,18 +69,19 @@ impl<'a> Job<'a> {
             reporters: output::reporters(&args.report)?,
             snapshots: snapshot_mode(args)?,
             this_program: std::env::current_exe()
-                .map_err(|error| format!("cannot tell where this program is: {error}"))?,
+                .map_err(|error| format!("cannot find the path of this program: {error}"))?,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .map_err(|error| format!("cannot start: {error}"))?,
             cancel: CancellationToken::new(),
             listens: OnceCell::new(),
+            keeps_history: Cell::new(!args.history.no_history),
         })
     }
 
-    /// Listens for signals from now on; once, however often it is asked. Needs to be called inside
-    /// of the runtime.
+    /// Listens for signals from now on; once, however often it is called. Must be called inside the
+    /// runtime.
     fn listen(&self) -> Result<(), String> {
         if self.listens.set(()).is_ok() {
             listen_for_signals(&self.cancel)?;
@@ -77,7 +89,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The suite files that are meant.
+    /// The suite files of the command line.
     fn suite_files(&self) -> Result<Vec<PathBuf>, String> {
         let named: Vec<_> = self
             .args
@@ -89,8 +101,13 @@ impl<'a> Job<'a> {
         suites::find(&named)
     }
 
-    /// Loads, runs and reports once. Tells the files that went into it, even if it goes no further.
-    fn pass(&self, inputs: &mut Vec<PathBuf>) -> Result<ExitCode, String> {
+    /// Loads, runs and reports once, or continues an earlier run. Adds the files that it read to
+    /// `inputs`, even if it fails.
+    fn pass(
+        &self,
+        inputs: &mut Vec<PathBuf>,
+        earlier: Option<Earlier>,
+    ) -> Result<ExitCode, String> {
         let (args, output) = (self.args, self.output);
         let files = self.suite_files()?;
         inputs.extend(files.iter().cloned());
@@ -100,12 +117,16 @@ impl<'a> Job<'a> {
         if args.recording.record {
             one_folder_each(&suites, args)?;
         }
+        let digests = resume::digests(inputs)?;
+        if let Some(earlier) = &earlier {
+            earlier.check_inputs(&digests)?;
+        }
         let declared = suites
             .iter()
             .flat_map(|suite| suite.secrets.iter().cloned());
         let redactor = Redactor::new(declared.chain(secrets::of_environment()));
         let filter = Filter::from(&args.filter);
-        let planned: Vec<Planned> = suites
+        let mut planned: Vec<Planned> = suites
             .into_iter()
             .map(|suite| Planned {
                 cases: plan(&suite, &filter),
@@ -113,16 +134,103 @@ impl<'a> Job<'a> {
             })
             .collect();
         if planned.iter().all(|planned| planned.cases.is_empty()) {
-            return Err(
-                "nothing was selected: the suites have no test, or the filters leave none"
-                    .to_owned(),
-            );
+            let all = |planned: &Planned| plan(&planned.suite, &Filter::default()).len();
+            return Err(match planned.iter().map(all).sum::<usize>() {
+                0 => "no tests to run: the suites have no tests".to_owned(),
+                1 => "no tests to run: the filters exclude the only test".to_owned(),
+                tests => format!("no tests to run: the filters exclude all {tests} tests"),
+            });
         }
-        let selected = select::select(planned, args, &redactor, output)?;
-        let mut report = self.runtime.block_on(async {
+        let selected = match &earlier {
+            Some(earlier) if earlier.planned.is_some() => {
+                let positions = earlier.select(&mut planned, &redactor)?;
+                Selected::of(planned, positions, earlier.shard)
+            }
+            _ => select::select(planned, args, &redactor, output)?,
+        };
+        let run = self.start(earlier, digests, &redactor);
+        let report = self.execute(&selected, run, &redactor)?;
+        for line in report.tests.iter().flat_map(|test| &test.status_lines) {
+            output.status(line);
+        }
+        output.report(&self.reporters, &report)?;
+        if let Some(file) = &args.traces {
+            write_traces(file, &report)?;
+        }
+        Ok(report.exit_code)
+    }
+
+    /// Opens the log of a new run, or continues that of an earlier one, with its first event.
+    fn start(
+        &self,
+        earlier: Option<Earlier>,
+        inputs: Vec<mcptest_events::InputFile>,
+        redactor: &Redactor,
+    ) -> Started {
+        let started_ms = resume::milliseconds(SystemTime::now());
+        let output = *self.output;
+        if let Some(earlier) = earlier {
+            let id = earlier.log.id().to_owned();
+            let recorder = Recorder::resumed(
+                earlier.log,
+                earlier.length,
+                earlier.fold,
+                redactor.clone(),
+                output,
+            );
+            recorder.record(&Event::Resumed { started_ms });
+            return Started {
+                id: Some(id),
+                recorder: Arc::new(recorder),
+                resume: Arc::new(earlier.resume),
+                finished_runs: earlier.finished_runs,
+                is_planned: earlier.planned.is_some(),
+                duration_ms: earlier.duration_ms,
+            };
+        }
+        let log = if self.keeps_history.get() {
+            recorder::start_log(&history::here(), output)
+        } else {
+            None
+        };
+        // One warning is enough, however often `--watch` runs the suites.
+        self.keeps_history.set(log.is_some());
+        let id = log.as_ref().map(|log| log.id().to_owned());
+        let recorder = Recorder::new(log, redactor.clone(), output);
+        recorder.record(&Event::Begun(Begun {
+            version: VERSION,
+            id: id.clone().unwrap_or_default(),
+            mcptest: env!("CARGO_PKG_VERSION").to_owned(),
+            started_ms,
+            command_line: std::env::args_os()
+                .skip(1)
+                .map(|argument| argument.to_string_lossy().into_owned())
+                .collect(),
+            inputs,
+        }));
+        Started {
+            id,
+            recorder: Arc::new(recorder),
+            resume: Arc::default(),
+            finished_runs: 0,
+            is_planned: false,
+            duration_ms: 0,
+        }
+    }
+
+    /// Runs the selected cases and returns the report.
+    fn execute(
+        &self,
+        selected: &Selected,
+        run: Started,
+        redactor: &Redactor,
+    ) -> Result<Report, String> {
+        let args = self.args;
+        let began = Instant::now();
+        self.runtime.block_on(async {
             self.listen()?;
-            let progress = Progress::new(*output);
-            let collected = Arc::new(Collected::default());
+            let progress = Progress::new(*self.output);
+            let sink = sink(&run.recorder, &progress);
             let settings = RunSettings {
                 fail_fast: args.many.fail_fast,
                 timeout: args.timeout,
@@ -136,40 +244,66 @@ impl<'a> Job<'a> {
                 snapshots: self.snapshots,
                 this_program: self.this_program.clone(),
                 cancel: self.cancel.clone(),
-                cassettes: args.recording.settings(&redactor),
-                resume: Arc::new(Resume::default()),
-                emit: panics::provoked(listener(&collected, progress.listener())),
+                cassettes: args.recording.settings(redactor),
+                resume: Arc::clone(&run.resume),
+                emit: panics::provoked(sink),
             };
-            let report = run_all(&selected.planned, &settings, &collected).await;
+            let plan = selected.plan();
+            if run.is_planned {
+                progress.show(&plan);
+                progress.show(&Event::RunsSaved {
+                    case: 0,
+                    runs: run.finished_runs,
+                });
+            } else {
+                (settings.emit)(plan);
+            }
+            let interrupted = run_all(&selected.planned, &settings).await;
             progress.clear();
-            Ok::<_, String>(report)
+            let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            run.recorder.record(&Event::Ended(Ended {
+                interrupted,
+                panicked: panics::happened(),
+                duration_ms: run.duration_ms.saturating_add(took),
+            }));
+            Ok::<_, String>(())
         })?;
-        report.shard = selected.shard_of(&report);
-        if panics::happened() {
-            // Nobody interrupted it.
-            report.exit_code = ExitCode::CouldNotRun;
-        }
+        let mut report = run.recorder.finish()?;
         if args.report.no_timing {
             report.timing = None;
         }
-        show_gate_lines(&report, &redactor, output);
-        let shown = report.redacted(&redactor);
-        output.report(&self.reporters, &shown)?;
-        if let Some(file) = &args.traces {
-            write_traces(&file.display().to_string(), &report, &redactor)?;
+        if let Some(id) = &run.id {
+            // The logs are removed after the next run, if not now.
+            let _ = history::here().remove_old(id);
         }
-        last_run::remember(&shown, &redactor, args.many.rerun_failed.is_some(), output);
-        let exit_code = report.exit_code;
-        if !args.many.watch {
-            // The process is about to end, and takes everything with it at once.
-            std::mem::forget((report, selected));
-        }
-        Ok(exit_code)
+        Ok(report)
     }
 }
 
-/// What is done with snapshots. In CI nobody looks at what is written, so writing has to be asked
-/// for twice.
+/// A run whose log is open.
+struct Started {
+    /// The id in the history, if it is kept.
+    id: Option<String>,
+    recorder: Arc<Recorder>,
+    /// The finished part, for a run that is continued.
+    resume: Arc<Resume>,
+    finished_runs: u32,
+    /// True if the log has the plan already.
+    is_planned: bool,
+    /// The time that earlier parts took.
+    duration_ms: u64,
+}
+
+/// The receiver of events: the log and the report first, then the display.
+fn sink(recorder: &Arc<Recorder>, progress: &Arc<Progress>) -> panics::Listener {
+    let (recorder, progress) = (Arc::clone(recorder), Arc::clone(progress));
+    Arc::new(move |event| {
+        recorder.record(&event);
+        progress.show(&event);
+    })
+}
+
+/// The use of snapshots. In CI nobody reviews what is written, so writing needs two flags.
 fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
     if !args.update_snapshots {
         return Ok(SnapshotMode::Compare);
@@ -177,8 +311,8 @@ fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
     let ci = std::env::var("CI").unwrap_or_default();
     if !matches!(ci.as_str(), "" | "0" | "false") && !args.allow_ci_updates {
         return Err(format!(
-            "`--update-snapshots` is refused in CI (the environment variable CI is `{}`): whatever the server answers would pass; \
-             update where you can look at the difference, or add `--allow-ci-updates`",
+            "`--update-snapshots` is refused in CI (the environment variable CI is `{}`): any result \
+             would pass; update where you can review the difference, or add `--allow-ci-updates`",
             mcptest_json::text::one_line(&ci)
         ));
     }
@@ -221,7 +355,8 @@ fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> 
         let folder = mcptest_runner::cassette_folder(suite, args.recording.cassettes.as_deref());
         if !taken.insert(folder.clone()) {
             return Err(format!(
-                "two of the suites would keep their cassettes in `{}`; run them one by one, with a `--cassettes` folder each",
+                "two of the suites would keep their cassettes in `{}`; run them one by one, with a \
+                 `--cassettes` folder each",
                 folder.display()
             ));
         }
@@ -229,20 +364,8 @@ fn one_folder_each(suites: &[Arc<Suite>], args: &RunArgs) -> Result<(), String> 
     Ok(())
 }
 
-/// Runs suites one after the other, the runs of each at once.
-async fn run_all(all: &[Planned], settings: &RunSettings, collected: &Collected) -> Report {
-    let began = Instant::now();
-    let cases = all.iter().flat_map(|planned| {
-        let Planned { suite, cases } = planned;
-        cases.iter().map(move |case| (suite, case))
-    });
-    (settings.emit)(Event::Planned {
-        cases: cases
-            .zip(0..)
-            .map(|((suite, case), position)| case.planned(suite, position))
-            .collect(),
-        shard: None,
-    });
+/// Runs suites one after the other, the runs of each at once. Returns true if it was interrupted.
+async fn run_all(all: &[Planned], settings: &RunSettings) -> bool {
     let mut interrupted = false;
     let mut stopped = false;
     let mut first_case = 0;
@@ -256,20 +379,7 @@ async fn run_all(all: &[Planned], settings: &RunSettings, collected: &Collected)
         }
         first_case += cases.len();
     }
-    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    collected.into_report(interrupted, duration_ms)
-}
-
-/// Passes events to the progress display and to the report.
-fn listener(
-    collected: &Arc<Collected>,
-    progress: Arc<dyn Fn(&Event) + Send + Sync>,
-) -> Arc<dyn Fn(Event) + Send + Sync> {
-    let collected = Arc::clone(collected);
-    Arc::new(move |event| {
-        progress(&event);
-        collected.add(event);
-    })
+    interrupted
 }
 
 /// The first signal asks for an end with a report, the second for an end.
@@ -299,95 +409,17 @@ fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
     Ok(())
 }
 
-/// The lines that gates have for standard error, whatever the reporter.
-pub fn show_gate_lines(report: &Report, redactor: &Redactor, output: &Output) {
-    for line in report
-        .tests
-        .iter()
-        .flat_map(|test| &test.gates)
-        .flat_map(|gate| &gate.status_lines)
-    {
-        output.status(&redactor.text(line));
-    }
-}
-
-fn write_traces(file: &str, report: &Report, redactor: &Redactor) -> Result<(), String> {
-    let mut text = String::new();
-    for run in report.tests.iter().flat_map(|test| &test.runs) {
-        let mut trace = serde_json::to_value(&run.trace)
-            .map_err(|error| format!("cannot write `{file}`: {error}"))?;
-        redactor.value(&mut trace);
-        text.push_str(&trace.to_string());
-        text.push('\n');
-    }
-    output::write_file(file, &text)
-}
-
-fn warning(text: &str) -> String {
-    format!("warning: {}", mcptest_json::text::one_line(text))
-}
-
-/// A bar for a person who watches; nothing otherwise.
-struct Progress {
-    bar: Option<ProgressBar>,
-    output: Output,
-}
-
-impl Progress {
-    fn new(output: Output) -> Self {
-        let bar = output.is_watched().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(
-                ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
-            );
-            bar
-        });
-        Self { bar, output }
-    }
-
-    fn listener(&self) -> Arc<dyn Fn(&Event) + Send + Sync> {
-        let Some(bar) = self.bar.clone() else {
-            let output = self.output;
-            return Arc::new(move |event| match event {
-                Event::Warning { text } => output.status(&warning(text)),
-                Event::Note { text } => output.status(&mcptest_json::text::one_line(text)),
-                _ => {}
-            });
-        };
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        let labels = Mutex::new(Vec::new());
-        Arc::new(move |event| match event {
-            Event::Planned { cases, .. } => {
-                let runs: u64 = cases.iter().map(|case| u64::from(case.runs)).sum();
-                bar.set_length(bar.length().unwrap_or(0) + runs);
-                let names = cases.iter().map(|case| (case.label.clone(), case.runs));
-                *labels.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
-            }
-            Event::RunStarted { case, run } => {
-                let labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some((label, runs)) = labels.get(*case) {
-                    let number = if *runs > 1 {
-                        format!(" #{run}")
-                    } else {
-                        String::new()
-                    };
-                    bar.set_message(mcptest_json::text::one_line(&format!("{label}{number}")));
-                }
-            }
-            Event::RunFinished(_) => bar.inc(1),
-            Event::RunsSaved { runs, .. } => {
-                bar.set_length(bar.length().unwrap_or(0).saturating_sub(u64::from(*runs)));
-            }
-            Event::Warning { text } => bar.println(warning(text)),
-            Event::Note { text } => bar.println(mcptest_json::text::one_line(text)),
-            _ => {}
-        })
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+/// Writes the traces of all runs as JSON Lines. They are without secrets already.
+fn write_traces(file: &Path, report: &Report) -> Result<(), String> {
+    let fail =
+        |error: &dyn std::fmt::Display| format!("cannot write `{}`: {error}", file.display());
+    let mut out = AtomicFile::create(file).map_err(|error| fail(&error))?;
+    for test in &report.tests {
+        for run in &test.runs {
+            let record = test.record(run).map_err(|error| fail(&error))?;
+            let trace = serde_json::to_value(&record.trace).map_err(|error| fail(&error))?;
+            writeln!(out, "{trace}").map_err(|error| fail(&error))?;
         }
     }
+    out.commit().map_err(|error| fail(&error))
 }

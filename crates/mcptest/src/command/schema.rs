@@ -1,7 +1,7 @@
 //! `mcptest schema`.
 
 use mcptest_report::ExitCode;
-use mcptest_trace::trace::Trace;
+use mcptest_trace::schema::trace_schema;
 
 use crate::cli::{SchemaArgs, SchemaOf};
 use crate::output::Output;
@@ -13,7 +13,7 @@ pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),
         SchemaOf::ToolBench => mcptest_catalog::tool_bench::spec_schema(),
-        SchemaOf::Trace => schemars::schema_for!(Trace).to_value(),
+        SchemaOf::Trace => trace_schema(),
     };
     output.result(&format!("{schema:#}\n"));
     ExitCode::Passed

@@ -184,7 +184,7 @@ fn pretty(
     match (report.max_drop, args.min_drop) {
         (None, None) => {}
         (None, Some(_)) => {
-            out.push_str("\nno mutations: nothing says whether descriptions carry the choice\n")
+            out.push_str("\nno mutations: nothing shows that descriptions matter for the choice\n")
         }
         (Some(_), least) => {
             let lowest = report.mutations.iter().map(|one| one.score.correct).min();

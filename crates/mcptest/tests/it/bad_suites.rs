@@ -1,5 +1,5 @@
 //! Every broken suite under `tests/bad`, with the complaints that it must give beside it
-//! (`NAME.stderr`). Set `UPDATE_GOLDEN=1` to write them anew.
+//! (`NAME.stderr`). Set `UPDATE_GOLDEN=1` to write them again.
 
 use std::io::Write as _;
 

@@ -12,7 +12,7 @@ prices:
   builtin/scripted: { input_per_mtok: 1, output_per_mtok: 1 }
 ";
 
-/// A test of so many runs, each of two requests at 1000 tokens, which is a tenth of a cent.
+/// A test with this number of runs, each of two requests at 1000 tokens, which is a tenth of a cent.
 fn test(name: &str, runs: u32, more: &str) -> String {
     format!(
         "

@@ -427,7 +427,7 @@ fn prune_merge_diff_and_show() {
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("do not record the same") && !dir.join("x.json").exists());
 
-    // A test that is gone leaves a cassette that nobody uses; what is no cassette stays.
+    // A test that is gone leaves an unused cassette; other files stay.
     let notes = path.with_file_name("notes.json");
     fs::write(&notes, "{}").unwrap();
     fs::write(

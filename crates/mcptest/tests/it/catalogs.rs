@@ -157,7 +157,7 @@ fn doctor_and_tool_bench_take_addresses_too() {
     );
 }
 
-/// A server over HTTP that lists things which are no tools, if the credential is right. Ends with
+/// A server over HTTP that lists entries which are not tools, if the credential is right. Ends with
 /// the test's process.
 fn strange() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -262,9 +262,9 @@ fn a_malformed_tool_is_a_finding_and_a_credential_is_not_shown() {
     assert_eq!(found.code, 0, "{}", found.stderr);
     assert!(found.stdout.contains("added good"), "{}", found.stdout);
     assert!(
-        found
-            .stderr
-            .contains("entry 1 of the tools is left out: it is no tool, but JSON of type number"),
+        found.stderr.contains(
+            "entry 1 of the tools is left out: it is not a tool, but JSON of type number"
+        ),
         "{}",
         found.stderr
     );

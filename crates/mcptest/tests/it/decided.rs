@@ -179,7 +179,7 @@ fn a_recording_of_a_decided_test_is_whole_and_replays() {
     assert_eq!((saved(&recorded), saved(&replayed)), (json!(2), json!(2)));
     let gates = |ran: &crate::support::Ran| ran.json()["tests"][0]["gates"].clone();
     assert_eq!(gates(&recorded), gates(&replayed));
-    // A higher bar needs runs that were not recorded, and says so.
+    // A higher bar needs runs that were not recorded, and reports it.
     let higher = suite(&[2, 3], &FLOOR.replace("0.8", "0.9"));
     std::fs::write(dir.path().join("suite.yml"), higher).unwrap();
     let more = run(&["--replay-only"]);

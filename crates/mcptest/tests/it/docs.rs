@@ -3,8 +3,8 @@
 //! In `README.md` and every page below `docs/`,
 //!
 //! - a `console` block is run: `$ mcptest …` in the workspace's root, with `< FILE` for standard
-//!   input and `# exit N` for a code other than 0. Below it stands the output, standard error
-//!   first. `[..]` in a line is any text, and a line `...` any lines;
+//!   input and `# exit N` for a code other than 0. Below it is the output, standard error
+//!   first. `[..]` in a line matches any characters, and a line `...` any lines;
 //! - a `yaml` block is loaded and held against the published schema: a suite, a mock manifest, a
 //!   benchmark spec, the fields of an agent test, or entries of `tools:`. A `yaml,bad` block must
 //!   be refused;
@@ -14,7 +14,7 @@
 //!   the name;
 //! - a link to another file leads somewhere.
 //!
-//! `UPDATE_GOLDEN=1` writes output and generated parts anew.
+//! `UPDATE_GOLDEN=1` updates output and generated parts.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -190,7 +190,7 @@ fn run_command(line: &str, place: &str) -> String {
     ran.stderr + &ran.stdout
 }
 
-/// Splits at blanks outside of quotes.
+/// Splits at spaces outside of quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -206,7 +206,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether the shown lines, with their wildcards, stand for the output.
+/// Returns true if the shown lines, with their wildcards, match the output.
 fn fits(shown: &[&str], output: &[&str]) -> bool {
     match shown {
         [rest @ .., last] if last.trim().is_empty() && output.last() != Some(last) => {
@@ -246,7 +246,7 @@ fn wildcards_stand_for_text_and_lines() {
 
 // YAML and JSON blocks.
 
-/// What a YAML block shows, made whole.
+/// The contents of a YAML block, made complete.
 enum Shown {
     Suite(Value),
     Manifest(Value),
@@ -326,7 +326,7 @@ fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
     {
         let path = dir.path().join(import);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "description: stands in for an imported file\n").unwrap();
+        std::fs::write(path, "description: an imported file\n").unwrap();
     }
     let options = LoadOptions {
         purpose: Purpose::Score,
@@ -514,7 +514,7 @@ fn generate(title: &str) -> String {
         "mock" => mcptest_mock::manifest_schema(),
         "report" => mcptest_report::report_schema(),
         "comparison" => mcptest_report::comparison_schema(),
-        "trace" => schemars::schema_for!(mcptest_trace::trace::Trace).to_value(),
+        "trace" => mcptest_trace::schema::trace_schema(),
         other => panic!("unknown schema `{other}`"),
     };
     let part = if definition.is_empty() {
@@ -588,7 +588,7 @@ fn resolve<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
     }
 }
 
-/// What may stand there, for people.
+/// The values that are allowed, for people.
 fn type_words(schema: &Value, part: &Value) -> String {
     let part = resolve(schema, part);
     if let Some(words) = part.get(mcptest_yaml::EXPECTED) {

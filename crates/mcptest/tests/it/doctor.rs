@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{folder, mcptest, ran, run};
 
 /// Chatters on standard output, advertises prompts and does not answer them, and lists entries that
-/// are no tools.
+/// are not tools.
 const SLOPPY: &str = r#"
 echo 'Server is starting'
 while read -r line; do

@@ -3,7 +3,7 @@
 
 use crate::support::{files, root, run};
 
-/// Mock manifests and benchmark specs stand beside suites.
+/// Mock manifests and benchmark specs are in the same folders as suites.
 fn is_suite(text: &str) -> bool {
     !text.lines().any(|line| line.starts_with("mock_server:")) && !is_bench(text)
 }
@@ -22,14 +22,14 @@ fn each_runs_with_its_expected_verdict() {
             continue;
         }
         suites += 1;
-        // Real models are not here; that the suite is right can still be told.
+        // Real models are not available; the suite can still be checked.
         if text.lines().any(|line| line.starts_with("providers:")) {
             let ran = run(&root(), &["validate", path.to_str().unwrap()]);
             assert_eq!(ran.code, 0, "{}", ran.stderr);
             assert!(ran.stderr.contains("is not set"), "{}", ran.stderr);
             continue;
         }
-        // A suite that shows failures says so in its name.
+        // A suite that shows failures has it in its name.
         let fails = path
             .file_stem()
             .unwrap()

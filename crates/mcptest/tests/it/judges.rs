@@ -271,7 +271,7 @@ agents:
     let replayed = run(&["--replay-only"]);
     assert_eq!(stand_in.seen().len(), asked);
     assert_eq!(replayed.code, 1, "{}{}", replayed.stdout, replayed.stderr);
-    // What it cost is told as it was when it was recorded.
+    // The cost is that of the recording.
     let replayed = replayed.json();
     assert_eq!(replayed["tests"], report["tests"]);
     assert_eq!(replayed["spend"], report["spend"]);
@@ -367,7 +367,7 @@ fn the_text_of_a_tool_can_be_judged() {
     );
     let more = format!("{}      - result.is_error: false\n", scripted(BAD));
     assert_eq!(json_of_call(&more, &["--no-judges"]).code, 0);
-    // A judge that makes no sense is no failure of the tool.
+    // A judge that gives invalid answers is not a failure of the tool.
     let nonsense = json_of_call(&scripted("[{say: well}, {say: well}]"), &[]);
     assert_eq!(nonsense.code, 2);
     let error = nonsense.json()["tests"][0]["runs"][0]["error"].clone();

@@ -11,6 +11,8 @@
 //! | `bounds` | every target of every gate with a bound that cannot be met |
 //! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
+//! | `history` | logs of runs: shown, listed, resumed after kills, removed |
+//! | `diagnosis` | `-v`, `MCPTEST_LOG`, `--quiet` |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -25,10 +27,7 @@
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
 //! | `servers` | servers that misbehave: typed errors, bounded time, no process left |
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says where by panicking"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod bad_suites;
 mod bounds;
@@ -36,10 +35,12 @@ mod budgets;
 mod cassettes;
 mod catalogs;
 mod decided;
+mod diagnosis;
 mod docs;
 mod doctor;
 mod examples;
 mod golden;
+mod history;
 mod http;
 mod judges;
 mod mangled;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::support::{folder, root};
 
-/// What is put where it does not belong.
+/// Values that are inserted in wrong places.
 const STRAY: [&[u8]; 20] = [
     b"null",
     b"-1",
@@ -200,7 +200,7 @@ fn contents(folder: &str, ending: &str) -> Vec<Vec<u8>> {
     files.map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// What is shown to people must not act on their terminal.
+/// Output must not control the terminal.
 fn assert_harmless(text: &str) {
     let acts = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
     assert!(!text.contains(acts), "{text:?}");

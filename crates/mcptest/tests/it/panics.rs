@@ -1,4 +1,4 @@
-//! What is left when mcptest itself falls over. Only debug builds can be made to.
+//! Panics of mcptest itself. Only debug builds can be made to panic.
 #![cfg(debug_assertions)]
 
 use crate::servers::assert_none_left;
@@ -8,7 +8,7 @@ const MOCK: &str =
     "mock_server: {name: m, tools: [{name: t, input_schema: {type: object}, response: ok}]}\n";
 
 /// Three tests one after the other, whose server's command line carries a mark, and a run that
-/// falls over at a place.
+/// panics at a place.
 fn fall_over(mark: &str, place: &str) -> Ran {
     let suite = format!(
         "servers:

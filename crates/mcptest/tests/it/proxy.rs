@@ -80,7 +80,7 @@ fn trace(dir: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(dir.join("t.json")).unwrap()).unwrap()
 }
 
-/// The file follows the calls while the session goes on.
+/// The file follows the calls during the session.
 fn trace_with_results(dir: &Path, count: usize) -> Value {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What a recording does to values: secrets, and times that are numbers.
+//! Values in recordings: secrets, and times that are numbers.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ agents:
       - tool_results[0].structured_content.price: 1763258400
 ";
 
-/// A server whose clock stands at this moment.
+/// A server whose clock is fixed at this moment.
 fn manifest(now: u64) -> String {
     format!(
         "mock_server: {{name: s, tools: [{{name: read, response: {{content: ['{{\"created_at\": {now}}}'], structured_content: {{created_at: {now}, price: 1763258400}}}}}}]}}"
@@ -54,7 +54,7 @@ fn a_time_that_is_a_number_makes_no_difference() {
     assert_eq!(replayed.stdout, live.stdout);
     let first = cassette(dir.path());
     std::fs::write(dir.path().join("m.yml"), manifest(1_763_262_000)).unwrap();
-    // The recorded model goes on with what the live server says now.
+    // The recorded model continues with what the live server returns now.
     let half = run(
         dir.path(),
         &["run", "s.yml", "--replay", "model", "--reporter", "json"],

@@ -1,4 +1,4 @@
-//! Teardown of direct tool tests that are broken off: by the user, by the clock, beside a failure.
+//! Teardown of direct tool tests that are interrupted: by the user, by the clock, beside a failure.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -103,7 +103,7 @@ fn teardown_that_hangs_is_given_up_when_the_time_is_over() {
             "json",
         ],
     );
-    // The test itself was through in time; what is left behind is told.
+    // The test itself was through in time; what is left behind is reported.
     let report = ran.json();
     assert_eq!(report["tests"][0]["verdict"], "error", "{}", ran.stderr);
     let error = &report["tests"][0]["runs"][0]["error"];

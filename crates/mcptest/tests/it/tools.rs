@@ -256,7 +256,7 @@ fn a_serial_test_has_the_server_for_itself_in_its_place() {
             "read {}"
         ]
     );
-    // One that does not mind says so, and then its own calls may have others between them.
+    // One that allows it declares it, and then its own calls may have others between them.
     let dir = notes(
         "  - {name: careless, server: s, serial: false, setup: [{tool: slow, args: {n: 1}}], tool: slow, args: {n: 2}}
   - {name: between, server: s, tool: read}
@@ -385,7 +385,7 @@ fn a_snapshot_that_does_not_hold_shows_the_difference() {
 ";
     assert!(failed.stdout.contains(wanted), "{}", failed.stdout);
 
-    // CI does not write, whatever it is called, unless it is told twice.
+    // CI does not write, whatever it is called, unless it has both flags.
     for ci in ["true", "1", "yes"] {
         let refused = changed(&["run", "s.yml", "--update-snapshots"], ci);
         assert_eq!(refused.code, 2);

@@ -1,6 +1,6 @@
 //! The least that calls a tool of an MCP server many times: it starts the server, opens the
 //! conversation, keeps `WINDOW` calls under way until `CALLS` are answered, closes the server's
-//! input and waits for its end. It looks at nothing but whether each line answers a call with the
+//! input and waits for its end. It checks only that each line answers a call with the
 //! text that was sent. None of our code is in it; `bench tools` compiles it with `rustc` alone.
 //!
 //! `pipe_driver CALLS WINDOW PROGRAM ARGUMENT…`

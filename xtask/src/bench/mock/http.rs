@@ -21,7 +21,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts a server and waits until it says where it listens.
+    /// Starts a server and waits until it prints its address.
     pub fn start(peer: &Peer) -> Result<Self> {
         let mut process = peer.start(Stdio::null(), Stdio::null(), Stdio::piped())?;
         let stderr = process.child.stderr.take().context("no standard error")?;
@@ -87,7 +87,7 @@ impl Clients {
         self.flow(|_| began.elapsed() < window)
     }
 
-    /// Makes at least so many calls.
+    /// Makes at least this number of calls.
     pub fn calls(&mut self, wanted: usize) -> Result<()> {
         self.flow(|done| done < wanted).map(|_| ())
     }
@@ -124,7 +124,7 @@ struct Connection {
     sent: Instant,
 }
 
-/// What came back.
+/// The response.
 struct Answer<'a> {
     body: &'a [u8],
     session: Option<String>,

@@ -19,23 +19,23 @@ use http::HttpServer;
 use peers::Peers;
 use stdio::StdioServer;
 
-/// What can be measured alone.
+/// The parts that can be measured alone.
 pub const PARTS: [&str; 3] = ["stdio", "http", "memory"];
 
-/// How many requests wait for their answers at a time, over stdio.
+/// The number of concurrent requests over stdio.
 const IN_FLIGHT: usize = 64;
-/// How many connections are kept busy, over HTTP.
+/// The number of busy connections over HTTP.
 const CONNECTIONS: [usize; 2] = [1, 32];
-/// Memory is read after so many calls, and again after so many more.
+/// Memory is read after this number of calls, and again after the same number.
 const SETTLED_CALLS: usize = 10_000;
 const MORE_CALLS: usize = 100_000;
-/// What memory may have grown by in between, in MiB: the noise of an allocator, less than eleven
+/// The allowed growth of memory in between, in MiB: the noise of an allocator, less than eleven
 /// bytes a call.
 const MOST_GROWTH_MIB: f64 = 1.0;
 
 const KIB_PER_MIB: f64 = 1024.0;
 
-/// How long things are watched.
+/// The durations of measurements.
 struct Plan {
     rounds: usize,
     window: Duration,
@@ -247,7 +247,7 @@ fn over_http(
     Ok(())
 }
 
-/// Whether the mock keeps anything of the calls that it has answered.
+/// Checks that the mock keeps nothing of the calls that it has answered.
 fn memory(
     peers: &Peers,
     figures: &mut serde_json::Map<String, Value>,

@@ -119,7 +119,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// What is resident now, as the kernel counts it.
+    /// The resident memory now, as the kernel counts it.
     pub fn resident_mib(&self) -> Result<f64> {
         let status = format!("/proc/{}/status", self.child.id());
         let text =
@@ -131,7 +131,7 @@ impl Process {
     }
 
     /// The processor time of all its threads so far, in microseconds. Threads that have ended are
-    /// missing, so only what happened while the same threads ran can be told by the difference of
+    /// missing, so only the work of the same threads can be measured by the difference of
     /// two readings.
     pub fn processor_us(&self) -> Result<f64> {
         let tasks = format!("/proc/{}/task", self.child.id());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::figures::Rate;
 use super::peers::{Peer, Process};
 
-/// What is said and must come back.
+/// The request and the expected response.
 pub const MESSAGE: &str = "The quick brown fox jumps over the lazy dog.";
 
 /// One call.
@@ -32,7 +32,7 @@ pub fn initialize() -> Value {
     })
 }
 
-/// Whether a reply to a call is what it must be.
+/// Returns true if the reply to a call is the expected one.
 pub fn check(reply: &[u8]) -> Result<()> {
     let heard = reply
         .windows(MESSAGE.len())
@@ -99,7 +99,7 @@ impl StdioServer {
         self.send(text.as_bytes())
     }
 
-    /// Waits for at least one reply, hands over all that have come, and says how many.
+    /// Waits for at least one reply, hands over all that have come, and returns their number.
     fn replies(&mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<usize> {
         let mut count = 0;
         while count == 0 {
@@ -140,13 +140,13 @@ impl StdioServer {
         Ok(times)
     }
 
-    /// Calls per second with so many always on their way.
+    /// Calls per second with this number always in flight.
     pub fn in_flight(&mut self, width: usize, window: Duration) -> Result<f64> {
         let began = Instant::now();
         self.flow(width, |_| began.elapsed() < window)
     }
 
-    /// Makes at least so many calls.
+    /// Makes at least this number of calls.
     pub fn calls(&mut self, width: usize, wanted: usize) -> Result<()> {
         self.flow(width, |done| done < wanted).map(|_| ())
     }

@@ -1,16 +1,18 @@
-//! Which of the planned cases this invocation runs.
+//! Selection of the planned cases that this invocation runs.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
+use mcptest_events::{CaseId, Event, ShardPlan};
 use mcptest_report::Redactor;
-use mcptest_report::model::{CaseId, Report, Shard};
 use mcptest_runner::{Candidate, Case, ShardOf, Times, assign, weigh};
 use mcptest_suite::Suite;
+use mcptest_trace::verdict::Verdict;
 
-use super::last_run;
 use crate::cli::RunArgs;
 use crate::command::report::read;
+use crate::history;
 use crate::output::Output;
 
 /// A suite and its cases that are to be run.
@@ -19,21 +21,16 @@ pub struct Planned {
     pub cases: Vec<Case>,
 }
 
-/// What is to be run, and which part of the whole that is.
+/// The cases to run, and their place in the whole.
 pub struct Selected {
     pub planned: Vec<Planned>,
-    shard: Option<Part>,
-}
-
-struct Part {
-    shard: ShardOf,
-    total: u64,
-    /// Where each case of the part stands in the whole.
+    /// The position of each case among those of all shards.
     positions: Vec<u64>,
+    shard: Option<ShardPlan>,
 }
 
-/// Leaves what `--rerun-failed` and `--shard` ask for, in that order. Nothing left is no error:
-/// another shard has it, or all passed before.
+/// Applies `--rerun-failed` and `--shard`, in that order. An empty selection is not an error:
+/// another shard has the tests, or all passed before.
 ///
 /// # Errors
 /// A report that cannot be read.
@@ -45,7 +42,7 @@ pub fn select(
 ) -> Result<Selected, String> {
     let args = &run.many;
     if let Some(wanted) = &args.rerun_failed {
-        let failed = last_run::failed(wanted.as_deref())?;
+        let failed = failed(wanted.as_deref())?;
         only_failed(&mut planned, &failed, redactor);
         let left = count(&planned);
         if left == 0 {
@@ -58,23 +55,42 @@ pub fn select(
         }
     }
     let Some(shard) = args.shard else {
-        return Ok(Selected {
-            planned,
-            shard: None,
-        });
+        let positions = (0..count(&planned) as u64).collect();
+        return Ok(Selected::of(planned, positions, None));
     };
     let times = times(&planned, run)?;
-    let part = take_shard(&mut planned, shard, &times);
-    if part.positions.is_empty() {
+    let (positions, total) = take_shard(&mut planned, shard, &times);
+    if positions.is_empty() {
         output.status(&format!(
             "shard {}/{} has nothing to run",
             shard.number, shard.of
         ));
     }
-    Ok(Selected {
-        planned,
-        shard: Some(part),
-    })
+    let shard = ShardPlan {
+        number: shard.number,
+        of: shard.of,
+        total,
+    };
+    Ok(Selected::of(planned, positions, Some(shard)))
+}
+
+/// The tests that did not pass: in a report, or the last time in the history.
+fn failed(report: Option<&Path>) -> Result<BTreeSet<CaseId>, String> {
+    let Some(path) = report else {
+        return history::failed().map_err(|error| {
+            format!(
+                "no failed run is remembered here: {error}; run the suites first, or name a \
+                 report: --rerun-failed=report.json"
+            )
+        });
+    };
+    let report = read(path)?;
+    let failed = report
+        .tests
+        .iter()
+        .filter(|test| test.verdict != Verdict::Pass)
+        .map(|test| test.id.clone());
+    Ok(failed.chain(report.not_run.iter().cloned()).collect())
 }
 
 fn count(planned: &[Planned]) -> usize {
@@ -84,13 +100,22 @@ fn count(planned: &[Planned]) -> usize {
 fn only_failed(planned: &mut [Planned], failed: &BTreeSet<CaseId>, redactor: &Redactor) {
     for Planned { suite, cases } in planned {
         // Reports are without secrets, so names are compared without them.
-        cases.retain(|case| failed.contains(&last_run::redacted(&case.id(suite), redactor)));
+        cases.retain(|case| failed.contains(&redacted(&case.id(suite), redactor)));
     }
 }
 
-/// How long cases took: as the report of `--timings` says, else as their cassettes do. What is
-/// being recorded is not looked at: the shards would see what the first of them wrote, and cut
-/// differently.
+/// A case's identity as reports have it.
+fn redacted(id: &CaseId, redactor: &Redactor) -> CaseId {
+    CaseId {
+        suite: redactor.text(&id.suite),
+        name: redactor.text(&id.name),
+        model: id.model.as_deref().map(|model| redactor.text(model)),
+    }
+}
+
+/// The durations of cases: from the report of `--timings`, else from their cassettes. While
+/// cassettes are recorded they are not read: the shards would see what the first of them wrote, and
+/// compute different partitions.
 fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     let mut times = Times::default();
     if let Some(path) = run.many.timings.as_deref() {
@@ -113,7 +138,8 @@ fn times(planned: &[Planned], run: &RunArgs) -> Result<Times, String> {
     Ok(times)
 }
 
-fn take_shard(planned: &mut [Planned], shard: ShardOf, times: &Times) -> Part {
+/// Keeps the cases of a shard. Returns their positions in the whole, and its size.
+fn take_shard(planned: &mut [Planned], shard: ShardOf, times: &Times) -> (Vec<u64>, u64) {
     let all: Vec<Candidate> = planned
         .iter()
         .flat_map(|planned| {
@@ -136,37 +162,31 @@ fn take_shard(planned: &mut [Planned], shard: ShardOf, times: &Times) -> Part {
             mine
         });
     }
-    Part {
-        shard,
-        total: position,
-        positions,
-    }
+    (positions, position)
 }
 
 impl Selected {
-    /// Where the tests of the report stand in the whole, if it is of a shard.
-    pub fn shard_of(&self, report: &Report) -> Option<Shard> {
-        let part = self.shard.as_ref()?;
-        let ids = self
+    /// A selection with the position of each case.
+    pub fn of(planned: Vec<Planned>, positions: Vec<u64>, shard: Option<ShardPlan>) -> Self {
+        Self {
+            planned,
+            positions,
+            shard,
+        }
+    }
+
+    /// The event with the plan.
+    pub fn plan(&self) -> Event {
+        let cases = self
             .planned
             .iter()
-            .flat_map(|planned| planned.cases.iter().map(|case| case.id(&planned.suite)));
-        let mut left_out = report.not_run.iter().peekable();
-        let (mut tests, mut not_run) = (Vec::new(), Vec::new());
-        // Both lists keep the order of the cases.
-        for (id, position) in ids.zip(&part.positions) {
-            if left_out.next_if(|next| **next == id).is_some() {
-                not_run.push(*position);
-            } else {
-                tests.push(*position);
-            }
+            .flat_map(|Planned { suite, cases }| cases.iter().map(move |case| (suite, case)));
+        Event::Planned {
+            cases: cases
+                .zip(&self.positions)
+                .map(|((suite, case), position)| case.planned(suite, *position))
+                .collect(),
+            shard: self.shard,
         }
-        Some(Shard {
-            number: part.shard.number,
-            of: part.shard.of,
-            total: part.total,
-            tests,
-            not_run,
-        })
     }
 }

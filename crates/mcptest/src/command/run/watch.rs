@@ -1,10 +1,10 @@
 //! `--watch`: run again whenever a file changes.
 //!
-//! Files are looked at, not listened for: their size and time of change, a few times a second. That
-//! needs no library, works on every file system, and for some thousand files costs nothing.
+//! Files are polled: their size and time of change, a few times a second. That needs no library,
+//! works on every file system, and for some thousand files costs nothing.
 //!
 //! Two kinds of file count. The *inputs* are the suites and what they import: a change of them
-//! counts even while a run goes on. The files *beside* them (manifests, traces, scripts of servers)
+//! counts even during a run. The files *beside* them (manifests, traces, scripts of servers)
 //! count only between runs, because a run may write some of them itself.
 
 use std::collections::BTreeMap;
@@ -15,23 +15,23 @@ use mcptest_report::ExitCode;
 
 use super::Job;
 
-/// How often files are looked at.
-const PACE: Duration = Duration::from_millis(250);
-/// Files in one watch. A folder that has more is not one of a suite.
-const MOST_FILES: usize = 10_000;
-/// Folders in folders.
-const DEEPEST: usize = 8;
-/// What others make, and nobody edits.
+/// The interval between polls.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum number of watched files. A folder that has more is not one of a suite.
+const MAX_FILES: usize = 10_000;
+/// Maximum depth of folders.
+const MAX_DEPTH: usize = 8;
+/// Folders of generated files.
 const NOT_WATCHED: [&str; 3] = ["node_modules", "target", "__pycache__"];
 
-/// What is seen of a file without reading it.
+/// The metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     changed: Option<SystemTime>,
     size: u64,
 }
 
-/// Files and what was seen of them.
+/// Files and their metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Snapshot(BTreeMap<PathBuf, Stamp>);
 
@@ -57,23 +57,23 @@ impl Snapshot {
     }
 }
 
-/// Looks at the inputs and all files beside them, but not at those that we write ourselves.
-fn look(inputs: &[PathBuf], own: &[PathBuf]) -> Snapshot {
+/// Reads the metadata of the inputs and all files beside them, except those that we write.
+fn take_snapshot(inputs: &[PathBuf], own: &[PathBuf]) -> Snapshot {
     let mut seen = Snapshot::default();
     let mut folders: Vec<PathBuf> = inputs.iter().map(|path| folder_of(path)).collect();
     folders.sort();
     folders.dedup();
     for folder in &folders {
-        // One that is inside of another is looked at with it.
+        // A folder inside another is included with it.
         if !folders
             .iter()
             .any(|other| other != folder && folder.starts_with(other))
         {
-            look_into(folder, 0, &mut seen);
+            add_folder(folder, 0, &mut seen);
         }
     }
     for path in inputs {
-        look_at(path, &mut seen);
+        add_file(path, &mut seen);
     }
     seen.0.retain(|path, _| !own.contains(path));
     seen
@@ -86,7 +86,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-fn look_into(folder: &Path, depth: usize, seen: &mut Snapshot) {
+fn add_folder(folder: &Path, depth: usize, seen: &mut Snapshot) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
@@ -95,23 +95,23 @@ fn look_into(folder: &Path, depth: usize, seen: &mut Snapshot) {
         let name = name.to_string_lossy();
         if name.starts_with('.')
             || NOT_WATCHED.contains(&name.as_ref())
-            || seen.0.len() >= MOST_FILES
+            || seen.0.len() >= MAX_FILES
         {
             continue;
         }
         // The kind of the entry itself: a link to a folder could lead around in a circle.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEEPEST => {
-                look_into(&entry.path(), depth + 1, seen)
+            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => {
+                add_folder(&entry.path(), depth + 1, seen)
             }
             Ok(kind) if kind.is_dir() => {}
-            _ => look_at(&plain(&entry.path()), seen),
+            _ => add_file(&plain(&entry.path()), seen),
         }
     }
 }
 
-fn look_at(path: &Path, seen: &mut Snapshot) {
-    // What is written beside a file to be moved over it is none of ours.
+fn add_file(path: &Path, seen: &mut Snapshot) {
+    // Temporary files are moved over another file when they are complete.
     if path.extension().is_some_and(|extension| extension == "tmp") {
         return;
     }
@@ -138,21 +138,21 @@ fn plain(path: &Path) -> PathBuf {
 pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
     let own: Vec<PathBuf> = own_files(job);
     let mut inputs: Vec<PathBuf> = job.suite_files()?.iter().map(|path| plain(path)).collect();
-    let mut before = look(&inputs, &own);
+    let mut before = take_snapshot(&inputs, &own);
     loop {
         let mut used = Vec::new();
-        let code = job.pass(&mut used).unwrap_or_else(|words| {
-            job.output.error(&words);
+        let code = job.pass(&mut used, None).unwrap_or_else(|message| {
+            job.output.error(&message);
             ExitCode::CouldNotRun
         });
         if job.cancel.is_cancelled() {
             return Ok(code);
         }
-        // A suite that cannot be loaded tells fewer files than before; those stay worth looking at.
+        // A suite that cannot be loaded names fewer files than before; the others stay watched.
         inputs.extend(used.iter().map(|path| plain(path)));
         inputs.sort();
         inputs.dedup();
-        let now = look(&inputs, &own);
+        let now = take_snapshot(&inputs, &own);
         let mut changed = before.changed_inputs(&now, &inputs);
         before = now;
         if changed.is_empty() {
@@ -164,7 +164,7 @@ pub fn watch(job: &Job<'_>) -> Result<ExitCode, String> {
             }
         }
         job.output
-            .status(&format!("\n{}: running again", told(&changed)));
+            .status(&format!("\n{}: running again", describe(&changed)));
     }
 }
 
@@ -182,11 +182,11 @@ async fn wait(
         tokio::select! {
             biased;
             () = job.cancel.cancelled() => return Ok(None),
-            () = tokio::time::sleep(PACE) => {}
+            () = tokio::time::sleep(INTERVAL) => {}
         }
-        let now = look(inputs, own);
+        let now = take_snapshot(inputs, own);
         let changed = before.differences(&now);
-        // Editors write in steps: the work begins when two looks in a row see the same.
+        // Editors write in steps: the run starts when two polls in a row see the same.
         if !changed.is_empty() && now == last {
             return Ok(Some((now, changed)));
         }
@@ -194,7 +194,7 @@ async fn wait(
     }
 }
 
-/// What reporters and recorders of this invocation write.
+/// The files that reporters and recorders of this invocation write.
 fn own_files(job: &Job<'_>) -> Vec<PathBuf> {
     let reports = job
         .reporters
@@ -205,7 +205,7 @@ fn own_files(job: &Job<'_>) -> Vec<PathBuf> {
     all.map(|path| plain(&path)).collect()
 }
 
-fn told(changed: &[PathBuf]) -> String {
+fn describe(changed: &[PathBuf]) -> String {
     let name = |path: &PathBuf| mcptest_json::text::one_line(&path.display().to_string());
     match changed {
         [] => "something changed".to_owned(),
@@ -215,10 +215,7 @@ fn told(changed: &[PathBuf]) -> String {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says where by panicking"
-)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 mod tests {
     use super::*;
 
@@ -262,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_at() {
+    fn watched_files() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for folder in ["servers/deep", "node_modules/x", ".hidden", "elsewhere"] {
@@ -278,17 +275,20 @@ mod tests {
         ] {
             std::fs::write(at(file), "x").unwrap();
         }
-        let seen = look(&[at("suite.yml")], &[at("report.json")]);
+        let seen = take_snapshot(&[at("suite.yml")], &[at("report.json")]);
         let seen: Vec<PathBuf> = seen.0.into_keys().collect();
         assert_eq!(seen, [at("servers/deep/server.py"), at("suite.yml")]);
-        // A folder that is gone is looked at without a complaint.
-        assert_eq!(look(&[at("no/such/suite.yml")], &[]), Snapshot::default());
+        // A folder that is gone is not an error.
+        assert_eq!(
+            take_snapshot(&[at("no/such/suite.yml")], &[]),
+            Snapshot::default()
+        );
     }
 
     #[test]
     fn one_file_has_one_name() {
         assert_eq!(plain(Path::new("./a/b.yml")), Path::new("a/b.yml"));
         assert_eq!(plain(Path::new("a.yml")), Path::new("a.yml"));
-        assert_eq!(told(&paths(&["a", "b", "c"])), "a and 2 more changed");
+        assert_eq!(describe(&paths(&["a", "b", "c"])), "a and 2 more changed");
     }
 }
