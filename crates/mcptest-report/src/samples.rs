@@ -6,7 +6,11 @@ use mcptest_trace::trace::{Conversation, Tokens, Trace};
 use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::model::{Kind, Report, RunReport, RunTiming, TestReport, Timing};
+use crate::exit_code::ExitCode;
+use crate::model::{
+    CaseId, FloorReport, Kind, Report, RunReport, RunTiming, SCHEMA_VERSION, Spend, TestReport,
+    Timing,
+};
 
 /// A report with this number of tests, of which every third fails, each with a run, a gate and
 /// times.
@@ -138,6 +142,103 @@ pub fn floor(verdict: Verdict, rate: u64) -> GateOutcome {
             .then(|| "no run was carried through".to_owned()),
         status_lines: Vec::new(),
     }
+}
+
+impl Report {
+    /// Computes the verdict, the exit code, the floors and the spend from the tests.
+    #[must_use]
+    pub fn conclude(tests: Vec<TestReport>, interrupted: bool) -> Self {
+        let verdict = Verdict::worst(tests.iter().map(|test| test.verdict));
+        let mut codes: Vec<ExitCode> = tests.iter().map(exit_code_of).collect();
+        if interrupted {
+            codes.push(ExitCode::Interrupted);
+        }
+        Self {
+            schema_version: SCHEMA_VERSION,
+            verdict,
+            exit_code: ExitCode::first_of(codes),
+            interrupted,
+            tool_selection: floors(&tests),
+            spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
+            tests,
+            not_run: Vec::new(),
+            shard: None,
+            timing: None,
+        }
+    }
+}
+
+impl From<&Report> for crate::report::Report {
+    /// The same report with its records in a store.
+    fn from(report: &Report) -> Self {
+        let mut records = crate::read::Records::default();
+        let mut tests = Vec::new();
+        for written in &report.tests {
+            let store = std::sync::Arc::new(crate::store::RunStore::Memory(Vec::new()));
+            let id = CaseId {
+                suite: written.suite.clone(),
+                name: written.name.clone(),
+                model: written.model.clone(),
+            };
+            let (kind, label) = (written.kind, written.label.clone());
+            let mut test = crate::report::TestReport::new(id, kind, label, store);
+            test.verdict = written.verdict;
+            test.gates.clone_from(&written.gates);
+            test.no_evidence.clone_from(&written.no_evidence);
+            test.saved_runs = written.saved_runs;
+            test.spend = written.spend;
+            for run in &written.runs {
+                records.push(&mut test, run);
+            }
+            tests.push(test);
+        }
+        let timing = report.timing.clone();
+        let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
+        records.finish(&mut tests);
+        Self {
+            verdict: report.verdict,
+            exit_code: report.exit_code,
+            interrupted: report.interrupted,
+            tests,
+            not_run: report.not_run.clone(),
+            shard: report.shard.clone(),
+            spend: report.spend,
+            timing,
+        }
+    }
+}
+
+fn exit_code_of(test: &TestReport) -> ExitCode {
+    let capped = test.runs.iter().any(|run| {
+        run.error
+            .as_ref()
+            .is_some_and(|error| error.kind == ErrorKind::Budget)
+    });
+    match test.verdict {
+        _ if capped => ExitCode::Capped,
+        Verdict::Pass => ExitCode::Passed,
+        Verdict::Fail => ExitCode::Failed,
+        Verdict::NoEvidence => ExitCode::NoEvidence,
+        Verdict::Error => ExitCode::CouldNotRun,
+    }
+}
+
+fn floors(tests: &[TestReport]) -> Vec<FloorReport> {
+    let mut floors = Vec::new();
+    for test in tests {
+        for gate in test
+            .gates
+            .iter()
+            .filter(|gate| gate.block == "tool_selection")
+        {
+            floors.push(FloorReport {
+                test: test.name.clone(),
+                model: test.model.clone(),
+                figures: gate.detail.to_map(),
+            });
+        }
+    }
+    floors
 }
 
 /// Logs of invocations.

@@ -87,6 +87,54 @@ pub fn time(argv: &[impl AsRef<OsStr>]) -> Result<f64> {
     Ok(taken.as_secs_f64() * 1000.0)
 }
 
+/// The unit of times in `/proc`, which is the same on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// The resources that a process used.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// The time on all cores, in seconds.
+    pub cpu_s: f64,
+    /// The most memory that it had at once, in MiB.
+    pub peak_mib: f64,
+}
+
+/// Runs a program and measures it. A failure of the program is an error.
+pub fn measure(argv: &[impl AsRef<OsStr>]) -> Result<Usage> {
+    let mut command = silent(argv);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    let file = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
+    let mut peak_kib = 0.0_f64;
+    // A process that has ended keeps its times, but not its memory, until it is waited for.
+    let ticks = loop {
+        let stat = file("stat")?;
+        // The name of the program is in brackets and may have any characters.
+        let fields: Vec<&str> = stat
+            .rsplit(") ")
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .collect();
+        if fields.first() == Some(&"Z") {
+            let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok());
+            break ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0);
+        }
+        let status = file("status").unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+        peak_kib = peak_kib.max(peak.unwrap_or(0.0));
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    };
+    let status = child.wait()?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(Usage {
+        cpu_s: ticks / TICKS_PER_SECOND,
+        peak_mib: peak_kib / 1024.0,
+    })
+}
+
 /// The number of calls that are timed together for a rate.
 const SLICE: u32 = 64;
 

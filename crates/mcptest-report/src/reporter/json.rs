@@ -136,8 +136,8 @@ pub(super) fn floors(report: &Report) -> impl Iterator<Item = Floor<'_>> {
 
 impl Floor<'_> {
     /// The figures, each still as JSON text.
-    pub(super) fn figures(&self) -> BTreeMap<String, &RawValue> {
-        serde_json::from_str(self.detail.as_str()).unwrap_or_default()
+    pub(super) fn figures(&self) -> BTreeMap<String, Box<RawValue>> {
+        serde_json::from_str(&self.detail.text()).unwrap_or_default()
     }
 }
 
@@ -146,7 +146,8 @@ impl Serialize for Floor<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("test", &self.test.id.name)?;
         map.serialize_entry("model", &self.test.id.model)?;
-        let mut detail = serde_json::Deserializer::from_str(self.detail.as_str());
+        let text = self.detail.text();
+        let mut detail = serde_json::Deserializer::from_str(&text);
         detail.disable_recursion_limit();
         let copied = detail.deserialize_map(Entries(&mut map));
         copied.map_err(S::Error::custom)?;

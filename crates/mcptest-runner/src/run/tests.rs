@@ -90,7 +90,7 @@ done
 "#;
 
 struct Invocation {
-    _folder: TempDir,
+    folder: TempDir,
     suite: Arc<Suite>,
     cases: Vec<Case>,
 }
@@ -103,6 +103,8 @@ struct Options {
     max_tokens: Option<u64>,
     /// Interrupt after this number of finished runs.
     interrupt_after: Option<usize>,
+    /// Record cassettes.
+    record: bool,
 }
 
 impl Invocation {
@@ -112,7 +114,7 @@ impl Invocation {
         let suite = testing::suite(folder.path(), text);
         let cases = plan(&suite, &Filter::default());
         Self {
-            _folder: folder,
+            folder,
             suite,
             cases,
         }
@@ -146,8 +148,12 @@ impl Invocation {
             this_program: PathBuf::new(),
             cancel,
             cassettes: CassetteSettings {
-                mode: CassetteMode::Live,
-                folder: None,
+                mode: if options.record {
+                    CassetteMode::Record
+                } else {
+                    CassetteMode::Live
+                },
+                folder: Some(self.folder.path().join("cassettes")),
                 replay: None,
                 redactor: Arc::new(Redactor::default()),
                 listing: Arc::new(|_| None),
@@ -314,6 +320,52 @@ fn a_killed_invocation_with_a_budget_resumes_from_every_event() {
         max_tokens: Some(20),
         ..Options::default()
     });
+}
+
+#[test]
+fn a_recording_resumes_case_by_case() {
+    let invocation = Invocation::new(SUITE);
+    let options = Options {
+        record: true,
+        ..Options::default()
+    };
+    let (whole, expected, _) = invocation.run(Resume::default(), options);
+    let recorded = notes(&whole)
+        .into_iter()
+        .find_map(|note| note.strip_prefix("recorded "));
+    let cassette = PathBuf::from(recorded.expect("the first case is recorded"));
+    assert!(cassette.exists());
+    for cut in 0..=whole.len() {
+        let before = &whole[..cut];
+        let complete: Vec<usize> = before
+            .iter()
+            .filter_map(|event| match event {
+                Event::CaseJudged(judged) if judged.complete => Some(judged.case),
+                _ => None,
+            })
+            .collect();
+        let removed = !complete.contains(&0);
+        if removed {
+            std::fs::remove_file(&cassette).expect("a cassette");
+        }
+        let (after, outcome, _) = invocation.run(resume_from(before), options);
+        assert!(cassette.exists(), "cut after {cut} events");
+        let all: Vec<Event> = before.iter().chain(&after).cloned().collect();
+        assert_eq!(folded(&all), folded(&whole), "cut after {cut} events");
+        assert_eq!(outcome, expected, "cut after {cut} events");
+        let repeated = finished(&after);
+        assert!(repeated.iter().all(|(case, _)| !complete.contains(case)));
+        let runs_of_first = repeated.iter().filter(|(case, _)| *case == 0).count();
+        assert_eq!(runs_of_first, if removed { 3 } else { 0 });
+    }
+}
+
+fn notes(events: &[Event]) -> Vec<&str> {
+    let notes = events.iter().filter_map(|event| match event {
+        Event::Note { text } | Event::Warning { text } => Some(text.as_str()),
+        _ => None,
+    });
+    notes.collect()
 }
 
 #[test]
