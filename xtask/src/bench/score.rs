@@ -1,8 +1,8 @@
 //! Scoring recorded traces: a long JSON Lines file through `mcptest score`, with the default
-//! reporter and with `json`, beside a program that parses the same file with serde_json, line by line, and
-//! does nothing else. All are whole processes, from their start to their end; they alternate. The
-//! figures are traces per second of CPU time, which other work on the machine hardly changes, and
-//! the peak of memory.
+//! reporter and with `json`, beside a program that parses the same file with serde_json, line by
+//! line, and does nothing else. All are whole processes, from their start to their end; they
+//! alternate. The figures are traces per second of CPU time, which other work on the machine hardly
+//! changes, and the peak of memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
