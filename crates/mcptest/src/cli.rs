@@ -144,6 +144,26 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_of_a_run_conflicts_with_resume() {
+        // Output, and flags that need another one which conflicts.
+        let allowed = [
+            "suites",
+            "traces",
+            "resume",
+            "reporter",
+            "no_timing",
+            "timings",
+        ];
+        let cli = Cli::command();
+        let run = cli.find_subcommand("run").unwrap();
+        for argument in run.get_arguments() {
+            let id = argument.get_id().as_str();
+            let conflicts = run::RESUME_CONFLICTS.contains(&id);
+            assert_ne!(conflicts, allowed.contains(&id), "{id}");
+        }
+    }
+
+    #[test]
     fn help_lists_the_exit_codes_of_the_one_table() {
         for (code, meaning) in ExitCode::ALL {
             let line = format!("  {:<3}  {meaning}", u8::from(code));

@@ -96,7 +96,7 @@ pub fn starts_array(text: &[u8]) -> bool {
 /// Returns true if there is nothing but JSON's white space.
 #[must_use]
 pub fn is_blank(text: &[u8]) -> bool {
-    text.iter().all(|byte| is_json_space(byte))
+    text.iter().all(is_json_space)
 }
 
 fn is_json_space(byte: &u8) -> bool {
