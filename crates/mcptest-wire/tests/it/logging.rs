@@ -23,8 +23,11 @@ impl Write for Captured {
     }
 }
 
-/// Runs a future and returns its log at a level.
-fn logged(level: &str, future: impl Future<Output = ()>) -> String {
+/// Runs a session and returns its log at a level.
+///
+/// It runs twice, and the second log counts: an event that another thread meets first, where no
+/// subscriber is, stays disabled for all threads until the cache is rebuilt.
+fn logged<F: Future<Output = ()>>(level: &str, session: impl Fn() -> F) -> String {
     let captured = Captured::default();
     let writer = captured.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -37,7 +40,10 @@ fn logged(level: &str, future: impl Future<Output = ()>) -> String {
         .with_writer(move || writer.clone())
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
-    run(future);
+    run(session());
+    captured.0.lock().unwrap().clear();
+    tracing::callsite::rebuild_interest_cache();
+    run(session());
     drop(guard);
     let log = captured.0.lock().unwrap().clone();
     String::from_utf8(log).unwrap()
@@ -60,7 +66,7 @@ fn line<'a>(log: &'a str, parts: &[&str]) -> &'a str {
 
 #[test]
 fn each_level_adds_detail() {
-    let info = logged("info", session());
+    let info = logged("info", session);
     for message in [
         "process started",
         "connected",
@@ -71,7 +77,7 @@ fn each_level_adds_detail() {
     }
     assert!(!info.contains("tools/call"), "{info}");
 
-    let debug = logged("debug", session());
+    let debug = logged("debug", session);
     line(
         &debug,
         &["request server", "method=\"tools/call\"", "id=2", "bytes="],
@@ -89,14 +95,14 @@ fn each_level_adds_detail() {
     );
     assert!(!debug.contains("jsonrpc"), "{debug}");
 
-    let trace = logged("trace", session());
+    let trace = logged("trace", session);
     line(&trace, &["sent", "\"method\":\"tools/call\""]);
     line(&trace, &["received", "jsonrpc"]);
 }
 
 #[test]
 fn failures_and_stderr_are_logged() {
-    let log = logged("debug", async {
+    let log = logged("debug", || async {
         let client =
             Client::connect_stdio("bad", &bad_server("good"), &options(Lifecycle::Initialize))
                 .await
@@ -129,7 +135,7 @@ fn credentials_are_not_logged() {
             body.as_bytes(),
         );
     });
-    let log = logged("trace", async {
+    let log = logged("trace", || async {
         let http = HttpServer {
             headers: vec![("Authorization".into(), "Bearer tok-123456".into())],
             ..server.server()
