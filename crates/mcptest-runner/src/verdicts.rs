@@ -98,7 +98,7 @@ impl RunOutcome {
             }
             for expectation in &test.expect {
                 let Some(judge) = expectation.judge() else {
-                    let mut assertion = expectation.apply(&seen, None);
+                    let mut assertion = expectation.apply(seen, None);
                     explain_mask(&mut assertion);
                     // Gates see this flag: a model's opinion is not part of it.
                     let held = expectations_held.unwrap_or(true) && assertion.passed;
@@ -106,13 +106,8 @@ impl RunOutcome {
                     assertions.push(assertion);
                     continue;
                 };
-                let (assertion, problem) = judged::apply(
-                    expectation,
-                    judge,
-                    &seen,
-                    &trace.judgements,
-                    !context.judges,
-                );
+                let (assertion, problem) =
+                    judged::apply(expectation, judge, seen, &trace.judgements, !context.judges);
                 match problem {
                     Some(Unjudged::Broken(failure)) => {
                         error.get_or_insert(failure);
@@ -514,6 +509,12 @@ fn why_no_evidence(context: &JudgeContext<'_>, test: &AgentTest, runs: u64) -> O
     }
 }
 
+#[inline]
+fn count_judgement() {
+    #[cfg(test)]
+    counter::add();
+}
+
 /// Counts the judgements of a thread, so that a test can prove that each run is judged once.
 #[cfg(test)]
 pub(crate) mod counter {
@@ -531,10 +532,4 @@ pub(crate) mod counter {
     pub fn take() -> u64 {
         JUDGEMENTS.take()
     }
-}
-
-#[inline]
-fn count_judgement() {
-    #[cfg(test)]
-    counter::add();
 }
