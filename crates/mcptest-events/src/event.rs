@@ -199,6 +199,10 @@ pub struct CaseJudged {
     /// The cost of its finished runs, judges included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
+    /// The time from the start of its first run to the end of its last one, without the start-up
+    /// of servers; absent if no run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// Lines that gates print on standard error, whatever the reporter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub status_lines: Vec<String>,

@@ -18,6 +18,19 @@ pub struct Spend {
     pub cached_input_tokens: Option<u64>,
     /// US dollars, where prices are known. Counted exactly, and rounded once to the nearest double.
     pub usd: Option<f64>,
+    /// The part that was not spent now: requests that a cassette answered, with the cost that they
+    /// had when they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+}
+
+/// Requests that a cassette answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Replayed {
+    /// Answered requests.
+    pub requests: u64,
+    /// The US dollars that they cost when they were recorded, where prices are known.
+    pub usd: Option<f64>,
 }
 
 impl Spend {
@@ -29,13 +42,29 @@ impl Spend {
             input_tokens: both(sum.input_tokens, part.input_tokens),
             output_tokens: both(sum.output_tokens, part.output_tokens),
             cached_input_tokens: either(sum.cached_input_tokens, part.cached_input_tokens),
-            // As decimals: in doubles, 0.1 and 0.2 are not 0.3.
-            usd: sum.usd.zip(part.usd).and_then(|(a, b)| {
-                let (a, b) = (Usd::from_f64(a)?, Usd::from_f64(b)?);
-                Some(a.plus(b).to_f64())
-            }),
+            usd: add_usd(sum.usd, part.usd),
+            replayed: match (sum.replayed, part.replayed) {
+                (Some(one), Some(other)) => Some(Replayed {
+                    requests: one.requests + other.requests,
+                    usd: add_usd(one.usd, other.usd),
+                }),
+                (one, other) => one.or(other),
+            },
         })
     }
+
+    /// True if a cassette answered every request: nothing was spent now.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.replayed
+            .is_some_and(|replayed| replayed.requests == self.requests)
+    }
+}
+
+/// The sum of two amounts. Added as decimals: in doubles, 0.1 and 0.2 are not 0.3.
+fn add_usd(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    let (a, b) = (Usd::from_f64(a?)?, Usd::from_f64(b?)?);
+    Some(a.plus(b).to_f64())
 }
 
 /// The cost of one run, with all that is needed to add it up and to continue budgets.
@@ -65,6 +94,12 @@ pub struct RunSpend {
     /// Requests to models that cost nothing by nature.
     #[serde(skip_serializing_if = "is_zero")]
     pub free: u64,
+    /// Requests that a cassette answered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub replayed: u64,
+    /// The price of the replayed requests when they were recorded, as far as prices are known.
+    #[serde(with = "units", skip_serializing_if = "is_nothing")]
+    pub replayed_usd: Usd,
     /// The dollars that count against budgets.
     #[serde(with = "units", skip_serializing_if = "is_nothing")]
     pub charged_usd: Usd,
@@ -86,6 +121,8 @@ impl RunSpend {
             unreported: self.unreported.saturating_add(more.unreported),
             unpriced: self.unpriced.saturating_add(more.unpriced),
             free: self.free.saturating_add(more.free),
+            replayed: self.replayed.saturating_add(more.replayed),
+            replayed_usd: self.replayed_usd.plus(more.replayed_usd),
             charged_usd: self.charged_usd.plus(more.charged_usd),
             charged_tokens: self.charged_tokens.saturating_add(more.charged_tokens),
         }
@@ -102,6 +139,10 @@ impl RunSpend {
             output_tokens: complete.then_some(self.output_tokens),
             cached_input_tokens: self.cached_input_tokens.filter(|_| complete),
             usd: (complete && self.unpriced == 0).then(|| self.usd.to_f64()),
+            replayed: (self.replayed > 0).then(|| Replayed {
+                requests: self.replayed,
+                usd: (complete && self.unpriced == 0).then(|| self.replayed_usd.to_f64()),
+            }),
         })
     }
 }
@@ -153,6 +194,7 @@ mod tests {
             output_tokens: Some(1),
             cached_input_tokens: None,
             usd,
+            replayed: None,
         };
         assert_eq!(Spend::total([]), None);
         let sum =

@@ -40,6 +40,8 @@ pub struct ReportFold {
 #[derive(Debug)]
 struct Case {
     plan: PlannedCase,
+    /// True if a run has started.
+    started: bool,
     /// The finished runs, in the order of their ends. A run that was repeated is here twice.
     runs: Vec<Run>,
     judged: Option<Box<CaseJudged>>,
@@ -87,7 +89,19 @@ impl ReportFold {
                 }
                 self.shard = shard;
             }
-            Event::Resumed { .. } => self.ended = None,
+            Event::Resumed { .. } => {
+                self.ended = None;
+                // Runs that were interrupted start again.
+                for case in &mut self.cases {
+                    case.started = false;
+                    case.judged = case.judged.take().filter(|judged| judged.complete);
+                }
+            }
+            Event::RunStarted { case, .. } => {
+                if let Some(case) = self.cases.get_mut(case) {
+                    case.started = true;
+                }
+            }
             Event::RunFinished(finished) => {
                 if let Some(case) = self.cases.get_mut(finished.case) {
                     case.run_finished(&finished, line, offset);
@@ -129,8 +143,7 @@ impl ReportFold {
         });
         for case in self.cases {
             let position = case.plan.position;
-            let judged = case.judged.as_ref().is_some_and(|judged| judged.complete);
-            if case.runs.is_empty() && !judged {
+            if case.runs.is_empty() && case.judged.is_none() && !case.started {
                 not_run.push(case.plan.id);
                 shard.iter_mut().for_each(|it| it.not_run.push(position));
             } else {
@@ -162,6 +175,7 @@ impl Case {
     fn new(plan: PlannedCase) -> Self {
         Self {
             plan,
+            started: false,
             runs: Vec::new(),
             judged: None,
             spend: RunSpend::default(),
@@ -189,7 +203,7 @@ impl Case {
         });
     }
 
-    /// The report of a case with finished runs.
+    /// The report of a case that has started.
     fn report(self, store: &Arc<RunStore>) -> TestReport {
         let mut runs = self.runs;
         if !runs.is_sorted_by(|one, next| one.number < next.number) {
@@ -208,6 +222,8 @@ impl Case {
         }
         match self.judged {
             Some(judged) => {
+                test.interrupted = !judged.complete;
+                test.wall_ms = judged.duration_ms;
                 test.verdict = judged.verdict;
                 test.gates = judged.gates;
                 test.no_evidence = judged.no_evidence;
@@ -216,6 +232,7 @@ impl Case {
                 test.status_lines = judged.status_lines;
             }
             None => {
+                test.interrupted = true;
                 test.verdict = counted.max(Verdict::NoEvidence);
                 test.no_evidence = Some(format!(
                     "interrupted: {finished} of {} runs finished",
@@ -251,6 +268,7 @@ fn row(
         verdict: facts.verdict,
         error: facts.error,
         calls: finished.calls,
+        errors: finished.errors,
         tokens: finished.tokens,
         duration_ms: finished.duration_ms,
         early_end: None,

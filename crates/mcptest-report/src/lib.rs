@@ -18,6 +18,7 @@ mod report;
 mod reporter;
 #[cfg(test)]
 mod samples;
+mod server_words;
 mod store;
 mod summary;
 

@@ -84,6 +84,10 @@ pub struct TestReport {
     /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
+    /// Set if the test has fewer runs than requested because the invocation was interrupted. Its
+    /// verdict is then never `pass`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// For a test that stops when it is decided: the number of runs that were not needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_runs: Option<u64>,
@@ -112,9 +116,13 @@ pub struct Timing {
     pub duration_ms: u64,
     /// Each run, in the order of the report.
     pub runs: Vec<RunTiming>,
+    /// Each test, in the order of the report: the time from the start of its first run to the end
+    /// of its last one, without the start-up of servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<RunTiming>,
 }
 
-/// The time of a run.
+/// The time of a run or a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTiming {
     /// The row's name.

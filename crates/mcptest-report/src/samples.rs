@@ -40,6 +40,7 @@ pub fn report(tests: usize) -> Report {
         .collect();
     let mut report = Report::conclude(tests, false);
     report.timing = Some(Timing {
+        tests: Vec::new(),
         duration_ms: 99,
         runs,
     });
@@ -54,6 +55,7 @@ pub fn concluded(tests: Vec<TestReport>) -> crate::Report {
 /// A test with one run, both with this verdict.
 pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
     TestReport {
+        interrupted: false,
         name: name.to_owned(),
         kind: Kind::Agent,
         model: model.map(Into::into),
@@ -309,6 +311,7 @@ pub mod log {
     /// The judgement on a case, with a floor.
     pub fn judged(case: usize, verdict: Verdict) -> Event {
         Event::CaseJudged(CaseJudged {
+            duration_ms: None,
             case,
             verdict,
             complete: true,

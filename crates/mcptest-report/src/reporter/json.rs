@@ -7,6 +7,7 @@ use mcptest_events::{Kind, Spend};
 use mcptest_json::transcode::JsonText;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::verdict::Verdict;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, SerializeStruct};
 use serde::{Deserializer as _, Serialize, Serializer};
@@ -68,7 +69,7 @@ impl Serialize for Report {
 
 impl Serialize for TestReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("TestReport", 11)?;
+        let mut map = serializer.serialize_struct("TestReport", 12)?;
         map.serialize_field("name", &self.id.name)?;
         map.serialize_field("kind", &self.kind)?;
         map.serialize_field("model", &self.id.model)?;
@@ -79,6 +80,9 @@ impl Serialize for TestReport {
         map.serialize_field::<Vec<GateOutcome>>("gates", &self.gates)?;
         if let Some(why) = &self.no_evidence {
             map.serialize_field("no_evidence", why)?;
+        }
+        if self.interrupted {
+            map.serialize_field("interrupted", &true)?;
         }
         if let Some(saved) = &self.saved_runs {
             map.serialize_field("saved_runs", saved)?;
@@ -122,11 +126,13 @@ pub(super) struct Floor<'a> {
     pub(super) detail: &'a Detail,
 }
 
-/// The `tool_selection:` floors of a report.
+/// The `tool_selection:` floors of a report. One that was interrupted is not judged.
 pub(super) fn floors(report: &Report) -> impl Iterator<Item = Floor<'_>> {
     report.tests.iter().flat_map(|test| {
         let gates = test.gates.iter();
-        let floors = gates.filter(|gate| gate.block == "tool_selection");
+        let is_judged =
+            |gate: &GateOutcome| !test.interrupted || gate.verdict != Verdict::NoEvidence;
+        let floors = gates.filter(move |gate| gate.block == "tool_selection" && is_judged(gate));
         floors.map(move |gate| Floor {
             test,
             detail: &gate.detail,
@@ -183,14 +189,27 @@ struct Times<'a> {
 
 impl Serialize for Times<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Timing", 2)?;
+        let mut map = serializer.serialize_struct("Timing", 3)?;
         map.serialize_field("duration_ms", &self.timing.duration_ms)?;
         match &self.timing.unmatched {
             Some(runs) => map.serialize_field("runs", runs)?,
-            None => map.serialize_field("runs", &Each(|| run_times(self.report)))?,
+            None => {
+                map.serialize_field("runs", &Each(|| run_times(self.report)))?;
+                if self.report.tests.iter().any(|test| test.wall_ms.is_some()) {
+                    map.serialize_field("tests", &Each(|| test_times(self.report)))?;
+                }
+            }
         }
         map.end()
     }
+}
+
+/// The time of each test, in the order of the report.
+fn test_times(report: &Report) -> impl Iterator<Item = RunTiming> {
+    report.tests.iter().map(|test| RunTiming {
+        name: test.label.clone(),
+        duration_ms: test.duration_ms(),
+    })
 }
 
 /// The time of each run, in the order of the report.
@@ -199,7 +218,7 @@ fn run_times(report: &Report) -> impl Iterator<Item = RunTiming> {
         let is_catalog = test.kind == Kind::ToolQuality;
         let catalog = is_catalog.then(|| RunTiming {
             name: test.label.clone(),
-            duration_ms: test.duration_ms(),
+            duration_ms: test.work_ms(),
         });
         let runs = test.runs.iter().filter(move |_| !is_catalog);
         catalog.into_iter().chain(runs.map(|run| RunTiming {

@@ -25,7 +25,7 @@ use crate::output::Output;
 
 /// Carries out what was asked for.
 pub fn dispatch(cli: &Cli) -> ExitCode {
-    let mut output = Output::new(cli.color, cli.quiet);
+    let mut output = Output::new(cli.color, cli.quiet, cli.verbose > 0);
     match log::start(cli.verbose, cli.quiet) {
         Ok(logs) => output.logs = logs,
         Err(message) => return Failure::Message(message).report(&output),
