@@ -4,8 +4,8 @@ use num_bigint::BigUint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use mcptest_numbers::percent::Rate;
-use mcptest_numbers::statistics::{Confidence, clopper_pearson, wilson};
+use crate::percent::Rate;
+use crate::statistics::{Confidence, clopper_pearson, wilson};
 
 /// The narrowest half-width that can be asked for: a millionth is some 10^12 runs.
 const NARROWEST: f64 = 1e-6;
@@ -38,7 +38,7 @@ pub enum PlanError {
 /// A half-width outside 0.000001 to 0.5.
 ///
 /// ```
-/// use mcptest_gates::reliability::recommend_runs;
+/// use mcptest_numbers::run_plan::recommend_runs;
 /// use mcptest_numbers::statistics::Confidence;
 /// assert_eq!(recommend_runs(0.05, Confidence::percent(95.0).unwrap()), Ok(385));
 /// assert_eq!(recommend_runs(0.092, Confidence::percent(99.0).unwrap()), Ok(196));
@@ -69,7 +69,7 @@ fn ceiling(above: &BigUint, below: &BigUint) -> u64 {
 /// run the rate is anywhere.
 ///
 /// ```
-/// use mcptest_gates::reliability::confidence_band;
+/// use mcptest_numbers::run_plan::confidence_band;
 /// use mcptest_numbers::statistics::Confidence;
 /// assert_eq!(confidence_band(100, Confidence::percent(95.0).unwrap()), 0.098);
 /// ```
@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use mcptest_numbers::statistics::Interval;
+    use crate::statistics::Interval;
 
     fn at(percent: f64) -> Confidence {
         Confidence::percent(percent).unwrap()
