@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcptest_events::{Event, RunFinished, RunSpend, Spend};
-use mcptest_gates::GateOutcome;
+use mcptest_gate_api::GateOutcome;
 use mcptest_suite::suite::{AgentTest, Test};
 use mcptest_trace::verdict::Verdict;
 use tokio::task::JoinSet;
