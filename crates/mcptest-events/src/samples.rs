@@ -126,6 +126,7 @@ pub fn all(text: &str) -> Vec<Event> {
         Event::RunsSaved { case: 0, runs: 2 },
         Event::CaseJudged(CaseJudged {
             duration_ms: None,
+            replayed: None,
             case: 0,
             verdict: Verdict::Error,
             complete: true,

@@ -18,13 +18,11 @@ pub struct Spend {
     pub cached_input_tokens: Option<u64>,
     /// US dollars, where prices are known. Counted exactly, and rounded once to the nearest double.
     pub usd: Option<f64>,
-    /// The part that was not spent now: requests that a cassette answered, with the cost that they
-    /// had when they were recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replayed: Option<Replayed>,
 }
 
-/// Requests that a cassette answered.
+/// The part of a spend that was not spent now: requests that a cassette answered, with the cost
+/// that they had when they were recorded. It is not in [`Spend`], because the report of a replay is
+/// that of the recorded run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
     /// Answered requests.
@@ -43,21 +41,18 @@ impl Spend {
             output_tokens: both(sum.output_tokens, part.output_tokens),
             cached_input_tokens: either(sum.cached_input_tokens, part.cached_input_tokens),
             usd: add_usd(sum.usd, part.usd),
-            replayed: match (sum.replayed, part.replayed) {
-                (Some(one), Some(other)) => Some(Replayed {
-                    requests: one.requests + other.requests,
-                    usd: add_usd(one.usd, other.usd),
-                }),
-                (one, other) => one.or(other),
-            },
         })
     }
+}
 
-    /// True if a cassette answered every request: nothing was spent now.
+impl Replayed {
+    /// The sum of all parts; `None` without parts.
     #[must_use]
-    pub fn is_replay(&self) -> bool {
-        self.replayed
-            .is_some_and(|replayed| replayed.requests == self.requests)
+    pub fn total(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        parts.into_iter().reduce(|sum, part| Self {
+            requests: sum.requests + part.requests,
+            usd: add_usd(sum.usd, part.usd),
+        })
     }
 }
 
@@ -139,10 +134,17 @@ impl RunSpend {
             output_tokens: complete.then_some(self.output_tokens),
             cached_input_tokens: self.cached_input_tokens.filter(|_| complete),
             usd: (complete && self.unpriced == 0).then(|| self.usd.to_f64()),
-            replayed: (self.replayed > 0).then(|| Replayed {
-                requests: self.replayed,
-                usd: (complete && self.unpriced == 0).then(|| self.replayed_usd.to_f64()),
-            }),
+        })
+    }
+
+    /// The part that a cassette answered; `None` if there is none, or nothing is reported.
+    #[must_use]
+    pub fn replayed_part(self) -> Option<Replayed> {
+        let is_known = self.unreported == 0 && self.unpriced == 0;
+        let reported = self.requests > self.free && self.replayed > 0;
+        reported.then(|| Replayed {
+            requests: self.replayed,
+            usd: is_known.then(|| self.replayed_usd.to_f64()),
         })
     }
 }
@@ -194,7 +196,6 @@ mod tests {
             output_tokens: Some(1),
             cached_input_tokens: None,
             usd,
-            replayed: None,
         };
         assert_eq!(Spend::total([]), None);
         let sum =

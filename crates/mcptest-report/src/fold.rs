@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use mcptest_events::log::{DecodeError, LogError, LogReader, decode};
 use mcptest_events::{
-    CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, RunFinished, RunSpend, ShardPlan,
+    CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, Replayed, RunFinished, RunSpend,
+    ShardPlan,
 };
 use mcptest_trace::verdict::Verdict;
 
@@ -134,6 +135,8 @@ impl ReportFold {
     pub fn finish(self, store: RunStore) -> Report {
         let store = Arc::new(store);
         let (mut tests, mut not_run) = (Vec::new(), Vec::new());
+        let parts = self.cases.iter().map(Case::replayed);
+        let replayed = Replayed::total(parts.flatten());
         let mut shard = self.shard.map(|shard| Shard {
             number: shard.number,
             of: shard.of,
@@ -166,6 +169,7 @@ impl ReportFold {
         }
         report.not_run = not_run;
         report.shard = shard;
+        report.replayed = replayed;
         report.timing = Some(Timing::new(duration_ms));
         report
     }
@@ -201,6 +205,14 @@ impl Case {
             counted: finished.facts.counted,
             row,
         });
+    }
+
+    /// The part of the spend that a cassette answered.
+    fn replayed(&self) -> Option<Replayed> {
+        match &self.judged {
+            Some(judged) => judged.replayed,
+            None => self.spend.replayed_part(),
+        }
     }
 
     /// The report of a case that has started.

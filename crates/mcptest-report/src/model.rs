@@ -2,7 +2,7 @@
 //!
 //! Section 6 of the decisions lists the parts that other programs may rely on.
 
-pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
+pub use mcptest_events::{CaseId, Kind, Replayed, RunRecord as RunReport, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use schemars::JsonSchema;
@@ -120,6 +120,9 @@ pub struct Timing {
     /// of its last one, without the start-up of servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<RunTiming>,
+    /// The part of `spend` that was not spent now, because cassettes answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
 /// The time of a run or a test.

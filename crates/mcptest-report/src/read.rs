@@ -91,6 +91,7 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         }
         tests.push(test);
     }
+    let replayed = written.timing.as_ref().and_then(|timing| timing.replayed);
     let timing = written.timing.map(|timing| timed(&mut tests, timing));
     records.finish(&mut tests);
     Ok(Report {
@@ -102,6 +103,7 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         shard: written.shard,
         spend: written.spend,
         timing,
+        replayed,
     })
 }
 

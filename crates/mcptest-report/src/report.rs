@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
@@ -33,6 +33,9 @@ pub struct Report {
     pub spend: Option<Spend>,
     /// All times. Set it to `None` to compare reports byte by byte.
     pub timing: Option<Timing>,
+    /// The part of the spend that cassettes answered. Like a time, it is about this invocation and
+    /// not about the evidence.
+    pub replayed: Option<Replayed>,
 }
 
 /// The times of a report.
@@ -366,6 +369,7 @@ impl Report {
             not_run: Vec::new(),
             shard: None,
             timing: None,
+            replayed: None,
         }
     }
 

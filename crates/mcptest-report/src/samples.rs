@@ -41,6 +41,7 @@ pub fn report(tests: usize) -> Report {
     let mut report = Report::conclude(tests, false);
     report.timing = Some(Timing {
         tests: Vec::new(),
+        replayed: None,
         duration_ms: 99,
         runs,
     });
@@ -198,6 +199,7 @@ impl From<&Report> for crate::report::Report {
         let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
         records.finish(&mut tests);
         Self {
+            replayed: report.timing.as_ref().and_then(|timing| timing.replayed),
             verdict: report.verdict,
             exit_code: report.exit_code,
             interrupted: report.interrupted,
@@ -312,6 +314,7 @@ pub mod log {
     pub fn judged(case: usize, verdict: Verdict) -> Event {
         Event::CaseJudged(CaseJudged {
             duration_ms: None,
+            replayed: None,
             case,
             verdict,
             complete: true,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 use mcptest_events::log::{LogError, LogReader};
-use mcptest_events::{CaseId, Event, Spend};
+use mcptest_events::{CaseId, Event, Replayed, Spend};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
@@ -41,6 +41,9 @@ pub struct RunSummary {
     /// The cost of the models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
+    /// The part of it that cassettes answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
 /// The number of tests per verdict.
@@ -110,6 +113,7 @@ pub fn summarise(file: File) -> Result<RunSummary, LogError> {
         interrupted: report.interrupted,
         duration_ms,
         spend: report.spend,
+        replayed: report.replayed,
     })
 }
 
@@ -146,7 +150,10 @@ pub fn write_list(runs: &[RunSummary], style: Style, out: &mut dyn Write) -> io:
             (run.tests.not_run, "not run"),
         ])];
         facts.extend(run.duration_ms.map(duration));
-        facts.extend(run.spend.as_ref().map(spent_usd));
+        facts.extend(run.spend.as_ref().map(|spend| {
+            let is_live = true;
+            spent_usd(spend, run.replayed, is_live)
+        }));
         let suites = shorten(&one_line(&run.suites.join(", ")), MAX_SUITES);
         let id = one_line(&run.id);
         writeln!(out, "{id}  {verdict}  {suites}: {}", facts.join(", "))?;

@@ -289,6 +289,7 @@ fn finish_case(context: &CaseContext, verdict: CaseVerdict, end: CaseEnd) -> Cas
     let mut judged = verdict.into_event(context.planned(), end.complete);
     judged.saved_runs = end.saved_runs;
     judged.spend = result.spend;
+    judged.replayed = end.spend.replayed_part();
     judged.duration_ms = end.duration_ms;
     if end.complete {
         context.fail_fast.judged(judged.verdict);

@@ -333,6 +333,7 @@ impl CaseVerdict {
             no_evidence: self.no_evidence,
             saved_runs: None,
             spend: None,
+            replayed: None,
             duration_ms: None,
             status_lines,
         }

@@ -189,7 +189,7 @@ struct Times<'a> {
 
 impl Serialize for Times<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Timing", 3)?;
+        let mut map = serializer.serialize_struct("Timing", 4)?;
         map.serialize_field("duration_ms", &self.timing.duration_ms)?;
         match &self.timing.unmatched {
             Some(runs) => map.serialize_field("runs", runs)?,
@@ -199,6 +199,9 @@ impl Serialize for Times<'_> {
                     map.serialize_field("tests", &Each(|| test_times(self.report)))?;
                 }
             }
+        }
+        if let Some(replayed) = &self.report.replayed {
+            map.serialize_field("replayed", replayed)?;
         }
         map.end()
     }

@@ -434,6 +434,7 @@ mod tests {
         }];
         report.timing = Some(model::Timing {
             tests: Vec::new(),
+            replayed: None,
             duration_ms: 61_002,
             runs: ["a #1", "a #2", "a #1"]
                 .map(|name| RunTiming {

@@ -29,10 +29,10 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     page.line(&format!("## mcptest: {verdict}"));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
-    if let Some(spend) = &report.spend {
+    if let Some(spent) = spent(report) {
         page.line("");
         // As code: a dollar sign could begin a formula.
-        page.line(&format!("{}.", code(&spent(spend))));
+        page.line(&format!("{}.", code(&spent)));
     }
     let open: Vec<&TestReport> = report
         .tests

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
 use mcptest_trace::expect::Assertion;
@@ -57,8 +57,8 @@ pub(crate) fn render(
     write_list(out, "not run", report.not_run.iter(), style)?;
     writeln!(out)?;
     line(out, &totals(report, style))?;
-    if let Some(spend) = &report.spend {
-        line(out, &spent(spend))?;
+    if let Some(spent) = spent(report) {
+        line(out, &spent)?;
     }
     Ok(())
 }
@@ -70,42 +70,47 @@ pub(super) fn interrupted_ids(report: &Report) -> impl ExactSizeIterator<Item = 
     ids.into_iter()
 }
 
-/// The money spent on models. A replay spends nothing: its cost is that of the recording.
-pub(crate) fn spent_usd(spend: &Spend) -> String {
+/// The money spent on models. A replay spends nothing: its cost is that of the recording. A report
+/// without the facts of its invocation (`--no-timing`) does not show if it was one.
+pub(crate) fn spent_usd(spend: &Spend, replayed: Option<Replayed>, is_live: bool) -> String {
     let amount = |usd: Option<f64>| match usd.and_then(Usd::from_f64) {
         Some(usd) => usd.to_string(),
         None => "an unknown amount".to_owned(),
     };
-    match spend.replayed {
-        Some(_) if spend.is_replay() => format!("the recording cost {}", amount(spend.usd)),
-        Some(replayed) => {
-            let live = spend.usd.zip(replayed.usd).and_then(|(all, replayed)| {
-                let (all, replayed) = (Usd::from_f64(all)?, Usd::from_f64(replayed)?);
-                let live = all.units().checked_sub(replayed.units())?;
+    match replayed {
+        Some(part) if part.requests >= spend.requests => {
+            format!("the recording cost {}", amount(spend.usd))
+        }
+        Some(part) => {
+            let live = spend.usd.zip(part.usd).and_then(|(all, part)| {
+                let (all, part) = (Usd::from_f64(all)?, Usd::from_f64(part)?);
+                let live = all.units().checked_sub(part.units())?;
                 Some(Usd::from_units(live).to_f64())
             });
             format!(
                 "spent {}, and the replayed part cost {} when it was recorded",
                 amount(live),
-                amount(replayed.usd)
+                amount(part.usd)
             )
         }
-        None => format!("spent {}", amount(spend.usd)),
+        None if is_live => format!("spent {}", amount(spend.usd)),
+        None => format!("cost {}", amount(spend.usd)),
     }
 }
 
-/// The cost of the models, in a line.
-pub(super) fn spent(spend: &Spend) -> String {
+/// The cost of the models of a report, in a line.
+pub(super) fn spent(report: &Report) -> Option<String> {
+    let spend = report.spend.as_ref()?;
     let known =
         |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-    let money = spent_usd(spend);
+    let money = spent_usd(spend, report.replayed, report.timing.is_some());
     let plural = if spend.requests == 1 { "" } else { "s" };
-    format!(
+    Some(format!(
         "{money}: {} request{plural}, {} tokens read, {} written",
         spend.requests,
         known(spend.input_tokens),
         known(spend.output_tokens)
-    )
+    ))
 }
 
 /// The row of a run, in the form that progress output also uses.
@@ -599,4 +604,85 @@ fn block(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 pub(crate) fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "{}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model;
+    use crate::samples::{concluded, run, test};
+
+    fn shown(test: model::TestReport, verbose: bool) -> String {
+        let style = Style {
+            verbose,
+            ..Style::default()
+        };
+        let mut out = Vec::new();
+        render(&concluded(vec![test]), style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn several(verdicts: &[Verdict]) -> model::TestReport {
+        let mut test = test("a", Some("m"), Verdict::worst(verdicts.iter().copied()));
+        let named = |(index, verdict): (u64, &Verdict)| {
+            let mut run = run(index, &format!("a [m] #{index}"), *verdict, Some(50));
+            let trace = r#"{"tool_calls": [{"name": "t"}], "tool_results": [{"is_error": true}],
+                "conversation": {"tokens": {"total": 50}}}"#;
+            run.trace = serde_json::from_str(trace).unwrap();
+            run
+        };
+        test.runs = (1..).zip(verdicts).map(named).collect();
+        test
+    }
+
+    #[test]
+    fn passing_runs_share_a_row_and_errors_are_counted() {
+        use Verdict::{Fail, Pass};
+        let folded = shown(several(&[Pass, Pass]), false);
+        let expected = "  PASS   a [m] ×2  (2 calls, 2 errors, 100 tokens)\n";
+        assert!(folded.contains(expected), "{folded}");
+        assert!(!folded.contains("a [m] #1"), "{folded}");
+        let verbose = shown(several(&[Pass, Pass]), true);
+        let expected = "  PASS   a [m] #2  (1 call, 1 error, 50 tokens)\n";
+        assert!(verbose.contains(expected), "{verbose}");
+        let failed = shown(several(&[Pass, Fail]), false);
+        assert!(failed.contains("  PASS   a [m] #1  (1 call, "), "{failed}");
+    }
+
+    #[test]
+    fn a_bound_needs_one_line() {
+        let text = shown(several(&[Verdict::Fail]), false);
+        let line = "tool_calls[0].name  expected exact \"search\", actual \"fetch\"\n";
+        assert!(text.contains(line), "{text}");
+        assert!(!text.contains("because"), "{text}");
+    }
+
+    #[test]
+    fn only_a_live_run_has_spent_something() {
+        let spend = Spend {
+            requests: 2,
+            usd: Some(0.3),
+            ..Spend::default()
+        };
+        let replayed = |requests, usd| {
+            Some(Replayed {
+                requests,
+                usd: Some(usd),
+            })
+        };
+        assert_eq!(spent_usd(&spend, None, true), "spent $0.3");
+        assert_eq!(spent_usd(&spend, None, false), "cost $0.3");
+        let replay = spent_usd(&spend, replayed(2, 0.3), true);
+        assert_eq!(replay, "the recording cost $0.3");
+        assert_eq!(
+            spent_usd(&spend, replayed(1, 0.1), true),
+            "spent $0.2, and the replayed part cost $0.1 when it was recorded"
+        );
+    }
+
+    #[test]
+    fn durations_have_a_readable_unit() {
+        let texts = [7, 1234, 185_000].map(duration);
+        assert_eq!(texts, ["7 ms", "1.2 s", "3 min 5 s"]);
+    }
 }
