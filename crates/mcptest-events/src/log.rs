@@ -34,8 +34,18 @@ const NAMES: [&str; 13] = [
 
 /// The reason why a line is not an event.
 #[derive(Debug, thiserror::Error)]
-#[error("not an event of mcptest: {0}")]
+#[error("not an event of mcptest: {}", in_one_line(.0))]
 pub struct DecodeError(#[from] serde_json::Error);
+
+/// The message of an error in a text of one line: it has a column and no number of a line.
+fn in_one_line(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match message.strip_suffix(&position) {
+        Some(problem) => format!("{problem} (column {})", error.column()),
+        None => message,
+    }
+}
 
 /// The reason why a log cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -269,12 +269,7 @@ impl Case {
 
 /// The row of a run. The facts are in the event, so the record is parsed only if the text has
 /// something that the facts do not cover.
-fn row<R>(
-    plan: &PlannedCase,
-    finished: &RunFinished<R>,
-    text: &str,
-    range: RecordRange,
-) -> RunRow {
+fn row<R>(plan: &PlannedCase, finished: &RunFinished<R>, text: &str, range: RecordRange) -> RunRow {
     let facts = &finished.facts;
     let name: Cow<'_, str> = if plan.runs > 1 {
         format!("{} #{}", plan.label, finished.run).into()

@@ -188,9 +188,8 @@ fn next_candidate(bytes: &[u8]) -> Option<usize> {
     }
     // The last byte of a clean block may be the first of a candidate.
     let from = clean.saturating_sub(1);
-    let is_candidate = |pair: &[u8]| {
-        STARTS[usize::from(pair[0])] & (STARTS[usize::from(pair[1])] >> 32) != 0
-    };
+    let is_candidate =
+        |pair: &[u8]| STARTS[usize::from(pair[0])] & (STARTS[usize::from(pair[1])] >> 32) != 0;
     let found = bytes[from..].windows(2).position(is_candidate);
     found.map(|distance| from + distance)
 }
