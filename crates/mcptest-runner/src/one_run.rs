@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mcptest_events::{Event, RunSpend};
-use mcptest_gates::GateOutcome;
+use mcptest_gate_api::GateOutcome;
 use mcptest_suite::suite::Test;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::trace::Trace;

@@ -85,6 +85,7 @@ pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loa
         path,
         &LoadOptions {
             purpose,
+            gates: mcptest_gates::GATES,
             env: &|name| std::env::var(name).ok(),
             check_model: &mcptest_runner::check_model,
             providers: &mcptest_runner::built_in_providers(),

@@ -8,7 +8,7 @@ use crate::output::Output;
 
 pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
     let schema = match args.of {
-        SchemaOf::Suite => mcptest_suite::suite_schema(),
+        SchemaOf::Suite => mcptest_suite::suite_schema(mcptest_gates::GATES),
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),
