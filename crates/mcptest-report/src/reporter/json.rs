@@ -13,6 +13,7 @@ use serde::{Deserializer as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{RenderError, Style};
+use crate::complexity;
 use crate::model::{RunTiming, SCHEMA_VERSION};
 use crate::report::{Report, TestReport, Timing};
 
@@ -35,7 +36,7 @@ pub(crate) fn write_pretty(value: &impl Serialize, out: &mut dyn Write) -> io::R
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Report", 10)?;
+        let mut map = serializer.serialize_struct("Report", 11)?;
         map.serialize_field("schema_version", &SCHEMA_VERSION)?;
         map.serialize_field("verdict", &self.verdict)?;
         map.serialize_field("exit_code", &self.exit_code)?;
@@ -44,6 +45,10 @@ impl Serialize for Report {
         }
         map.serialize_field("tests", &Each(|| self.tests.iter()))?;
         map.serialize_field("tool_selection", &Each(|| floors(self)))?;
+        let distractors = complexity::groups(self);
+        if !distractors.is_empty() {
+            map.serialize_field("distractors", &distractors)?;
+        }
         if !self.not_run.is_empty() {
             map.serialize_field("not_run", &self.not_run)?;
         }
