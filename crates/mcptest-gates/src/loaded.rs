@@ -64,18 +64,15 @@ impl LoadedGate {
         let mut verdict = Verdict::Pass;
         let mut assertions = Vec::new();
         for expectation in self.block.expectations() {
-            let target = expectation.target.as_str();
+            let target = &expectation.target;
             let why = score
                 .absent
                 .iter()
-                .find(|(name, _)| target.starts_with(name))
+                .find(|(name, _)| target.is_of(name))
                 .map(|(_, why)| why.as_str());
             let assertion = expectation.apply(&root, why);
             if !assertion.passed {
-                let undetermined = score
-                    .undetermined
-                    .iter()
-                    .any(|name| target.starts_with(name));
+                let undetermined = score.undetermined.iter().any(|name| target.is_of(name));
                 verdict = verdict.max(if undetermined {
                     Verdict::NoEvidence
                 } else {
@@ -152,6 +149,32 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+
+    #[test]
+    fn issue_10_reasons_and_verdicts_belong_to_whole_names() {
+        let expect = serde_json::json!([
+            {"reliability.pass_at_k_unbiased": {">=": 1}},
+            {"reliability.pass_at_k": {">=": 101}},
+        ]);
+        let gate = testing::load("reliability", &serde_json::json!({"expect": expect})).unwrap();
+        let target = |target: &str| gate.info.targets.iter().find(|one| one.name == target);
+        let name = target("reliability.pass_at_k").unwrap().name;
+        let mut score = Score {
+            values: (gate.info.targets.iter())
+                .map(|target| (target.name, Value::Null))
+                .collect(),
+            ..Score::default()
+        };
+        score.absent.push((name, "the shorter name".to_owned()));
+        score.undetermined.push(name);
+        let outcome = gate.judge_score(score);
+        let reason = |at: usize| outcome.assertions[at].reason.clone().unwrap_or_default();
+        assert!(!reason(0).contains("the shorter name"), "{}", reason(0));
+        assert!(reason(1).contains("the shorter name"), "{}", reason(1));
+        // The longer name is not undetermined, so it fails.
+        assert_eq!(outcome.verdict, Verdict::Fail);
+    }
 
     #[test]
     fn values_nest_for_paths() {
