@@ -22,8 +22,12 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    mcptest_http::use_proxies(secrets::proxies());
-    let code = panics::guarded(|| command::dispatch(&cli));
+    let code = match cli::Cli::try_parse() {
+        Ok(cli) => {
+            mcptest_http::use_proxies(secrets::proxies());
+            panics::guarded(|| command::dispatch(&cli))
+        }
+        Err(usage) => command::print_usage(&usage),
+    };
     ExitCode::from(u8::from(code))
 }
