@@ -69,11 +69,10 @@
 //! ```
 
 mod forecast;
-mod plan;
 
 use forecast::Progress;
 
-pub use plan::{
+pub use mcptest_numbers::run_plan::{
     PlanError, RunBand, RunCount, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
 };
 

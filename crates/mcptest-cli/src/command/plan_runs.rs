@@ -1,6 +1,6 @@
 //! `mcptest plan-runs`.
 
-use mcptest_gates::reliability::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
+use mcptest_numbers::run_plan::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
 use mcptest_numbers::statistics::Confidence;
 use mcptest_report::ExitCode;
 

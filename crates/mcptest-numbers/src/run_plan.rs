@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use mcptest_numbers::percent::decimal;
-use mcptest_numbers::statistics::{Confidence, clopper_pearson, wilson};
+use crate::percent::decimal;
+use crate::statistics::{Confidence, clopper_pearson, wilson};
 
 /// Past this many runs the exact interval is the Wald interval for every practical purpose, and
 /// slow to find.
@@ -77,7 +77,7 @@ impl Serialize for RunCount {
 /// A half-width that is not between 0 and 1, both excluded.
 ///
 /// ```
-/// use mcptest_gates::reliability::recommend_runs;
+/// use mcptest_numbers::run_plan::recommend_runs;
 /// use mcptest_numbers::statistics::Confidence;
 /// assert_eq!(recommend_runs(0.05, Confidence::percent(95.0).unwrap()), Ok(385.into()));
 /// assert_eq!(recommend_runs(0.092, Confidence::percent(99.0).unwrap()), Ok(196.into()));
@@ -109,7 +109,7 @@ fn ceiling(above: &BigUint, below: &BigUint) -> RunCount {
 /// have no band.
 ///
 /// ```
-/// use mcptest_gates::reliability::confidence_band;
+/// use mcptest_numbers::run_plan::confidence_band;
 /// use mcptest_numbers::statistics::Confidence;
 /// assert_eq!(confidence_band(100, Confidence::percent(95.0).unwrap()), Some(0.098));
 /// assert_eq!(confidence_band(0, Confidence::percent(95.0).unwrap()), None);
@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use mcptest_numbers::statistics::Interval;
+    use crate::statistics::Interval;
 
     fn at(percent: f64) -> Confidence {
         Confidence::percent(percent).unwrap()
