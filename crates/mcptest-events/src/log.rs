@@ -6,6 +6,7 @@
 
 use std::io::{self, BufRead};
 
+use mcptest_json::scan::plain_end;
 use mcptest_redact::redact::Redactor;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -67,7 +68,7 @@ pub enum LogError {
 pub fn encode(event: &Event, redactor: &Redactor) -> String {
     // An event consists of strings, numbers, lists and maps with string keys: it always serialises.
     let mut line = serde_json::to_string(event).unwrap_or_default();
-    if !is_clean(&line, redactor) {
+    if !is_clean_json(&line, redactor) {
         line = redacted(&line, redactor);
     }
     // Recorded JSON is kept as it was sent, which may include line breaks between its parts.
@@ -79,7 +80,8 @@ pub fn encode(event: &Event, redactor: &Redactor) -> String {
 }
 
 /// Returns true if no string of a JSON document contains a secret.
-fn is_clean(json: &str, redactor: &Redactor) -> bool {
+#[must_use]
+pub fn is_clean_json(json: &str, redactor: &Redactor) -> bool {
     // A string without escapes is in the document as it is, between quotes that are part of no
     // secret. One search in the whole document takes a sixth of the time of one for each string.
     if !redactor.is_clean(json) {
@@ -95,9 +97,16 @@ fn is_clean(json: &str, redactor: &Redactor) -> bool {
         let mut end = start;
         let mut escaped = false;
         // A document always closes its strings; the bound keeps a broken one from panicking.
-        while end < bytes.len() && bytes[end] != b'"' {
-            escaped |= bytes[end] == b'\\';
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        loop {
+            end = plain_end(bytes, end);
+            match bytes.get(end) {
+                Some(b'\\') => {
+                    escaped = true;
+                    end += 2;
+                }
+                Some(b'"') | None => break,
+                Some(_) => end += 1,
+            }
         }
         at = (end + 1).min(bytes.len());
         let quoted = &json[start - 1..at];
@@ -113,7 +122,7 @@ fn is_clean(json: &str, redactor: &Redactor) -> bool {
 /// The JSON document without secrets. `None` if it has none.
 #[must_use]
 pub fn redact_json(json: &str, redactor: &Redactor) -> Option<String> {
-    if is_clean(json, redactor) {
+    if is_clean_json(json, redactor) {
         return None;
     }
     // Text that is not JSON is masked as a whole.
