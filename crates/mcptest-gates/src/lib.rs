@@ -77,6 +77,7 @@ pub mod forecast;
 pub mod golden_path;
 mod loaded;
 pub mod mutate;
+mod names;
 pub mod narrative;
 pub mod orchestration;
 mod per_run;
