@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::scan::plain_end;
 
 /// Text is handed on in pieces of at least this size.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 32 << 10;
 
 /// Writes JSON with line breaks and indentation, whatever white space the written text has.
 ///
@@ -127,6 +127,9 @@ impl<W: Write> Write for PrettyWriter<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut at = 0;
         while at < text.len() {
+            if self.buffer.len() >= PIECE {
+                self.hand_on()?;
+            }
             match self.state {
                 State::Outside => at = self.outside(text, at),
                 State::InString => {
@@ -149,9 +152,6 @@ impl<W: Write> Write for PrettyWriter<W> {
                     self.state = State::InString;
                 }
             }
-        }
-        if self.buffer.len() >= PIECE {
-            self.hand_on()?;
         }
         Ok(text.len())
     }
