@@ -9,12 +9,13 @@ use super::Format;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  mcptest validate                       mcptest.yaml, then mcptest.yml
   mcptest validate suite.yml
   mcptest validate suites/*.yml --format json
   mcptest validate gates.yml --for score")]
 pub struct ValidateArgs {
-    /// Suite files or folders.
-    #[arg(value_name = "SUITE", required = true)]
+    /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
+    #[arg(value_name = "SUITE")]
     pub suites: Vec<PathBuf>,
     /// The purpose of the suites: a suite that only scores traces needs no servers, models and
     /// prompts.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::near_duplicate::{look_alikes, singular};
 use super::{Distractors, SourceKind, bundled};
-use mcptest_catalog::lexical::words;
+use crate::lexical::words;
 use mcptest_numbers::random::SplitMix64;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id::{self, KnownServers};

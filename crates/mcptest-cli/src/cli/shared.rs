@@ -87,8 +87,9 @@ pub struct CatalogArgs {
     /// A suite whose servers are started.
     #[arg(long, value_name = "FILE")]
     pub suite: Option<PathBuf>,
-    /// Only this server of the suite. Repeatable. Default: all servers.
-    #[arg(long, value_name = "NAME", requires = "suite")]
+    /// Only this server of the suite, which is mcptest.yaml or mcptest.yml if none is named.
+    /// Repeatable. Default: all servers.
+    #[arg(long, value_name = "NAME")]
     pub server: Vec<String>,
     /// The address of a server over streamable HTTP. Repeatable.
     #[arg(long, value_name = "URL", value_parser = http_url)]

@@ -1,6 +1,6 @@
 //! `mcptest plan-runs`.
 
-use mcptest_gates::reliability::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
+use mcptest_numbers::run_plan::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
 use mcptest_numbers::statistics::Confidence;
 use mcptest_report::ExitCode;
 
@@ -20,28 +20,29 @@ fn plan(args: &PlanRunsArgs) -> Result<String, String> {
             args.confidence
         )
     })?;
-    let json = |value: serde_json::Result<serde_json::Value>| {
-        value
-            .map(|value| format!("{value:#}\n"))
-            .map_err(|error| error.to_string())
-    };
     match (args.half_width, args.runs, args.how.format) {
         (Some(half_width), _, format) => {
             let plan = plan_for(half_width, confidence).map_err(|error| error.to_string())?;
             match format {
-                Format::Json => json(serde_json::to_value(&plan)),
+                Format::Json => json(&plan),
                 Format::Pretty => Ok(runs_for(&plan)),
             }
         }
         (None, Some(runs), format) => {
             let band = plan_band(runs, confidence).map_err(|error| error.to_string())?;
             match format {
-                Format::Json => json(serde_json::to_value(&band)),
+                Format::Json => json(&band),
                 Format::Pretty => Ok(worth_of(&band)),
             }
         }
         (None, None, _) => Err("give `--half-width` or `--runs`".to_owned()),
     }
+}
+
+fn json(figures: &impl serde::Serialize) -> Result<String, String> {
+    serde_json::to_string_pretty(figures)
+        .map(|text| format!("{text}\n"))
+        .map_err(|error| error.to_string())
 }
 
 fn runs_for(plan: &RunPlan) -> String {

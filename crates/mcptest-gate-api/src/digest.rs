@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 ///
 /// It is stable across machines and versions, so accumulators of different processes merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Digest([u64; 2]);
+pub struct Digest([u64; 2]);
 
 impl Digest {
     /// The fingerprint of a string.

@@ -148,7 +148,7 @@ impl<Shared: Hash + Eq, Own> PerRun<Shared, Own> {
 }
 
 /// Serialises the items of an iterator, made again each time, as a list.
-pub(crate) struct List<F>(pub F);
+pub struct List<F>(pub F);
 
 impl<F, I> Serialize for List<F>
 where

@@ -6,7 +6,7 @@
 //! A suite whose gates do not notice has a hole, and the mutation shows where.
 //!
 //! ```
-//! use mcptest_gates::mutate::mutations;
+//! use mcptest_gate_api::mutate::mutations;
 //! let traces = mcptest_trace::trace::read(r#"{"tool_calls": [{"name": "search", "args": {"q": "x"}}]}"#).unwrap();
 //! let all: Vec<String> = mutations(&traces).iter().map(ToString::to_string).collect();
 //! assert!(all.contains(&"drop call 1 (search)".to_owned()));

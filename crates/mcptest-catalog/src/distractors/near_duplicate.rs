@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use mcptest_catalog::lexical::words;
+use crate::lexical::words;
 use mcptest_numbers::random::SplitMix64;
 use mcptest_trace::catalog::Tool;
 

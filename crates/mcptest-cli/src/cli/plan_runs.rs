@@ -13,7 +13,7 @@ Examples:
   mcptest plan-runs --half-width 0.05 --confidence 95     runs needed for ± 5 percentage points
   mcptest plan-runs --runs 100                            precision of 100 runs")]
 pub struct PlanRunsArgs {
-    /// The half-width of the interval, as a fraction.
+    /// The half-width of the interval, as a fraction between 0 and 1.
     #[arg(
         long,
         value_name = "FRACTION",

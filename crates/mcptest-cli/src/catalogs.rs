@@ -81,7 +81,12 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
         sources: args.tools_from.iter().cloned().map(Source::File).collect(),
         secrets: secrets_of(&args.header),
     };
-    if let Some(path) = &args.suite {
+    let suite = match &args.suite {
+        Some(path) => Some(path.clone()),
+        None if !args.server.is_empty() => suites::find(&[])?.into_iter().next(),
+        None => None,
+    };
+    if let Some(path) = &suite {
         let suite = SuiteServers::load(path, output)?;
         found.secrets.extend(suite.secrets.iter().cloned());
         if args.server.is_empty() {
@@ -105,8 +110,11 @@ pub fn named(args: &CatalogArgs, output: &Output) -> Result<Sources, Failure> {
     Ok(found)
 }
 
+const NO_CATALOG: &str = "no catalog is named, and there is neither mcptest.yaml nor mcptest.yml \
+     here; give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
+
 /// Inspects every catalog that the arguments name: its tools and, for a server, its start and its
-/// responses.
+/// responses. If they name none, the servers of the suite that `run` would find.
 ///
 /// # Errors
 /// A file that cannot be read, or no catalog at all. A server that does not start is a result, not
@@ -117,9 +125,23 @@ pub fn gather(
 ) -> Result<(Vec<ServerReport>, Vec<String>), Failure> {
     // Every catalog is priced: the vocabulary unpacks while files are read and servers start.
     std::thread::spawn(mcptest_catalog::tokens::prepare);
-    let Sources { sources, secrets } = named(args, output)?;
+    let Sources {
+        mut sources,
+        mut secrets,
+    } = named(args, output)?;
+    if sources.is_empty() && args.suite.is_none() {
+        // The suite that `run` would find.
+        let path = suites::find(&[]).map_err(|_| Failure::Message(NO_CATALOG.to_owned()))?;
+        for path in &path {
+            let suite = SuiteServers::load(path, output)?;
+            log::hide(suite.secrets.iter().cloned());
+            secrets.extend(suite.secrets);
+            let servers = suite.servers.into_iter();
+            sources.extend(servers.map(|(name, server)| Source::server(name, server)));
+        }
+    }
     if sources.is_empty() {
-        let message = "no catalog is named: give `--tools-from FILE`, `--suite FILE`, `--url URL`, or `-- command args…`";
+        let message = "the suite has no servers; give `--tools-from FILE`, `--url URL`, or `-- command args…`";
         return Err(Failure::Message(message.to_owned()));
     }
     let checkups = live::check_up(&sources, args.patience.timeout, output)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use mcptest_catalog::doctor::{DoctorReport, ServerReport};
 use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
 use mcptest_catalog::lint::{self, fix};
+use mcptest_catalog::prices::Prices;
 use mcptest_report::doctor::{self, Format};
 use mcptest_report::line_diff::unified_diff;
 use mcptest_report::{ExitCode, Redactor};
@@ -28,6 +29,7 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         DoctorFormat::Markdown => Format::Markdown,
     };
     let lint = args.lint_descriptions || format.is_lint_only();
+    check_models(&args.model)?;
     let waivers = if lint {
         read_waivers(args.waivers.as_deref())?
     } else {
@@ -39,6 +41,9 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         return Ok(write_fixes(&servers, file, output, &redactor)?);
     }
     let mut report = DoctorReport::new(servers, args.context_window, lint);
+    if !args.model.is_empty() {
+        report.dollars.shown.clone_from(&args.model);
+    }
     if let Some(lint) = &mut report.lint {
         for unused in waivers::apply(&waivers, &mut lint.findings) {
             let tool = unused.tool.as_deref().unwrap_or("every tool");
@@ -60,6 +65,23 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         }
     }
     Ok(doctor::exit_code(&report, args.deny == Some(Deny::Warning)))
+}
+
+/// Rejects models without a price.
+fn check_models(models: &[String]) -> Result<(), String> {
+    for model in models {
+        if Prices::builtin().find(model).is_none() {
+            let hint = match suggest(model, Prices::models()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let known: Vec<&str> = Prices::models().collect();
+                    format!("the table has {}", known.join(", "))
+                }
+            };
+            return Err(format!("the price table has no model `{model}`; {hint}"));
+        }
+    }
+    Ok(())
 }
 
 fn read_waivers(named: Option<&Path>) -> Result<Vec<Waiver>, String> {

@@ -41,7 +41,7 @@
 //!
 //! # In Rust
 //! ```
-//! use mcptest_gates::discovery::names_in_prompt;
+//! use mcptest_catalog::discovery::names_in_prompt;
 //!
 //! let servers = ["catalog", "github"];
 //! let tools = ["search", "get_issue"];

@@ -1,14 +1,16 @@
 //! The number of runs that a claim needs, and the precision that a number of runs gives.
 
+use std::fmt;
+
 use num_bigint::BigUint;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
+use serde_json::Number;
+use serde_json::value::RawValue;
 
-use mcptest_numbers::percent::Rate;
-use mcptest_numbers::statistics::{Confidence, clopper_pearson, wilson};
+use crate::percent::decimal;
+use crate::statistics::{Confidence, clopper_pearson, wilson};
 
-/// The narrowest half-width that can be asked for: a millionth is some 10^12 runs.
-const NARROWEST: f64 = 1e-6;
 /// Past this many runs the exact interval is the Wald interval for every practical purpose, and
 /// slow to find.
 const MAX_EXACT_RUNS: u64 = 1_000_000;
@@ -19,13 +21,50 @@ const MAX_EXACT_RUNS: u64 = 1_000_000;
 pub enum PlanError {
     /// The half-width is out of range.
     #[error(
-        "a half-width of {0} cannot be planned for: it must be between 0.000001 and 0.5 \
+        "a half-width of {0} cannot be planned for: it must be between 0 and 1, both excluded \
          (0.05 is ± 5 percentage points)"
     )]
     HalfWidth(f64),
     /// No runs.
-    #[error("0 runs say nothing: give at least 1")]
+    #[error("0 runs have no band: give at least 1")]
     NoRuns,
+}
+
+/// A number of runs of any size: a half-width of 10^-12 needs more than 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(transparent)]
+pub struct RunCount(#[schemars(with = "u64")] BigUint);
+
+impl RunCount {
+    /// The number, if it has at most 64 bits.
+    #[must_use]
+    pub fn to_u64(&self) -> Option<u64> {
+        u64::try_from(&self.0).ok()
+    }
+}
+
+impl From<u64> for RunCount {
+    fn from(runs: u64) -> Self {
+        Self(runs.into())
+    }
+}
+
+impl fmt::Display for RunCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for RunCount {
+    /// Writes a JSON integer with all digits.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.to_u64() {
+            Some(runs) => serializer.serialize_u64(runs),
+            None => RawValue::from_string(self.to_string())
+                .map_err(serde::ser::Error::custom)?
+                .serialize(serializer),
+        }
+    }
 }
 
 /// The number of runs after which the pass rate is known to within ± `half_width`, whatever it is.
@@ -35,15 +74,15 @@ pub enum PlanError {
 /// exact.
 ///
 /// # Errors
-/// A half-width outside 0.000001 to 0.5.
+/// A half-width that is not between 0 and 1, both excluded.
 ///
 /// ```
-/// use mcptest_gates::reliability::recommend_runs;
+/// use mcptest_numbers::run_plan::recommend_runs;
 /// use mcptest_numbers::statistics::Confidence;
-/// assert_eq!(recommend_runs(0.05, Confidence::percent(95.0).unwrap()), Ok(385));
-/// assert_eq!(recommend_runs(0.092, Confidence::percent(99.0).unwrap()), Ok(196));
+/// assert_eq!(recommend_runs(0.05, Confidence::percent(95.0).unwrap()), Ok(385.into()));
+/// assert_eq!(recommend_runs(0.092, Confidence::percent(99.0).unwrap()), Ok(196.into()));
 /// ```
-pub fn recommend_runs(half_width: f64, confidence: Confidence) -> Result<u64, PlanError> {
+pub fn recommend_runs(half_width: f64, confidence: Confidence) -> Result<RunCount, PlanError> {
     let (above, below) = wald_fraction(half_width, confidence)?;
     Ok(ceiling(&above, &below))
 }
@@ -51,38 +90,38 @@ pub fn recommend_runs(half_width: f64, confidence: Confidence) -> Result<u64, Pl
 /// (z / half_width)² · ¼ as a fraction.
 fn wald_fraction(half_width: f64, confidence: Confidence) -> Result<(BigUint, BigUint), PlanError> {
     let refused = PlanError::HalfWidth(half_width);
-    if !(NARROWEST..=0.5).contains(&half_width) {
-        return Err(refused);
-    }
-    let (numerator, denominator) = Rate::from_f64(half_width).ok_or(refused)?.parts();
+    let within = half_width > 0.0 && half_width < 1.0;
+    let number = Number::from_f64(half_width).filter(|_| within);
+    // Below 1, so the exponent is negative.
+    let (digits, exponent) = number.as_ref().and_then(decimal).ok_or(refused)?;
+    let denominator = BigUint::from(10_u8).pow(exponent.unsigned_abs());
     let above = BigUint::from(confidence.z_thousandths()) * denominator;
-    let below = BigUint::from(2000_u32) * numerator;
+    let below = BigUint::from(2000_u32) * digits;
     Ok((above.pow(2), below.pow(2)))
 }
 
-fn ceiling(above: &BigUint, below: &BigUint) -> u64 {
-    let whole = (above + below - 1_u8) / below;
-    u64::try_from(whole).unwrap_or(u64::MAX).max(1)
+/// At least 1, because both are positive.
+fn ceiling(above: &BigUint, below: &BigUint) -> RunCount {
+    RunCount((above + below - 1_u8) / below)
 }
 
-/// The worst half-width of the pass rate's interval after this many runs: z · √(¼ / N). Without a
-/// run the rate is anywhere.
+/// The worst half-width of the pass rate's interval after this many runs: z · √(¼ / N). Zero runs
+/// have no band.
 ///
 /// ```
-/// use mcptest_gates::reliability::confidence_band;
+/// use mcptest_numbers::run_plan::confidence_band;
 /// use mcptest_numbers::statistics::Confidence;
-/// assert_eq!(confidence_band(100, Confidence::percent(95.0).unwrap()), 0.098);
+/// assert_eq!(confidence_band(100, Confidence::percent(95.0).unwrap()), Some(0.098));
+/// assert_eq!(confidence_band(0, Confidence::percent(95.0).unwrap()), None);
 /// ```
 #[must_use]
-pub fn confidence_band(runs: u64, confidence: Confidence) -> f64 {
-    if runs == 0 {
-        return 0.5;
-    }
-    f64::from(confidence.z_thousandths()) / (2000.0 * (runs as f64).sqrt())
+pub fn confidence_band(runs: u64, confidence: Confidence) -> Option<f64> {
+    let z = f64::from(confidence.z_thousandths());
+    (runs > 0).then(|| z / (2000.0 * (runs as f64).sqrt()))
 }
 
 /// The number of runs that a half-width needs, by three intervals.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RunPlan {
     /// The half-width asked for.
@@ -92,9 +131,9 @@ pub struct RunPlan {
     /// Its critical value.
     pub z: f64,
     /// By the normal approximation: the documents' figure.
-    pub wald_runs: u64,
+    pub wald_runs: RunCount,
     /// By Wilson's interval.
-    pub wilson_runs: u64,
+    pub wilson_runs: RunCount,
     /// By the exact (Clopper-Pearson) interval; nothing past a million runs, where it no longer
     /// differs.
     pub exact_runs: Option<u64>,
@@ -103,7 +142,7 @@ pub struct RunPlan {
 /// Plans for a half-width: the least number of runs after which no outcome leaves a wider interval.
 ///
 /// # Errors
-/// A half-width outside 0.000001 to 0.5.
+/// A half-width that is not between 0 and 1, both excluded.
 pub fn plan_runs(half_width: f64, confidence: Confidence) -> Result<RunPlan, PlanError> {
     let (above, below) = wald_fraction(half_width, confidence)?;
     let wald_runs = ceiling(&above, &below);
@@ -114,16 +153,18 @@ pub fn plan_runs(half_width: f64, confidence: Confidence) -> Result<RunPlan, Pla
     let wilson_runs = if above > less {
         ceiling(&(above - less), &(below * scale))
     } else {
-        1
+        RunCount::from(1)
     };
+    let exact_runs = (wald_runs.to_u64())
+        .filter(|wald| *wald <= MAX_EXACT_RUNS)
+        .map(|wald| exact_runs(half_width, confidence, wald));
     Ok(RunPlan {
         half_width,
         confidence: confidence.as_percent(),
         z: confidence.z(),
         wald_runs,
         wilson_runs,
-        exact_runs: (wald_runs <= MAX_EXACT_RUNS)
-            .then(|| exact_runs(half_width, confidence, wald_runs)),
+        exact_runs,
     })
 }
 
@@ -151,7 +192,7 @@ fn exact_runs(half_width: f64, confidence: Confidence, about: u64) -> u64 {
 }
 
 /// The precision of a number of runs, by three intervals.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RunBand {
     /// The number of runs.
@@ -177,15 +218,13 @@ pub struct RunBand {
 /// # Errors
 /// No runs.
 pub fn plan_band(runs: u64, confidence: Confidence) -> Result<RunBand, PlanError> {
-    if runs == 0 {
-        return Err(PlanError::NoRuns);
-    }
+    let wald_half_width = confidence_band(runs, confidence).ok_or(PlanError::NoRuns)?;
     let z = confidence.z();
     Ok(RunBand {
         runs,
         confidence: confidence.as_percent(),
         z,
-        wald_half_width: confidence_band(runs, confidence),
+        wald_half_width,
         wilson_half_width: z / (2.0 * (runs as f64 + z * z).sqrt()),
         exact_half_width: (runs <= MAX_EXACT_RUNS).then(|| exact_half_width(runs, confidence)),
         all_passed_wilson_lower: wilson(runs, runs, z).lower,
@@ -198,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use mcptest_numbers::statistics::Interval;
+    use crate::statistics::Interval;
 
     fn at(percent: f64) -> Confidence {
         Confidence::percent(percent).unwrap()
@@ -206,42 +245,75 @@ mod tests {
 
     #[test]
     fn the_documents_run_counts() {
-        assert_eq!(recommend_runs(0.05, at(95.0)), Ok(385));
-        assert_eq!(confidence_band(100, at(95.0)), 0.098);
+        assert_eq!(recommend_runs(0.05, at(95.0)), Ok(385.into()));
+        assert_eq!(confidence_band(100, at(95.0)), Some(0.098));
         // (2.576 / 0.092)² / 4 is exactly 196; through doubles it comes out a hair above and would
         // ask for 197.
-        assert_eq!(recommend_runs(0.092, at(99.0)), Ok(196));
-        assert_eq!(recommend_runs(0.098, at(95.0)), Ok(100));
-        assert_eq!(recommend_runs(0.0329, at(90.0)), Ok(625));
-        assert_eq!(recommend_runs(0.5, at(50.0)), Ok(1));
+        assert_eq!(recommend_runs(0.092, at(99.0)), Ok(196.into()));
+        assert_eq!(recommend_runs(0.098, at(95.0)), Ok(100.into()));
+        assert_eq!(recommend_runs(0.0329, at(90.0)), Ok(625.into()));
+        assert_eq!(recommend_runs(0.5, at(50.0)), Ok(1.into()));
     }
 
     #[test]
     fn what_cannot_be_planned() {
-        for half_width in [0.0, -0.1, 0.51, 1e-7, 5.0, f64::NAN, f64::INFINITY] {
+        for half_width in [0.0, -0.0, -0.1, 1.0, 5.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(
                 recommend_runs(half_width, at(95.0)),
                 Err(PlanError::HalfWidth(_))
             ));
         }
         assert_eq!(plan_band(0, at(95.0)), Err(PlanError::NoRuns));
-        assert_eq!(confidence_band(0, at(95.0)), 0.5);
+        assert_eq!(confidence_band(0, at(95.0)), None);
         // Long decimals work.
         assert!(recommend_runs(1.0 / 3.0, at(95.0)).is_ok());
-        assert_eq!(recommend_runs(1e-6, at(95.0)), Ok(960_400_000_000));
+        assert_eq!(recommend_runs(1e-6, at(95.0)), Ok(960_400_000_000.into()));
+    }
+
+    #[test]
+    fn issue_10_any_half_width_between_0_and_1_can_be_planned() {
+        for (half_width, wald, wilson, exact) in [
+            (0.51, "4", "1", Some(1)),
+            (0.9, "2", "1", Some(1)),
+            (0.98, "1", "1", Some(1)),
+            (1.0 - f64::EPSILON, "1", "1", Some(1)),
+            (1e-7, "96040000000000", "96039999999997", None),
+            // More than 64 bits, and more than doubles of the square would hold.
+            (
+                1e-12,
+                "960400000000000000000000",
+                "960399999999999999999997",
+                None,
+            ),
+        ] {
+            let plan = plan_runs(half_width, at(95.0)).unwrap();
+            let runs = [&plan.wald_runs, &plan.wilson_runs].map(RunCount::to_string);
+            assert_eq!(
+                (runs, plan.exact_runs),
+                ([wald, wilson].map(String::from), exact)
+            );
+        }
+        let json = serde_json::to_string(&plan_runs(1e-12, at(95.0)).unwrap()).unwrap();
+        assert!(
+            json.contains(r#""wald_runs":960400000000000000000000,"#),
+            "{json}"
+        );
+        let least = recommend_runs(f64::from_bits(1), at(95.0)).unwrap();
+        assert_eq!(least.to_string().len(), 647);
     }
 
     #[test]
     fn three_intervals_side_by_side() {
         let plan = plan_runs(0.05, at(95.0)).unwrap();
-        assert_eq!((plan.wald_runs, plan.wilson_runs), (385, 381));
+        let runs = (&plan.wald_runs, &plan.wilson_runs);
+        assert_eq!(runs, (&385.into(), &381.into()));
         let exact = plan.exact_runs.unwrap();
         assert!(
             exact_half_width(exact, at(95.0)) <= 0.05
                 && exact_half_width(exact - 1, at(95.0)) > 0.05
         );
-        assert!(exact > plan.wald_runs);
-        assert_eq!(plan_runs(0.5, at(95.0)).unwrap().wilson_runs, 1);
+        assert!(RunCount::from(exact) > plan.wald_runs);
+        assert_eq!(plan_runs(0.5, at(95.0)).unwrap().wilson_runs, 1.into());
         assert_eq!(plan_runs(1e-6, at(95.0)).unwrap().exact_runs, None);
 
         let band = plan_band(100, at(95.0)).unwrap();
@@ -277,11 +349,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_recommended_number_is_the_least(thousandths in 5_u32..500, percent in prop::sample::select(vec![90.0, 95.0, 99.0])) {
+        fn the_recommended_number_is_the_least(thousandths in 5_u32..1000, percent in prop::sample::select(vec![90.0, 95.0, 99.0])) {
             let half_width = f64::from(thousandths) / 1000.0;
-            let runs = recommend_runs(half_width, at(percent)).unwrap();
-            prop_assert!(confidence_band(runs, at(percent)) <= half_width + 1e-12);
-            prop_assert!(runs == 1 || confidence_band(runs - 1, at(percent)) > half_width - 1e-12);
+            let runs = recommend_runs(half_width, at(percent)).unwrap().to_u64().unwrap();
+            let band = |runs| confidence_band(runs, at(percent));
+            prop_assert!(band(runs).unwrap() <= half_width + 1e-12);
+            prop_assert!(band(runs - 1).is_none_or(|band| band > half_width - 1e-12));
         }
     }
 }

@@ -100,7 +100,6 @@ pub type BoundsOf = Vec<(&'static str, Bounds)>;
 
 /// The bounds of all figures of a gate at the end.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Forecast {
     /// The bounds by target. A target that is not listed can have any value.
     pub bounds: BoundsOf,

@@ -15,7 +15,10 @@ The exit code is 1 for critical problems: a capability that is advertised but no
 tool name on one server, a critical lint finding; with --deny warning also for warnings. It is 2 if a
 server does not start.
 
+Without a source, the servers of mcptest.yaml or mcptest.yml are inspected.
+
 Examples:
+  mcptest doctor --lint-descriptions
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
   mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
   mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
@@ -28,6 +31,10 @@ pub struct DoctorArgs {
     /// Size of the context window for percentages, in tokens.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: u64,
+    /// Show the dollars that the tools cost with this model, such as gpt-4o. Repeatable. Default:
+    /// four models of the price table; `--format json` has all of them.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Vec<String>,
     /// Apply the rules DESC-001 to DESC-013, SCH-001 to SCH-004, TOOL-001 and TOOL-002 (see
     /// `mcptest explain`).
     #[arg(long)]

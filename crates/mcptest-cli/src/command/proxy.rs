@@ -1,7 +1,6 @@
 //! `mcptest proxy`.
 
-use mcptest_gates::distractors::Distractors;
-use mcptest_gates::{Gate as _, LoadContext};
+use mcptest_catalog::distractors::Distractors;
 use mcptest_proxy::{DistractorPlan, ProxiedServer, ProxyOptions, SessionEnd};
 use mcptest_report::ExitCode;
 use mcptest_trace::matcher::Problem;
@@ -76,12 +75,7 @@ fn distractor_plan(from: &DistractorsFrom, args: &ProxyArgs) -> Result<Distracto
             (block, Some(document))
         }
     };
-    let context = LoadContext {
-        to_run: true,
-        runs: None,
-        siblings: &[],
-    };
-    let mut problems = block.check(&context);
+    let mut problems = block.problems();
     if block.count.is_none() && block.counts.is_some() {
         problems.push(Problem::new(
             "/counts",
