@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use mcptest_gates::GATES;
 use mcptest_trace::schema::trace_schema;
 use mcptest_yaml::CompiledSchema;
 
@@ -39,7 +40,8 @@ fn all() -> Result<Vec<Generated>> {
     files.push(Generated {
         path: "crates/mcptest-suite/src/schema_table.rs".to_owned(),
         text: crate::schema_table::source(
-            &CompiledSchema::compile(&mcptest_suite::suite_schema()).deduplicated(),
+            &CompiledSchema::compile(&mcptest_suite::suite_schema(GATES)).deduplicated(),
+            &GATES.iter().map(|gate| gate.block).collect::<Vec<_>>(),
         ),
     });
     files.extend(crate::gate_pages::pages()?);
@@ -72,7 +74,10 @@ pub fn refuse(stale: &[Generated]) -> Result<()> {
 /// The output of `mcptest schema`, for those who want an address in the repository.
 fn schemas() -> Vec<Generated> {
     [
-        ("schema/suite.schema.json", mcptest_suite::suite_schema()),
+        (
+            "schema/suite.schema.json",
+            mcptest_suite::suite_schema(GATES),
+        ),
         ("schema/report.schema.json", mcptest_report::report_schema()),
         (
             "schema/comparison.schema.json",

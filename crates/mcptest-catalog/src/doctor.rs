@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::lint::{self, Finding, Severity};
+use crate::prices::{Prices, Usd};
 use crate::similar_names::{self, SimilarNames, Similarity};
 use crate::tokens::{self, Price};
 
@@ -31,12 +32,72 @@ pub struct DoctorReport {
     pub context_window: u64,
     /// The share of the context window that all tools take, in percent, rounded down to a tenth.
     pub context_percent: f64,
+    /// The dollars that offering all tools once costs.
+    pub dollars: Dollars,
     /// Tools with the same or nearly the same name.
     #[serde(rename = "look_alikes")]
     pub similar_names: Vec<SimilarNames>,
     /// The lint findings, if the lint ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lint: Option<LintReport>,
+}
+
+/// The dollars that a request pays for all tools together, by the price of input tokens.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Dollars {
+    /// The day of the built-in prices, `YYYY-MM-DD`.
+    pub prices_of: &'static str,
+    /// The dollars per request, for each model of the price table.
+    pub per_request: BTreeMap<&'static str, f64>,
+    /// The models that are shown to people.
+    #[serde(skip)]
+    pub shown: Vec<String>,
+}
+
+/// The models that are shown if none are named: one for each common level of prices.
+pub const SHOWN_MODELS: [&str; 4] = [
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "gpt-6.1-terra",
+    "gemini-3.5-flash-lite",
+];
+
+/// The number of requests that amounts for people refer to.
+pub const REQUESTS: u64 = 1000;
+
+impl Dollars {
+    fn new(tokens: u64) -> Self {
+        let amount = |model| Some((model, dollars(model, tokens)?.to_f64()));
+        Self {
+            prices_of: Prices::builtin().date(),
+            per_request: Prices::models().filter_map(amount).collect(),
+            shown: SHOWN_MODELS.map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// The dollars that this number of tokens costs in 1000 requests with a model, with two
+    /// significant digits, such as `$0.30`; `None` if the model has no price.
+    #[must_use]
+    pub fn per_thousand(&self, model: &str, tokens: u64) -> Option<String> {
+        let amount = dollars(model, tokens.saturating_mul(REQUESTS))?.to_f64();
+        Some(format!("${}", significant(amount)))
+    }
+}
+
+fn dollars(model: &str, tokens: u64) -> Option<Usd> {
+    let price = Prices::builtin().find(model)?;
+    Some(price.most(tokens, 0))
+}
+
+/// A number with two decimals, and as many more as two significant digits take.
+fn significant(value: f64) -> String {
+    let (mut decimals, mut bound) = (2, 0.1);
+    while value > 0.0 && value < bound && decimals < 9 {
+        decimals += 1;
+        bound /= 10.0;
+    }
+    format!("{value:.decimals$}")
 }
 
 /// The findings about one server or one catalog file.
@@ -235,6 +296,7 @@ impl DoctorReport {
             tokens,
             context_window,
             context_percent: tenths_of_percent(tokens, context_window) as f64 / 10.0,
+            dollars: Dollars::new(tokens),
             similar_names: similar_names::find(&names),
             lint: lint.then(|| LintReport::new(findings())),
             servers,
@@ -279,11 +341,23 @@ impl DoctorReport {
         }
     }
 
-    /// The share of the context window that this number of tokens takes, such as `1.2 %`.
+    /// The share of the context window that this number of tokens takes, such as `1.2 %`; below
+    /// one percent with two significant digits, such as `0.046 %`.
     #[must_use]
     pub fn share(&self, tokens: u64) -> String {
         let tenths = tenths_of_percent(tokens, self.context_window);
-        format!("{}.{} %", tenths / 10, tenths % 10)
+        if tenths >= 10 {
+            return format!("{}.{} %", tenths / 10, tenths % 10);
+        }
+        // Rounded down, like the tenths.
+        let window = u128::from(self.context_window.max(1));
+        let (mut decimals, mut scale) = (2, 100_u128);
+        let digits = |scale: u128| u128::from(tokens) * 100 * scale / window;
+        while tokens > 0 && digits(scale) < 10 && decimals < 9 {
+            decimals += 1;
+            scale *= 10;
+        }
+        format!("0.{:0decimals$} %", digits(scale))
     }
 }
 
@@ -364,6 +438,38 @@ mod tests {
         assert!(!report.has_defects(Severity::Warning));
         assert!(!report.has_unreachable_server());
         assert_eq!(report.share(12), "1.2 %");
+    }
+
+    #[test]
+    fn small_shares_and_amounts_keep_two_significant_digits() {
+        let window = |window: u64| DoctorReport::new(Vec::new(), window, false);
+        for (window_size, tokens, wanted) in [
+            (200_000, 59, "0.029 %"),
+            (200_000, 92, "0.046 %"),
+            (1_000_000, 4, "0.00040 %"),
+            (200_000, 1_999, "0.99 %"),
+            (200_000, 2_000, "1.0 %"),
+            (200_000, 0, "0.00 %"),
+            (1, u64::MAX, "1844674407370955161.5 %"),
+        ] {
+            assert_eq!(window(window_size).share(tokens), wanted, "{tokens}");
+        }
+        let dollars = window(1).dollars;
+        let per_thousand = |tokens| dollars.per_thousand("claude-opus-4", tokens);
+        assert_eq!(per_thousand(150).as_deref(), Some("$2.25"));
+        assert_eq!(per_thousand(2).as_deref(), Some("$0.030"));
+        assert_eq!(per_thousand(0).as_deref(), Some("$0.00"));
+        assert_eq!(dollars.per_thousand("no-such-model", 1), None);
+    }
+
+    #[test]
+    fn every_model_of_the_price_table_has_an_amount() {
+        let dollars = report(json!([{"name": "a"}]), false).dollars;
+        assert_eq!(dollars.per_request.len(), Prices::models().count());
+        assert!(dollars.per_request.values().all(|amount| *amount > 0.0));
+        for model in SHOWN_MODELS {
+            assert!(dollars.per_request.contains_key(model), "{model}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Tool catalogs: lint rules, quality score, diff, tool-bench, token counts and prices.
 
 pub mod diff;
+pub mod discovery;
+pub mod distractors;
 pub mod doctor;
 pub mod lexical;
 pub mod lint;

@@ -73,16 +73,15 @@
 //! assert!(!choices.succeeded());
 //! ```
 
-mod catalog;
-mod inject;
-mod near_duplicate;
+pub use mcptest_catalog::distractors::{
+    Bundled, Complexity, Distractors, InjectionError, PlannedRun, Source, SourceKind, bundled,
+    offer_order, plan_injection, refusal,
+};
 
-pub use catalog::{Bundled, bundled};
-pub use inject::{InjectionError, PlannedRun, offer_order, plan_injection, refusal};
-
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::equal_function_sets::distinct;
@@ -90,7 +89,6 @@ use crate::forecast::{Bounds, Forecast};
 use crate::per_run::{List, PerRun};
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
-use mcptest_numbers::random;
 use mcptest_numbers::statistics::certified_percent;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -98,105 +96,23 @@ use mcptest_trace::matcher::{Matcher, Problem};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::ToolCallView;
 
-/// The largest accepted number of distractors: no model takes such an offer, and a typo should not
-/// request it.
-const MAX_COUNT: u32 = 1000;
+/// Scores the agent's choices among the tools that its block adds to the offer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct DistractorsGate(pub Distractors);
 
-/// Adds distracting tools to the offer and scores the agent's choices.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Distractors {
-    /// The number of distractors in the offer; 0 is the baseline.
-    #[serde(default)]
-    #[schemars(range(max = 1000))]
-    pub count: Option<u32>,
-    /// Several counts: the test's runs are made at each of them, for the curve of accuracy against
-    /// count.
-    #[serde(default)]
-    #[schemars(length(min = 1), inner(range(max = 1000)))]
-    pub counts: Option<Vec<u32>>,
-    /// The source of the distractors.
-    pub source: Source,
-    /// The tools that are right to choose: `server.tool`, or a bare tool name that matches on any
-    /// server.
-    #[serde(default)]
-    #[schemars(inner(length(min = 1)))]
-    pub correct: Vec<String>,
-    /// The way the right tools are to be called. Reports group by it; the figures do not depend on
-    /// it.
-    #[serde(default)]
-    pub complexity: Option<Complexity>,
-    /// The seed of the choice of distractors and of the order of the offer. Default: made from the
-    /// test's name.
-    #[serde(default)]
-    pub seed: Option<u64>,
-    /// Assertions on `distractors.*`. Default: `distractors.accuracy` is at least 50.
-    #[serde(default)]
-    pub expect: Vec<WrittenExpectation>,
-}
-
-/// The source of distractors.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Source {
-    /// `catalog` or `near_duplicate`.
-    pub from: SourceKind,
-    /// With `near_duplicate`: the real tools to make near-duplicates of.
-    #[serde(default)]
-    #[schemars(inner(length(min = 1)))]
-    pub of: Option<Vec<String>>,
-}
-
-/// The two sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SourceKind {
-    /// The bundled set of plausible tools.
-    Catalog,
-    /// Near-duplicates of real tools.
-    NearDuplicate,
-}
-
-/// The way the right tools are to be called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Complexity {
-    /// One after the other.
-    Serial,
-    /// Several in one turn.
-    Parallel,
-}
-
-impl Distractors {
-    /// The counts to run at, in the order written.
-    #[must_use]
-    pub fn planned_counts(&self) -> Vec<u32> {
-        match (&self.counts, self.count) {
-            (Some(counts), _) => counts.clone(),
-            (None, count) => vec![count.unwrap_or(0)],
-        }
+/// The schema is that of the block.
+impl JsonSchema for DistractorsGate {
+    fn inline_schema() -> bool {
+        true
     }
 
-    /// The distractors of each execution of a test, in order: its `runs` at the first count, then
-    /// at the next.
-    ///
-    /// Run 3 at count 4 has the seed of run 3 at count 16, so its distractors are a part of the
-    /// other's and a curve compares like with like.
-    #[must_use]
-    pub fn schedule(&self, test: &str, runs: u32) -> Vec<PlannedRun> {
-        let seed = |run: u64| match self.seed {
-            Some(seed) => random::combine(seed, run),
-            None => random::seed_of(test, run),
-        };
-        self.planned_counts()
-            .into_iter()
-            .flat_map(|count| {
-                (1..=u64::from(runs.max(1))).map(move |run| PlannedRun {
-                    count,
-                    seed: seed(run),
-                })
-            })
-            .collect()
+    fn schema_name() -> Cow<'static, str> {
+        Distractors::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Distractors>()
     }
 }
 
@@ -373,7 +289,7 @@ struct ChoiceRow<'a> {
     succeeded: bool,
 }
 
-impl Gate for Distractors {
+impl Gate for DistractorsGate {
     const BLOCK: &'static str = "distractors";
     const SUMMARY: &'static str =
         "Accuracy of tool selection among injected distractors, with a certified lower bound.";
@@ -403,46 +319,11 @@ impl Gate for Distractors {
     }
 
     fn expect(&self) -> &[WrittenExpectation] {
-        &self.expect
+        &self.0.expect
     }
 
     fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        match (self.count, &self.counts) {
-            (None, None) => problems.push(
-                Problem::new("", "`distractors` has neither `count` nor `counts`")
-                    .help("`count: 4` adds four tools to the offer, `counts: [0, 4, 16]` compares several"),
-            ),
-            (Some(_), Some(_)) => problems.push(Problem::new("/counts", "`count` and `counts` exclude each other")),
-            (Some(count), None) => problems.extend(too_many("/count", count)),
-            (None, Some(counts)) => {
-                if counts.is_empty() {
-                    problems.push(Problem::new("/counts", "an empty list of counts asks for no run"));
-                }
-                for (index, count) in counts.iter().enumerate() {
-                    let at = format!("/counts/{index}");
-                    problems.extend(too_many(&at, *count));
-                    if counts[..index].contains(count) {
-                        problems.push(Problem::new(at, format!("the count {count} is listed twice")));
-                    }
-                }
-            }
-        }
-        match (self.source.from, &self.source.of) {
-            (SourceKind::NearDuplicate, None) => problems.push(
-                Problem::new("/source", "`near_duplicate` needs `of`")
-                    .help("`of: [search_products]` makes near-duplicates of that tool"),
-            ),
-            (SourceKind::NearDuplicate, Some(of)) if of.is_empty() => {
-                problems.push(Problem::new("/source/of", "`of` names no tool"));
-            }
-            (SourceKind::Catalog, Some(_)) => problems.push(Problem::new(
-                "/source/of",
-                "`of` belongs to `near_duplicate`; the catalog's tools are fixed",
-            )),
-            _ => {}
-        }
-        problems
+        self.0.problems()
     }
 
     type Accumulator = DistractorsAccumulator;
@@ -455,7 +336,7 @@ impl Gate for Distractors {
     ) {
         let injected = run.trace.distractors.as_deref();
         let choices = score_distractors(
-            &self.correct,
+            &self.0.correct,
             injected.unwrap_or_default(),
             &run.trace.tool_calls,
             context.servers,
@@ -471,7 +352,7 @@ impl Gate for Distractors {
     }
 
     fn finish(&self, accumulator: DistractorsAccumulator, _: &Context<'_>) -> Score {
-        let declared = self.correct.len();
+        let declared = self.0.correct.len();
         let DistractorsAccumulator { pool, met, runs } = accumulator;
         let mut by_count: BTreeMap<Option<usize>, Pool> = BTreeMap::new();
         for row in runs.iter() {
@@ -489,7 +370,7 @@ impl Gate for Distractors {
         if declared == 0 && pool.counts.in_scope() == 0 {
             score.no_evidence =
                 Some("no tool is declared correct, and no distractor was chosen".to_owned());
-        } else if !met && self.planned_counts().iter().any(|count| *count > 0) {
+        } else if !met && self.0.planned_counts().iter().any(|count| *count > 0) {
             score.no_evidence =
                 Some("no trace lists an injected distractor, so none was met".to_owned());
         }
@@ -561,7 +442,7 @@ impl Gate for Distractors {
             succeeded: pool.succeeded,
             chose_nothing: pool.chose_nothing,
             certified_lower: certified,
-            complexity: self.complexity,
+            complexity: self.0.complexity,
             fell_for: &fell_for,
             curve,
             per_run,
@@ -574,7 +455,7 @@ impl Gate for Distractors {
         let wrong = pool.counts.chose_distractor;
         // Any number of right or wrong choices may follow: after one wrong choice, 100 is out of
         // reach.
-        let best = match (wrong, self.correct.is_empty()) {
+        let best = match (wrong, self.0.correct.is_empty()) {
             (0, _) => 100,
             (_, true) => 0,
             (_, false) => 99,
@@ -584,25 +465,16 @@ impl Gate for Distractors {
             certified_percent(pool.succeeded, runs),
             certified_percent(pool.succeeded + remaining, runs),
         );
-        let planned = self.planned_counts().iter().any(|count| *count > 0);
+        let planned = self.0.planned_counts().iter().any(|count| *count > 0);
         Some(Forecast {
             bounds: vec![
                 ("distractors.accuracy", Bounds::between(0, best)),
                 ("distractors.chose_distractor", Bounds::at_least(wrong)),
                 ("distractors.certified_lower", certified),
             ],
-            may_lack_evidence: (self.correct.is_empty() && wrong == 0) || (planned && !met),
+            may_lack_evidence: (self.0.correct.is_empty() && wrong == 0) || (planned && !met),
         })
     }
-}
-
-fn too_many(at: &str, count: u32) -> Option<Problem> {
-    (count > MAX_COUNT).then(|| {
-        Problem::new(
-            at,
-            format!("{count} distractors are more than the {MAX_COUNT} that can be offered"),
-        )
-    })
 }
 
 #[cfg(test)]

@@ -29,8 +29,10 @@
 //! no time. Per run:
 //!
 //! - the clock starts with the first call that times out; *detection* is the end of that call
-//! - *recovery* is the next healthy call: any later call without a fault, of any tool and with any
-//!   result. A call that a `slow` fault delays within the budget is healthy, at the end of its
+//! - *recovery* is the next healthy call of a later turn: any call without a fault, of any tool and
+//!   with any result. A healthy call in the same turn as the timeout was made before the agent saw
+//!   it, so it is not a recovery; where a trace does not number its turns, the order of the calls
+//!   decides. A call that a `slow` fault delays within the budget is healthy, at the end of its
 //!   delay. With `accept: answer`, a closing answer after the timeout counts too; the default is
 //!   `accept: call`, because giving up is not recovering
 //! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
@@ -253,6 +255,8 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
     // The start of the first delayed call and its end.
     let mut first_late: Option<(u64, u64)> = None;
     let mut hung: Option<RecoveryMarks> = None;
+    // The turn of the first timeout, if it is known.
+    let mut hung_turn: Option<u64> = None;
     let mut last_timeout = 0;
     for (index, (call, result)) in trace
         .tool_calls
@@ -270,6 +274,9 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
         match effect {
             Effect::Timeout => {
                 last_timeout = index;
+                if hung.is_none() {
+                    hung_turn = call.turn;
+                }
                 hung.get_or_insert(RecoveryMarks {
                     started_ms: before,
                     detected_ms: Some(clock),
@@ -278,7 +285,13 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
             }
             Effect::Healthy | Effect::Late(_) => {
                 if let Some(marks) = &mut hung {
-                    marks.recovered_ms.get_or_insert(clock);
+                    // The calls of one turn are made together, before any of their results.
+                    let same_turn = hung_turn
+                        .zip(call.turn)
+                        .is_some_and(|(hung, own)| own <= hung);
+                    if !same_turn {
+                        marks.recovered_ms.get_or_insert(clock);
+                    }
                 } else if matches!(effect, Effect::Late(_)) {
                     first_late.get_or_insert((before, clock));
                 }

@@ -69,12 +69,11 @@
 //! ```
 
 mod forecast;
-mod plan;
 
 use forecast::Progress;
 
-pub use plan::{
-    PlanError, RunBand, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
+pub use mcptest_numbers::run_plan::{
+    PlanError, RunBand, RunCount, RunPlan, confidence_band, plan_band, plan_runs, recommend_runs,
 };
 
 use std::borrow::Cow;
@@ -286,7 +285,8 @@ struct ReliabilityDetail<Rows> {
     passes: u64,
     k: u64,
     estimators: Estimators,
-    pass_rate_95: PassRate,
+    /// Nothing without a run.
+    pass_rate_95: Option<PassRate>,
     per_run: Rows,
 }
 
@@ -471,10 +471,10 @@ impl Gate for Reliability {
                 pass_at_k_unbiased: "1 - C(n-c,k)/C(n,k)",
                 passhat_k_unbiased: "C(c,k)/C(n,k)",
             },
-            pass_rate_95: PassRate {
+            pass_rate_95: (n > 0).then(|| PassRate {
                 wilson: wilson(c, n, Z_95),
                 exact: clopper_pearson(c, n, 0.05),
-            },
+            }),
             per_run,
         });
         score

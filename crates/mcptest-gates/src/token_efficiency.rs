@@ -31,7 +31,7 @@
 //! - `correct_selections`: true positives, summed over all runs
 //! - `cost`: dollars of all runs, from their input and output tokens and the model's price
 //! - `tokens_per_correct` = `tool_surface_tokens` / `correct_selections`
-//! - `cost_per_correct` = `cost` / `correct_selections`
+//! - `cost_per_correct` = `cost` / `correct_selections`, from the exact dollars and rounded once
 //!
 //! A figure that cannot be known is `null`, and an assertion on it fails with the reason: the
 //! surface without a recorded catalog, the cost of a model without a price or of a run with unknown
@@ -47,11 +47,13 @@
 //!
 //! # In Rust
 //! ```
+//! use mcptest_catalog::prices::Usd;
 //! use mcptest_gates::equal_function_sets::SelectionCounts;
 //! use mcptest_gates::token_efficiency::{Grade, score_token_efficiency};
 //!
 //! let counts = SelectionCounts { true_positives: 4, false_positives: 1, false_negatives: 0 };
-//! let report = score_token_efficiency(counts, Some(1000), Some(0.01));
+//! let cost = Usd::from_f64(0.01);
+//! let report = score_token_efficiency(counts, Some(1000), cost);
 //! assert_eq!((report.f1, report.grade), (88, Grade::B));
 //! assert_eq!(report.tokens_per_correct, Some(250.0));
 //! assert_eq!(report.cost_per_correct, Some(0.0025));
@@ -146,18 +148,21 @@ pub struct TokenEfficiencyReport {
 pub fn score_token_efficiency(
     counts: SelectionCounts,
     tool_surface_tokens: Option<u64>,
-    cost: Option<f64>,
+    cost: Option<Usd>,
 ) -> TokenEfficiencyReport {
     let correct = counts.true_positives;
-    let per_correct = |figure: f64| (correct > 0).then(|| figure / correct as f64);
     TokenEfficiencyReport {
         f1: counts.f1(),
         grade: Grade::of(counts.f1()),
         correct_selections: correct,
         tool_surface_tokens,
-        cost,
-        tokens_per_correct: tool_surface_tokens.and_then(|tokens| per_correct(tokens as f64)),
-        cost_per_correct: cost.filter(|cost| *cost > 0.0).and_then(per_correct),
+        cost: cost.map(Usd::to_f64),
+        tokens_per_correct: tool_surface_tokens
+            .filter(|_| correct > 0)
+            .map(|tokens| tokens as f64 / correct as f64),
+        cost_per_correct: cost
+            .filter(|cost| *cost > Usd::ZERO)
+            .and_then(|cost| cost.per(correct)),
     }
 }
 
@@ -422,7 +427,7 @@ impl Gate for TokenEfficiency {
         let report = score_token_efficiency(
             *counts,
             surface.map(|catalog| catalog.tokens),
-            cost.as_ref().ok().map(|usd| usd.to_f64()),
+            cost.as_ref().ok().copied(),
         );
         let absent = absent(&report, cost.as_ref().err());
         let per_run = List(|| {
@@ -488,7 +493,6 @@ impl Gate for TokenEfficiency {
         let classes = self.classes.len();
         let correct = counts.true_positives;
         let most_correct = correct.saturating_add((classes as u64).saturating_mul(remaining));
-        let per_correct = |figure: f64| figure / most_correct.max(1) as f64;
         let mut bounds = vec![
             (
                 "token_efficiency.f1",
@@ -501,7 +505,8 @@ impl Gate for TokenEfficiency {
         ];
         if let Some(CatalogFacts { tokens, .. }) = accumulator.surface() {
             // A run may be offered more tools, which makes the largest surface larger.
-            let each = Bounds::fraction_at_least(per_correct(*tokens as f64));
+            let each = *tokens as f64 / most_correct.max(1) as f64;
+            let each = Bounds::fraction_at_least(each);
             let surface = "token_efficiency.tool_surface_tokens";
             bounds.push((surface, Bounds::at_least(*tokens)));
             // With nothing selected correctly there is nothing to divide by.
@@ -510,10 +515,11 @@ impl Gate for TokenEfficiency {
         }
         let (cost, each) = if accumulator.without_cost == 0 {
             // The tokens of a later run may be unknown, and then the sum is.
-            let cost = accumulator.cost.to_f64();
+            let cost = accumulator.cost;
+            let each = cost.per(most_correct).unwrap_or(0.0);
             (
-                Bounds::fraction_at_least(cost).or_absent(),
-                Bounds::fraction_at_least(per_correct(cost)).or_absent(),
+                Bounds::fraction_at_least(cost.to_f64()).or_absent(),
+                Bounds::fraction_at_least(each).or_absent(),
             )
         } else {
             (Bounds::Absent, Bounds::Absent)

@@ -36,7 +36,7 @@
 //! |---|---|
 //! | `any` (the default), `ignore` | may be anything, or absent |
 //! | `exact: v` | equal `v` deeply |
-//! | `subset: v` (also `partial`) | have the keys of `v` with equal values, nested objects likewise; lists hold at least the elements of `v`'s |
+//! | `subset: v` (also `partial`) | have at least the keys of `v` with equal values; lists have at least the elements of `v`'s, each one once; objects and lists inside are compared by the same rule, also inside lists |
 //! | `schema: s` | are valid under the JSON Schema `s` |
 //! | `match: {key: matcher}` | match, argument by argument; others may be there |
 //!

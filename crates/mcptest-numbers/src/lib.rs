@@ -6,5 +6,6 @@
 pub mod percent;
 pub mod random;
 pub mod ratio;
+pub mod run_plan;
 pub mod statistics;
 pub mod usd;

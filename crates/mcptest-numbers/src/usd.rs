@@ -3,10 +3,12 @@
 use std::fmt;
 use std::iter::Sum;
 
+use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::percent::decimal;
+use crate::ratio::quotient;
 
 /// The largest amount in dollars that can be written. Below it no sum overflows.
 pub const MAX_DOLLARS: u32 = 1_000_000;
@@ -87,6 +89,23 @@ impl Usd {
             .parse()
             .unwrap_or(f64::MAX)
     }
+
+    /// The nearest double to the amount divided by a count; `None` for a count of zero.
+    ///
+    /// The exact amount is divided and the result is rounded once: dividing [`Usd::to_f64`] would
+    /// round twice, and a bound that is exactly met could fail.
+    ///
+    /// ```
+    /// # use mcptest_numbers::usd::Usd;
+    /// let cost = Usd::from_f64(0.3).unwrap();
+    /// assert_eq!(cost.per(3), Some(0.1));
+    /// assert_eq!(cost.to_f64() / 3.0, 0.09999999999999999);
+    /// ```
+    #[must_use]
+    pub fn per(self, count: u64) -> Option<f64> {
+        let denominator = BigUint::from(UNIT) * count;
+        (count > 0).then(|| quotient(&BigUint::from(self.0), &denominator))
+    }
 }
 
 impl fmt::Display for Usd {
@@ -149,6 +168,13 @@ mod tests {
         assert_eq!(
             usd("0.1").unwrap().plus(usd("0.2").unwrap()),
             usd("0.3").unwrap()
+        );
+        assert_eq!(usd("0.00135").unwrap().per(3), Some(0.00045));
+        assert_eq!(usd("1").unwrap().per(0), None);
+        assert_eq!(Usd::ZERO.per(7), Some(0.0));
+        assert_eq!(
+            Usd::from_units(1).per(u64::MAX),
+            Some(1e-18 / u64::MAX as f64)
         );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use mcptest_gates::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
+use mcptest_catalog::distractors::{Distractors, PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_protocol::{Revision, meta};
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id;
@@ -181,7 +181,7 @@ pub(crate) fn answer(message: &Value, tool: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_gates::distractors::Distractors;
+    use mcptest_catalog::distractors::Distractors;
     use proptest::prelude::*;
 
     use super::*;

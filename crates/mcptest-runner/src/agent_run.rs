@@ -2,8 +2,8 @@
 
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
 use mcptest_cassette::{ModelRole, RecordedCatalog};
+use mcptest_catalog::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_events::{Event, Usage};
-use mcptest_gates::distractors::{PlannedRun, offer_order, plan_injection, refusal};
 use mcptest_suite::suite::AgentTest;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;

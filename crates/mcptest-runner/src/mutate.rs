@@ -1,7 +1,7 @@
 //! Mutation of recorded traces: a small change to a trace should change the judgement, or the
 //! suite's assertions cannot fail.
 
-use mcptest_gates::mutate::{Mutation, mutations};
+use mcptest_gate_api::mutate::{Mutation, mutations};
 use mcptest_numbers::percent;
 use mcptest_suite::Suite;
 use mcptest_trace::parallel;

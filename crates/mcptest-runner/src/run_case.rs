@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcptest_events::{Event, RunFinished, RunSpend, Spend};
-use mcptest_gates::GateOutcome;
+use mcptest_gate_api::GateOutcome;
 use mcptest_suite::suite::{AgentTest, Test};
 use mcptest_trace::verdict::Verdict;
 use tokio::task::JoinSet;

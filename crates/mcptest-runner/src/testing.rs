@@ -16,6 +16,7 @@ pub fn suite_for(purpose: Purpose, folder: &Path, text: &str) -> Arc<Suite> {
     std::fs::write(&file, text).expect("a file");
     let options = LoadOptions {
         purpose,
+        gates: mcptest_gates::GATES,
         env: &|_| None,
         check_model: &crate::check_model,
         providers: &crate::built_in_providers(),

@@ -7,7 +7,7 @@
 use mcptest_catalog::prices::Prices;
 use mcptest_catalog::quality;
 use mcptest_events::{CaseJudged, RunFacts, RunRecord, RunSpend};
-use mcptest_gates::{Context, GateAccumulator, GateOutcome, Run};
+use mcptest_gate_api::{Context, GateAccumulator, GateOutcome, Run};
 use mcptest_redact::redact;
 use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
 use mcptest_trace::expect::Assertion;

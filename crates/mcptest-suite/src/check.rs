@@ -20,13 +20,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_gates::{self, LoadContext, LoadedGate};
+use mcptest_gate_api::{LoadContext, LoadedGate, find_in};
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::fault::Fault;
 use mcptest_trace::matcher::Problem;
 use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
 
-use self::diagnostics::{place, unknown_name};
+use self::diagnostics::{key_error, place, unknown_name};
 use self::expressions::compile;
 pub(crate) use self::invalid_file::expressions_of_invalid;
 use crate::file::{NoEvidenceFile, WrittenDuration};
@@ -227,6 +227,7 @@ impl Checker<'_> {
                 written,
                 &at,
                 roots,
+                self.options.gates,
                 &mut self.problems,
             ));
         }
@@ -240,11 +241,13 @@ impl Checker<'_> {
         block: &str,
         context: &LoadContext<'_>,
     ) -> Option<LoadedGate> {
-        let (gate, found) = LoadedGate::load(
-            mcptest_gates::find(block)?,
-            context.sibling(block)?,
-            context,
-        );
+        let Some(info) = find_in(self.options.gates, block) else {
+            // The schema and the program's list of gates differ: never ignore a block silently.
+            let message = format!("this program has no gate `{block}`");
+            self.problems.push(key_error(part, at, message));
+            return None;
+        };
+        let (gate, found) = LoadedGate::load(info, context.sibling(block)?, context);
         self.problems.extend(
             found
                 .iter()

@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use mcptest_catalog::discovery::Discovery;
 use mcptest_catalog::prices::WrittenPrices;
-use mcptest_gates::GATES;
-use mcptest_gates::discovery::Discovery;
 use mcptest_redact::volatile::Rule;
 use mcptest_trace::expect::WrittenExpectation;
 use mcptest_trace::fault::WrittenFault;
@@ -19,6 +18,7 @@ use serde_json::{Map, Value, json};
 pub use crate::duration::WrittenDuration;
 use crate::limits::{BudgetFile, TestBudgetFile, WrittenRuns};
 pub use crate::providers::{ApiFile, ProviderFile};
+use crate::schema_table::GATE_BLOCKS;
 pub use crate::server_file::{IsolationFile, LifecycleFile, ServerFile};
 pub use crate::tool_file::{FixtureCallFile, SnapshotFile, ToolExpect, ToolTestFile};
 pub use crate::values::{OneOrMany, Scalar};
@@ -240,8 +240,8 @@ pub struct TestEntry(pub Entry);
 
 /// The fields of an entry, and its gate blocks as written.
 ///
-/// The gates come from the registry, so the struct cannot list them; they are separated by name
-/// before the other keys are decoded.
+/// The gates come from a list that the program passes in, so the struct cannot have fields for
+/// them; they are separated by name before the other keys are decoded.
 #[derive(Debug)]
 pub struct Entry {
     /// All other keys.
@@ -255,7 +255,7 @@ impl<'de> Deserialize<'de> for Entry {
         let mut map = Map::deserialize(deserializer)?;
         let mut gates = Vec::new();
         map.retain(|key, value| {
-            let is_gate = mcptest_gates::find(key).is_some();
+            let is_gate = GATE_BLOCKS.contains(&key.as_str());
             if is_gate {
                 gates.push((key.clone(), value.clone()));
             }
@@ -305,10 +305,6 @@ impl JsonSchema for TestEntry {
 fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&str]) -> Schema {
     let mut schema = AgentFields::json_schema(generator);
     schema.insert("description".into(), description.into());
-    let blocks: Vec<(&str, Value)> = GATES
-        .iter()
-        .map(|gate| (gate.block, (gate.schema)(generator).to_value()))
-        .collect();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return schema;
     };
@@ -324,9 +320,6 @@ fn entry_schema(generator: &mut SchemaGenerator, description: &str, without: &[&
         .iter()
         .map(|(alias, canonical)| json!({"not": {"required": [alias, canonical]}}))
         .collect();
-    for (block, block_schema) in blocks {
-        properties.insert(block.to_owned(), block_schema);
-    }
     schema.insert("required".into(), json!(["name"]));
     schema.insert("allOf".into(), clashes.into());
     schema

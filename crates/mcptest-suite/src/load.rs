@@ -49,7 +49,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
             gathered
                 .invalid
                 .iter()
-                .flat_map(check::expressions_of_invalid),
+                .flat_map(|file| check::expressions_of_invalid(file, options.gates)),
         );
         return Err(finish(problems));
     }
@@ -109,4 +109,35 @@ fn sorted(mut problems: Vec<Diagnostic>, order: &[String], redactor: &Redactor) 
     });
     let mask = |problem: Diagnostic| problem.map_text(|text| redactor.text(text));
     Diagnostics(problems.into_iter().map(mask).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Purpose;
+
+    #[test]
+    fn a_gate_that_the_program_lacks_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("suite.yml");
+        let text = "agents:\n  - name: a\n    golden_path: {calls: [search]}\n";
+        std::fs::write(&file, text).unwrap();
+        let load_with = |gates| {
+            let options = LoadOptions {
+                purpose: Purpose::Score,
+                gates,
+                env: &|_| None,
+                check_model: &|_| Ok(()),
+                providers: &[],
+                models: &[],
+            };
+            load(&file, &options)
+        };
+        assert!(load_with(mcptest_gates::GATES).is_ok());
+        let problems = load_with(&[]).unwrap_err();
+        assert_eq!(
+            problems.0[0].message,
+            "this program has no gate `golden_path`"
+        );
+    }
 }

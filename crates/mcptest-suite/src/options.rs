@@ -1,5 +1,7 @@
 //! Options for loading a suite.
 
+use mcptest_gate_api::GateInfo;
+
 use crate::providers::BuiltInProvider;
 
 /// The purpose that a suite is loaded for.
@@ -15,6 +17,8 @@ pub enum Purpose {
 pub struct LoadOptions<'a> {
     /// The purpose.
     pub purpose: Purpose,
+    /// The gates that tests may use.
+    pub gates: &'static [GateInfo],
     /// Reads an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Checks a model id, apart from the providers that the suite declares.

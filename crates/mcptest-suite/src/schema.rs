@@ -1,22 +1,60 @@
 //! The JSON Schema of suite files, for editors and for loading.
 
+use mcptest_gate_api::GateInfo;
 use mcptest_json::schema::join_description_lines;
 use mcptest_yaml::{Diagnostic, Document};
-use serde_json::{Value, json};
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
 
 use crate::file::SuiteFile;
 use crate::schema_table::SUITE_SCHEMA;
 
-/// The schema, generated from the types that suites are decoded into.
+/// The schema, generated from the types that suites are decoded into and from the gates.
 #[must_use]
-pub fn suite_schema() -> Value {
-    let mut schema = schemars::SchemaGenerator::default()
-        .into_root_schema_for::<SuiteFile>()
-        .to_value();
+pub fn suite_schema(gates: &[GateInfo]) -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut schema = generator.root_schema_for::<SuiteFile>().to_value();
+    let blocks: Vec<(&str, Value)> = gates
+        .iter()
+        .map(|gate| (gate.block, (gate.schema)(&mut generator).to_value()))
+        .collect();
+    add_gates(&mut schema, &blocks, generator.definitions());
     join_description_lines(&mut schema);
     schema["title"] = json!("mcptest suite");
     schema["$id"] = json!("https://mcptest.sh/schema/v1.json");
     schema
+}
+
+/// Adds the blocks of gates to the entries, and their definitions behind those of an agent's own
+/// fields.
+fn add_gates(schema: &mut Value, blocks: &[(&str, Value)], all: &Map<String, Value>) {
+    let Some(Value::Object(definitions)) = schema.get_mut("$defs") else {
+        return;
+    };
+    for entry in ["Agent", "Test"] {
+        let properties = definitions
+            .get_mut(entry)
+            .and_then(|entry| entry.get_mut("properties"));
+        if let Some(Value::Object(properties)) = properties {
+            for (block, block_schema) in blocks {
+                properties.insert((*block).to_owned(), block_schema.clone());
+            }
+        }
+    }
+    let added = all
+        .iter()
+        .filter(|(name, _)| !definitions.contains_key(*name))
+        .map(|(name, definition)| (name.clone(), definition.clone()));
+    let added: Vec<_> = added.collect();
+    let mut rest = Map::new();
+    let mut ordered = Map::new();
+    for (name, definition) in std::mem::take(definitions) {
+        let behind = name == "Test" || !rest.is_empty();
+        if behind { &mut rest } else { &mut ordered }.insert(name, definition);
+    }
+    ordered.extend(added);
+    ordered.extend(rest);
+    *definitions = ordered;
 }
 
 /// Every difference between a document and the schema.
@@ -30,13 +68,15 @@ pub(crate) fn problems(document: &Document) -> Vec<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
+    use mcptest_gates::GATES;
     use mcptest_yaml::CompiledSchema;
 
     use super::*;
+    use crate::schema_table::GATE_BLOCKS;
 
     #[test]
     fn the_schema_is_valid_and_closed() {
-        let schema = suite_schema();
+        let schema = suite_schema(GATES);
         assert!(jsonschema::meta::is_valid(&schema));
         assert_eq!(schema["additionalProperties"], json!(false));
         for definition in ["Agent", "Test", "ServerFile", "ToolTestFile", "Matcher"] {
@@ -52,22 +92,24 @@ mod tests {
     fn the_published_schema_is_up_to_date() {
         let published = include_str!("../../../schema/suite.schema.json");
         let published: Value = serde_json::from_str(published).unwrap();
-        assert_eq!(published, suite_schema(), "run `cargo xtask generate`");
+        assert_eq!(published, suite_schema(GATES), "run `cargo xtask generate`");
     }
 
     #[test]
     fn the_table_is_up_to_date() {
         assert_eq!(
             SUITE_SCHEMA,
-            CompiledSchema::compile(&suite_schema()).deduplicated(),
+            CompiledSchema::compile(&suite_schema(GATES)).deduplicated(),
             "run `cargo xtask generate`"
         );
+        let blocks: Vec<&str> = GATES.iter().map(|gate| gate.block).collect();
+        assert_eq!(GATE_BLOCKS, blocks, "run `cargo xtask generate`");
     }
 
     #[test]
     fn every_gate_is_a_property_of_a_test() {
-        let schema = suite_schema();
-        for gate in mcptest_gates::GATES {
+        let schema = suite_schema(GATES);
+        for gate in GATES {
             assert!(
                 schema["$defs"]["Test"]["properties"]
                     .get(gate.block)
@@ -98,7 +140,7 @@ mod tests {
             }
         }
         let mut bare = Vec::new();
-        walk(&suite_schema(), "", &mut bare);
+        walk(&suite_schema(GATES), "", &mut bare);
         assert_eq!(bare, Vec::<String>::new());
     }
 }

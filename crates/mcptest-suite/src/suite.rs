@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcptest_catalog::discovery::Discovery;
+use mcptest_catalog::distractors::Distractors;
 use mcptest_catalog::prices::Prices;
-use mcptest_gates::LoadedGate;
-use mcptest_gates::discovery::Discovery;
-use mcptest_gates::distractors::Distractors;
+use mcptest_gate_api::LoadedGate;
 use mcptest_redact::volatile::Rule;
 use mcptest_trace::expect::Expectation;
 use mcptest_trace::fault::Fault;

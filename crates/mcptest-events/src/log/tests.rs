@@ -138,7 +138,9 @@ fn a_record_can_be_found_in_its_line() {
     };
     let record = finished.record.expect("a record");
     let range = record.range_in(&line).expect("in this line");
-    assert_eq!(&line[range], record.text());
+    assert_eq!(&line[range.clone()], record.text());
+    assert_eq!(record_range(&line), Some(range));
+    assert_eq!(record_range("{\"note\":{}}\n"), None);
     assert!(line.ends_with(&format!("{}}}}}\n", record.text())));
     assert_eq!(record.parse().expect("a record"), samples::record("x"));
     assert_eq!(record.range_in("another line"), None);
@@ -196,6 +198,10 @@ proptest! {
         let redactor = Redactor::new([secret.clone()]);
         for event in samples::all(&text) {
             let line = encode(&event, &redactor);
+            let mut again = "before".to_owned();
+            let is_whole = encode_into(&event, &redactor, &mut again);
+            prop_assert_eq!(&again, &line);
+            prop_assert_eq!(is_whole, line == encode(&event, &Redactor::default()));
             let decoded = decode(&line).expect("an event").expect("a known one");
             let value = serde_json::to_value(whole(decoded)).expect("it serialises");
             prop_assert!(redactor.is_clean_in(&value), "{}", line);

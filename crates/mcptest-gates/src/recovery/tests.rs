@@ -130,6 +130,41 @@ fn run(calls: &[&str], answer: Option<&str>) -> Trace {
     serde_json::from_value(trace).unwrap()
 }
 
+/// Sets the turn of every call; 0 removes it.
+fn in_turns(mut trace: Trace, turns: &[u64]) -> Trace {
+    for (call, turn) in trace.tool_calls.iter_mut().zip(turns) {
+        call.turn = (*turn > 0).then_some(*turn);
+    }
+    trace
+}
+
+#[test]
+fn issue_10_a_sibling_in_the_turn_of_the_timeout_is_not_a_recovery() {
+    // (calls, their turns, recovered after)
+    for (calls, turns, recovered) in [
+        (vec!["!a", "b"], vec![1, 1], None),
+        (vec!["b", "!a"], vec![1, 1], None),
+        (vec!["!a", "~500 b"], vec![1, 1], None),
+        (vec!["!a", "b"], vec![1, 2], Some(3000)),
+        (vec!["!a", "b", "c"], vec![1, 1, 2], Some(3000)),
+        (vec!["!a", "~500 b", "c"], vec![2, 2, 3], Some(3500)),
+        (vec!["!a", "b", "!a", "c"], vec![1, 1, 2, 3], Some(6000)),
+        // The first timeout is the one to recover from: `b` was called after it was seen.
+        (vec!["!a", "!a", "b"], vec![1, 2, 2], Some(6000)),
+        // Without turns the order decides.
+        (vec!["!a", "b"], vec![0, 0], Some(3000)),
+        (vec!["!a", "b"], vec![1, 0], Some(3000)),
+        (vec!["b", "!a"], vec![0, 0], None),
+    ] {
+        let trace = in_turns(run(&calls, None), &turns);
+        let outcome = judge(&block(), &[trace]);
+        let time = &outcome.values["recovery.time_to_recovery_ms"];
+        assert_eq!(time.as_u64(), recovered, "{calls:?} {turns:?}");
+        let flag = u64::from(recovered.is_some());
+        assert_eq!(outcome.values["recovery.recovered"], flag);
+    }
+}
+
 fn block() -> Value {
     json!({"max_detection_ms": 3000, "max_recovery_ms": 5000, "require_clean_timeout": true})
 }

@@ -101,6 +101,18 @@ fn all_figures_over_several_runs() {
 }
 
 #[test]
+fn issue_10_the_exact_cost_is_divided_and_rounded_once() {
+    // Three runs of $0.00045. In doubles, 0.00135 / 3 is 0.00045000000000000004.
+    let mut trace = run(&["search"]);
+    trace.conversation.tokens =
+        serde_json::from_value(json!({"input": 150, "output": 0, "total": 150})).unwrap();
+    let block = with(json!([{"token_efficiency.cost_per_correct": {"<=": 0.00045}}]));
+    let outcome = judge(&block, &[trace.clone(), trace.clone(), trace]);
+    assert_eq!(value(&outcome, "cost_per_correct"), json!(0.00045));
+    assert_eq!(outcome.verdict, Verdict::Pass);
+}
+
+#[test]
 fn the_default_gate_is_f1_at_50() {
     let failed = judge(&block(), &[run(&["shell"])]);
     assert_eq!(failed.verdict, Verdict::Fail);

@@ -58,7 +58,7 @@ impl JsonSchema for WrittenArgs {
                     "additionalProperties": false,
                     "properties": {
                         "exact": {"description": "The arguments equal this deeply; `{one_of: [..]}` in it matches any of its values."},
-                        "subset": {"description": "The arguments have at least these keys with these values, nested ones too; `{one_of: [..]}` as in `exact`."},
+                        "subset": {"description": "The arguments have at least these keys with these values, nested ones too, also inside lists; `{one_of: [..]}` as in `exact`."},
                         "partial": {"x-mcptest-alias-of": "subset", "description": "Another spelling of `subset`."},
                         "schema": {"type": ["object", "boolean"], "description": "The arguments are valid under this JSON Schema."},
                         "match": {

@@ -110,6 +110,30 @@ fn modes_have_other_spellings_and_a_default() {
 }
 
 #[test]
+fn issue_10_subset_recurses_into_objects_inside_lists() {
+    let recorded = json!({"flights": [{"no": "HAT001"}, {"no": "HAT056", "origin": "EWR"}]});
+    for (expected, fits) in [
+        (json!({"flights": [{"no": "HAT056"}]}), true),
+        (json!({"flights": [{"no": "HAT056"}, {}]}), true),
+        (
+            json!({"flights": [{"no": {"one_of": ["X", "HAT056"]}}]}),
+            true,
+        ),
+        (json!({"flights": [{"no": "HAT05"}]}), false),
+        (
+            json!({"flights": [{"no": "HAT056"}, {"no": "HAT056"}]}),
+            false,
+        ),
+        (json!({"flights": [{"no": "HAT056", "seat": 1}]}), false),
+    ] {
+        let shape = json!({"subset": expected});
+        assert_eq!(args_fit(shape, recorded.clone()), fits, "{expected}");
+    }
+    let whole = json!({"exact": {"flights": [{"no": "HAT001"}, {"no": "HAT056"}]}});
+    assert!(!args_fit(whole, recorded));
+}
+
+#[test]
 fn overlapping_shapes_get_a_true_assignment() {
     // The first expectation fits both calls, the second only the first call: first come would fail.
     let calls = json!([{"name": "w"}, {"name": "w", "args": {"exact": {"city": "A"}}}]);

@@ -21,11 +21,12 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
         }
         writeln!(
             out,
-            "{} tools, {} tokens, {} of a context window of {}.\n",
+            "{} tools, {} tokens, {} of a context window of {}.{}\n",
             server.tools.len(),
             server.tokens,
             report.share(server.tokens),
-            report.context_window
+            report.context_window,
+            plain(&super::dollars(report, server.tokens, " "))
         )?;
         for problem in &server.problems {
             writeln!(

@@ -60,6 +60,27 @@ pub fn render(
     }
 }
 
+/// The dollars of 1000 requests that offer this number of tokens, for the models that are shown:
+/// `$0.60 per 1000 requests with claude-opus-5-5, $0.30 with …`. Empty without models.
+fn dollars(report: &DoctorReport, tokens: u64, before: &str) -> String {
+    let dollars = &report.dollars;
+    let amounts: Vec<String> = dollars
+        .shown
+        .iter()
+        .filter_map(|model| {
+            let amount = dollars.per_thousand(model, tokens)?;
+            Some(format!("{amount} with {}", one_line(model)))
+        })
+        .collect();
+    if amounts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{before}1000 requests with these tools: {}",
+        amounts.join(", ")
+    )
+}
+
 /// The exit code of `mcptest doctor`: 2 if a server does not start, 1 for critical findings (with
 /// `deny_warnings` also for warnings), 0 otherwise.
 #[must_use]

@@ -15,6 +15,9 @@ use crate::reporter::pretty::paint;
 /// The longest tool name that is shown in full.
 const MAX_NAME: usize = 48;
 
+/// The number of models with a column of dollars; the line above the table has all.
+const MAX_MODELS: usize = 1;
+
 pub(super) fn render(report: &DoctorReport, style: Style, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(page(report, style).as_bytes())
 }
@@ -29,10 +32,11 @@ fn page(report: &DoctorReport, style: Style) -> String {
     if report.servers.len() > 1 {
         let _ = writeln!(
             out,
-            "all together: {} tokens, {} of a context window of {}",
+            "all together: {} tokens, {} of a context window of {}{}",
             report.tokens,
             report.share(report.tokens),
-            report.context_window
+            report.context_window,
+            super::dollars(report, report.tokens, ", ")
         );
     }
     for group in &report.similar_names {
@@ -119,11 +123,12 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
     };
     let _ = writeln!(
         out,
-        "  {} {plural}, {} tokens, {} of a context window of {}",
+        "  {} {plural}, {} tokens, {} of a context window of {}{}",
         server.tools.len(),
         server.tokens,
         report.share(server.tokens),
-        report.context_window
+        report.context_window,
+        super::dollars(report, server.tokens, "\n  ")
     );
     if server.tools.is_empty() {
         return;
@@ -139,22 +144,34 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
         .max()
         .unwrap_or(0)
         .max(4);
-    let _ = writeln!(
+    // Dollars are per 1000 requests, as in the line above the table.
+    let models: Vec<&String> = report.dollars.shown.iter().take(MAX_MODELS).collect();
+    let _ = write!(
         out,
-        "    {:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>7}",
+        "    {:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>9}",
         "tool", "name", "description", "schema", "sum", "share"
     );
+    for model in &models {
+        let _ = write!(out, "  {:>8}", one_line(model));
+    }
+    out.push('\n');
     for (name, tool) in shown.iter().zip(&server.tools) {
         let price = tool.tokens;
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "    {name:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>7}",
+            "    {name:<width$}  {:>6}  {:>11}  {:>6}  {:>6}  {:>9}",
             price.name,
             price.description,
             price.schema,
             tool.sum,
             report.share(tool.sum)
         );
+        for model in &models {
+            let amount = report.dollars.per_thousand(model, tool.sum);
+            let width = model.chars().count().max(8);
+            let _ = write!(out, "  {:>width$}", amount.unwrap_or_default());
+        }
+        out.push('\n');
     }
 }
 

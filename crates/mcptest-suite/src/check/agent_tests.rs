@@ -1,7 +1,7 @@
 //! `agents:` and `tests:`: references and gates of agent tests.
 
-use mcptest_gates::LoadContext;
-use mcptest_gates::discovery::Discovery;
+use mcptest_catalog::discovery::Discovery;
+use mcptest_gate_api::LoadContext;
 use mcptest_trace::fault::Fault;
 use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use serde_json::Value;

@@ -1,5 +1,6 @@
 //! Expectations: existing targets, and matchers that compile.
 
+use mcptest_gate_api::GateInfo;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_yaml::{Diagnostic, Document, Span, suggest};
 
@@ -11,6 +12,7 @@ pub(super) fn compile(
     written: &WrittenExpectation,
     at: &str,
     roots: &[&str],
+    gates: &[GateInfo],
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Expectation> {
     match Expectation::compile(written, at) {
@@ -21,7 +23,7 @@ pub(super) fn compile(
             } else {
                 document.key_span_at(&format!("{at}/{}", escape(expectation.target.as_str())))
             };
-            problems.push(unknown_root(document, span, &expectation, roots));
+            problems.push(unknown_root(document, span, &expectation, roots, gates));
             None
         }
         Err(found) => {
@@ -36,10 +38,11 @@ fn unknown_root(
     span: Span,
     expectation: &Expectation,
     roots: &[&str],
+    gates: &[GateInfo],
 ) -> Diagnostic {
     let root = expectation.target.root();
     let target = expectation.target.as_str();
-    let owner = mcptest_gates::GATES.iter().find(|gate| {
+    let owner = gates.iter().find(|gate| {
         gate.targets
             .iter()
             .any(|known| target.starts_with(known.name))

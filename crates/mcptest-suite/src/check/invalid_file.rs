@@ -1,7 +1,7 @@
 //! Checks of a file that does not fit the schema.
 
 use mcptest_catalog::quality;
-use mcptest_gates::{self, LoadContext, LoadedGate};
+use mcptest_gate_api::{GateInfo, LoadContext, LoadedGate, find_in};
 use mcptest_trace::expect::WrittenExpectation;
 use mcptest_trace::trace::OBSERVABLE_ROOTS;
 use mcptest_yaml::Diagnostic;
@@ -13,7 +13,10 @@ use super::expressions::compile;
 use crate::import::InvalidFile;
 
 /// Compiles all expressions outside the places with problems.
-pub(crate) fn expressions_of_invalid(file: &InvalidFile) -> Vec<Diagnostic> {
+pub(crate) fn expressions_of_invalid(
+    file: &InvalidFile,
+    known_gates: &'static [GateInfo],
+) -> Vec<Diagnostic> {
     let document = &file.document;
     let mut problems = Vec::new();
     let touched = |pointer: &str| {
@@ -38,6 +41,7 @@ pub(crate) fn expressions_of_invalid(file: &InvalidFile) -> Vec<Diagnostic> {
                         &WrittenExpectation(item.clone()),
                         &at,
                         roots,
+                        known_gates,
                         problems,
                     );
                 }
@@ -56,7 +60,7 @@ pub(crate) fn expressions_of_invalid(file: &InvalidFile) -> Vec<Diagnostic> {
                 .as_object()
                 .into_iter()
                 .flatten()
-                .filter(|(key, _)| mcptest_gates::find(key).is_some())
+                .filter(|(key, _)| find_in(known_gates, key).is_some())
                 .map(|(key, block)| (key.clone(), block.clone()))
                 .collect();
             // Only checks that do not need the rest of the entry. Invalid blocks are skipped, but a
@@ -70,7 +74,7 @@ pub(crate) fn expressions_of_invalid(file: &InvalidFile) -> Vec<Diagnostic> {
                 .iter()
                 .filter(|(key, _)| !touched(&format!("{at}/{key}")))
             {
-                let Some(info) = mcptest_gates::find(key) else {
+                let Some(info) = find_in(known_gates, key) else {
                     continue;
                 };
                 let (_, found) = LoadedGate::load(info, block, &context);

@@ -1,6 +1,6 @@
 //! Budgets and early stopping.
 
-use mcptest_gates::LoadedGate;
+use mcptest_gate_api::LoadedGate;
 use mcptest_numbers::usd::{MAX_DECIMALS, MAX_DOLLARS, Usd};
 use serde_json::Number;
 

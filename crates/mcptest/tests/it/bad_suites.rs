@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use mcptest_gates::GATES;
 use mcptest_yaml::{CompiledSchema, Diagnostics, Document, DocumentLimits};
 
 use crate::support::{files, folder, mcptest, ran, root, run};
@@ -56,7 +57,7 @@ fn the_json_form_has_the_same_places() {
 
 #[test]
 fn the_published_schema_refuses_what_we_refuse_for_its_shape() {
-    let schema = mcptest_suite::suite_schema();
+    let schema = mcptest_suite::suite_schema(GATES);
     let validator = jsonschema::validator_for(&schema).unwrap();
     for suite in files(&root().join("tests/bad/shape"), "yml") {
         let bytes = std::fs::read(&suite).unwrap();
@@ -155,7 +156,7 @@ fn random_bytes_never_panic() {
             ],
             |bytes| {
                 if let Ok(document) = Document::parse("x", &bytes, &DocumentLimits::default()) {
-                    let schema = CompiledSchema::compile(&mcptest_suite::suite_schema());
+                    let schema = CompiledSchema::compile(&mcptest_suite::suite_schema(GATES));
                     let _ = Diagnostics(schema.problems(&document)).to_string();
                 }
                 Ok(())

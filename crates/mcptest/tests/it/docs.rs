@@ -21,6 +21,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
 use mcptest_catalog::tool_bench::{BenchSpec, spec_schema};
+use mcptest_gates::GATES;
 use mcptest_report::ExitCode;
 use mcptest_suite::{LoadOptions, Purpose};
 use mcptest_yaml::{Document, DocumentLimits};
@@ -284,7 +285,7 @@ fn whole(block: Value, schema: &Value) -> Shown {
 
 /// All problems with a block.
 fn problems_of(text: &str) -> Vec<String> {
-    let suite_schema = mcptest_suite::suite_schema();
+    let suite_schema = mcptest_suite::suite_schema(GATES);
     let document = match Document::parse("block", text.as_bytes(), &DocumentLimits::default()) {
         Ok(document) => document,
         Err(problems) => return vec![problems.to_string()],
@@ -330,6 +331,7 @@ fn load_suite(suite: &Value) -> Result<(), mcptest_yaml::Diagnostics> {
     }
     let options = LoadOptions {
         purpose: Purpose::Score,
+        gates: GATES,
         env: &|name| {
             (name != "NOT_SET" && name.to_uppercase() == name).then(|| "example".to_owned())
         },
@@ -510,7 +512,7 @@ fn generate(title: &str) -> String {
         .unwrap_or_else(|| panic!("unknown part `{title}`"));
     let (name, definition) = path.split_once('/').unwrap_or((path, ""));
     let schema = match name {
-        "suite" => mcptest_suite::suite_schema(),
+        "suite" => mcptest_suite::suite_schema(GATES),
         "mock" => mcptest_mock::manifest_schema(),
         "report" => mcptest_report::report_schema(),
         "comparison" => mcptest_report::comparison_schema(),

@@ -284,3 +284,79 @@ fn fixes_are_written_and_leave_nothing_of_their_kind() {
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     assert_eq!(read("fixed.json"), read("again.json"));
 }
+
+/// A suite with one server, and the mock manifest of that server.
+const DEFAULT_SUITE: [(&str, &str); 2] = [
+    (
+        "mcptest.yml",
+        "servers:\n  clock:\n    command: [mcptest, mock, --tools-from, clock.yml]\ntools:\n  - {name: now, server: clock, tool: now}\n",
+    ),
+    (
+        "clock.yml",
+        "mock_server:\n  name: clock\n  tools:\n    - {name: now, description: Get the current time. Returns a text., inputSchema: {type: object}, annotations: {}}\n",
+    ),
+];
+
+#[test]
+fn without_an_argument_the_suite_that_run_would_find_is_used() {
+    let dir = folder(&DEFAULT_SUITE);
+    for arguments in [
+        &["doctor", "--lint-descriptions", "--format", "json"][..],
+        &["doctor", "--server", "clock", "--format", "json"],
+    ] {
+        let found = run(dir.path(), arguments);
+        assert_eq!(found.code, 0, "{}\n{}", found.stdout, found.stderr);
+        let report = found.json();
+        assert_eq!(report["servers"][0]["name"], "clock");
+        assert_eq!(report["servers"][0]["tools"][0]["name"], "now");
+    }
+    let checked = run(dir.path(), &["validate"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(checked.stderr.contains("mcptest.yml: valid, 1 test"));
+    // mcptest.yaml wins, as for `run`.
+    std::fs::write(dir.path().join("mcptest.yaml"), "servers: 7\n").unwrap();
+    for arguments in [&["doctor"][..], &["validate"]] {
+        let refused = run(dir.path(), arguments);
+        assert_eq!(refused.code, 2, "{}", refused.stdout);
+        assert!(
+            refused.stderr.contains("mcptest.yaml:1:"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let empty = folder(&[]);
+    for arguments in [
+        &["doctor"][..],
+        &["doctor", "--server", "clock"],
+        &["validate"],
+    ] {
+        let refused = run(empty.path(), arguments);
+        assert_eq!(refused.code, 2, "{}", refused.stdout);
+        assert!(
+            refused.stderr.contains("neither mcptest.yaml nor"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn dollars_are_shown_for_the_models_that_are_named() {
+    let dir = folder(&DEFAULT_SUITE);
+    let shown = run(
+        dir.path(),
+        &["doctor", "--tools-from", "clock.yml", "--model", "gpt-4o"],
+    );
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains(" with gpt-4o\n"), "{}", shown.stdout);
+    let refused = run(
+        dir.path(),
+        &["doctor", "--tools-from", "clock.yml", "--model", "gpt-4p"],
+    );
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("did you mean `gpt-4o`?"),
+        "{}",
+        refused.stderr
+    );
+}

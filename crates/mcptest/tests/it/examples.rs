@@ -1,6 +1,8 @@
 //! Every suite under `examples`: accepted by us and by the published schema, with the verdict that
 //! its name promises.
 
+use mcptest_gates::GATES;
+
 use crate::support::{files, root, run};
 
 /// Mock manifests and benchmark specs are in the same folders as suites.
@@ -63,7 +65,7 @@ fn each_runs_with_its_expected_verdict() {
 
 #[test]
 fn the_published_schemas_accept_each() {
-    let suite = jsonschema::validator_for(&mcptest_suite::suite_schema()).unwrap();
+    let suite = jsonschema::validator_for(&mcptest_suite::suite_schema(GATES)).unwrap();
     let manifest = jsonschema::validator_for(&mcptest_mock::manifest_schema()).unwrap();
     let bench = jsonschema::validator_for(&mcptest_catalog::tool_bench::spec_schema()).unwrap();
     for path in files(&root().join("examples"), "yml") {

@@ -209,6 +209,7 @@ fn assert_harmless(text: &str) {
 fn load(path: &std::path::Path) -> Result<Suite, String> {
     let options = LoadOptions {
         purpose: Purpose::Score,
+        gates: GATES,
         env: &|_| None,
         check_model: &mcptest_runner::check_model,
         providers: &mcptest_runner::built_in_providers(),

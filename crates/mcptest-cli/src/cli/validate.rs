@@ -1,0 +1,33 @@
+//! The command line of `validate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Format;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mcptest validate                       mcptest.yaml, then mcptest.yml
+  mcptest validate suite.yml
+  mcptest validate suites/*.yml --format json
+  mcptest validate gates.yml --for score")]
+pub struct ValidateArgs {
+    /// Suite files or folders. Default: mcptest.yaml, then mcptest.yml.
+    #[arg(value_name = "SUITE")]
+    pub suites: Vec<PathBuf>,
+    /// The purpose of the suites: a suite that only scores traces needs no servers, models and
+    /// prompts.
+    #[arg(long = "for", value_enum, default_value_t = Purpose::Run, value_name = "PURPOSE")]
+    pub purpose: Purpose,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Purpose {
+    Run,
+    Score,
+}

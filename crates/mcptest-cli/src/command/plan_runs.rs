@@ -1,0 +1,73 @@
+//! `mcptest plan-runs`.
+
+use mcptest_numbers::run_plan::{RunBand, RunPlan, plan_band, plan_runs as plan_for};
+use mcptest_numbers::statistics::Confidence;
+use mcptest_report::ExitCode;
+
+use crate::cli::{Format, PlanRunsArgs};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub fn plan_runs(args: &PlanRunsArgs, output: &Output) -> Result<ExitCode, Failure> {
+    output.result(&plan(args)?);
+    Ok(ExitCode::Passed)
+}
+
+fn plan(args: &PlanRunsArgs) -> Result<String, String> {
+    let confidence = Confidence::percent(args.confidence).ok_or_else(|| {
+        format!(
+            "{} is no confidence: give a percentage from 50 to 99.99",
+            args.confidence
+        )
+    })?;
+    match (args.half_width, args.runs, args.how.format) {
+        (Some(half_width), _, format) => {
+            let plan = plan_for(half_width, confidence).map_err(|error| error.to_string())?;
+            match format {
+                Format::Json => json(&plan),
+                Format::Pretty => Ok(runs_for(&plan)),
+            }
+        }
+        (None, Some(runs), format) => {
+            let band = plan_band(runs, confidence).map_err(|error| error.to_string())?;
+            match format {
+                Format::Json => json(&band),
+                Format::Pretty => Ok(worth_of(&band)),
+            }
+        }
+        (None, None, _) => Err("give `--half-width` or `--runs`".to_owned()),
+    }
+}
+
+fn json(figures: &impl serde::Serialize) -> Result<String, String> {
+    serde_json::to_string_pretty(figures)
+        .map(|text| format!("{text}\n"))
+        .map_err(|error| error.to_string())
+}
+
+fn runs_for(plan: &RunPlan) -> String {
+    let exact = plan
+        .exact_runs
+        .map_or_else(|| "as Wilson".to_owned(), |runs| runs.to_string());
+    format!(
+        "runs for a half-width of {} at {} % confidence (z = {}), whatever the pass rate\n  Wald    {}\n  Wilson  {}\n  exact   {exact}\n",
+        plan.half_width, plan.confidence, plan.z, plan.wald_runs, plan.wilson_runs
+    )
+}
+
+fn worth_of(band: &RunBand) -> String {
+    let exact = band
+        .exact_half_width
+        .map_or_else(|| "as Wilson".to_owned(), |width| format!("{width:.4}"));
+    format!(
+        "half-width after {} runs at {} % confidence (z = {}), at the worst pass rate\n  Wald    {:.4}\n  Wilson  {:.4}\n  exact   {exact}\n\
+         if all of them pass, the pass rate is at least\n  Wilson  {:.4}\n  exact   {:.4}\n",
+        band.runs,
+        band.confidence,
+        band.z,
+        band.wald_half_width,
+        band.wilson_half_width,
+        band.all_passed_wilson_lower,
+        band.all_passed_exact_lower
+    )
+}

@@ -1,0 +1,129 @@
+//! `mcptest proxy`.
+
+use mcptest_catalog::distractors::Distractors;
+use mcptest_proxy::{DistractorPlan, ProxiedServer, ProxyOptions, SessionEnd};
+use mcptest_report::ExitCode;
+use mcptest_trace::matcher::Problem;
+use mcptest_wire::{HttpServer, ServerCommand};
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
+use serde_json::json;
+
+use crate::catalogs;
+use crate::cli::{DistractorsFrom, ProxyArgs};
+use crate::failure::Failure;
+use crate::files;
+use crate::log;
+use crate::secrets;
+use crate::signals::asked_to_end;
+
+pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let distractors = match &args.distractors {
+        Some(from) => Some(distractor_plan(from, args)?),
+        None => None,
+    };
+    log::hide(catalogs::secrets_of(&args.header));
+    let options = ProxyOptions {
+        target: target(args),
+        distractors,
+        run: args.run.map(u64::from),
+        server: args.server.clone(),
+        test: args.test.clone(),
+        fault: args.fault,
+        fault_tools: args.fault_tool.clone(),
+        record: args.record.clone(),
+        secrets: secrets::of_environment()
+            .into_iter()
+            .chain(catalogs::secrets_of(&args.header))
+            .collect(),
+    };
+    let end = runtime.block_on(async {
+        let ended = asked_to_end();
+        mcptest_proxy::relay(options, std::io::stdin(), std::io::stdout(), ended).await
+    });
+    // The thread that reads our input may wait for ever; it ends with us.
+    runtime.shutdown_background();
+    match end.map_err(|error| error.to_string())? {
+        SessionEnd::Client => Ok(ExitCode::Passed),
+        SessionEnd::Stopped => Ok(ExitCode::Interrupted),
+        SessionEnd::Server(Some(status)) if status.success() => Ok(ExitCode::Passed),
+        SessionEnd::Server(status) => {
+            let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+            Err(Failure::Message(format!(
+                "the server ended before its client{how}"
+            )))
+        }
+    }
+}
+
+/// The block, as a suite would have it, for the run that this is.
+fn distractor_plan(from: &DistractorsFrom, args: &ProxyArgs) -> Result<DistractorPlan, Failure> {
+    let (mut block, document) = match from {
+        DistractorsFrom::Count(count) => {
+            let written = json!({"count": count, "source": {"from": "catalog"}});
+            let block: Distractors =
+                serde_json::from_value(written).map_err(|error| error.to_string())?;
+            (block, None)
+        }
+        DistractorsFrom::File(path) => {
+            let name = path.display().to_string();
+            let bytes = files::read(path)?;
+            let (block, document) = mcptest_yaml::from_bytes::<Distractors>(&name, &bytes)?;
+            (block, Some(document))
+        }
+    };
+    let mut problems = block.problems();
+    if block.count.is_none() && block.counts.is_some() {
+        problems.push(Problem::new(
+            "/counts",
+            "a session is one run, so it takes one `count`",
+        ));
+    }
+    if !problems.is_empty() {
+        let told = problems.iter().map(|problem| {
+            let diagnostic = match &document {
+                Some(document) => document.diagnostic_at(&problem.pointer, &problem.message),
+                None => Diagnostic::new(Severity::Error, problem.message.clone()),
+            };
+            match &problem.help {
+                Some(help) => diagnostic.help(help.clone()),
+                None => diagnostic,
+            }
+        });
+        return Err(Diagnostics(told.collect()).into());
+    }
+    block.seed = args.seed.or(block.seed);
+    let test = args.test.as_deref().unwrap_or_default();
+    Ok(DistractorPlan::new(block, test, args.run.unwrap_or(1)))
+}
+
+fn target(args: &ProxyArgs) -> ProxiedServer {
+    match &args.url {
+        Some(url) => ProxiedServer::Http(HttpServer {
+            url: url.clone(),
+            headers: args
+                .header
+                .iter()
+                .map(|header| (header.name.clone(), header.value.clone()))
+                .collect(),
+        }),
+        None => ProxiedServer::Command(command(args)),
+    }
+}
+
+fn command(args: &ProxyArgs) -> ServerCommand {
+    let mut argv = args.command.clone();
+    // This very executable, whether or not it is on PATH.
+    if let Some(first) = argv.first_mut().filter(|first| first.as_str() == "mcptest")
+        && let Ok(program) = std::env::current_exe()
+    {
+        *first = program.to_string_lossy().into_owned();
+    }
+    ServerCommand {
+        argv,
+        ..ServerCommand::default()
+    }
+}

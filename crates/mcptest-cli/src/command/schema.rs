@@ -1,0 +1,21 @@
+//! `mcptest schema`.
+
+use mcptest_report::ExitCode;
+use mcptest_trace::schema::trace_schema;
+
+use crate::cli::{SchemaArgs, SchemaOf};
+use crate::output::Output;
+use crate::suites;
+
+pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
+    let schema = match args.of {
+        SchemaOf::Suite => mcptest_suite::suite_schema(suites::gates()),
+        SchemaOf::Mock => mcptest_mock::manifest_schema(),
+        SchemaOf::Report => mcptest_report::report_schema(),
+        SchemaOf::Comparison => mcptest_report::comparison_schema(),
+        SchemaOf::ToolBench => mcptest_catalog::tool_bench::spec_schema(),
+        SchemaOf::Trace => trace_schema(),
+    };
+    output.result(&format!("{schema:#}\n"));
+    ExitCode::Passed
+}

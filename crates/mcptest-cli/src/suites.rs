@@ -1,0 +1,113 @@
+//! Finding and loading suites.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use mcptest_gate_api::GateInfo;
+use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
+use mcptest_yaml::Diagnostics;
+
+use crate::log;
+
+/// The default suite files.
+const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
+
+/// The suite files: files as they are, the `.yml` and `.yaml` files of folders, or the default
+/// files.
+///
+/// # Errors
+/// A file or folder that was not found.
+pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    if named.is_empty() {
+        return DEFAULTS
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| path.is_file())
+            .map(|path| vec![path])
+            .ok_or_else(|| {
+                "no suite is named, and there is neither mcptest.yaml nor mcptest.yml here"
+                    .to_owned()
+            });
+    }
+    let mut found = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            let inside = in_folder(path)?;
+            if inside.is_empty() {
+                return Err(format!(
+                    "there is no suite (*.yml, *.yaml) in `{}`",
+                    path.display()
+                ));
+            }
+            found.extend(inside);
+        } else {
+            found.push(path.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Sorted by name. Mock manifests and benchmark specs are often in the same folder; they are
+/// recognized by their keys.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let fail = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let is_yaml = path
+            .extension()
+            .is_some_and(|extension| extension == "yml" || extension == "yaml");
+        if is_yaml && path.is_file() && !is_something_else(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_something_else(path: &Path) -> bool {
+    let tells = |line: &str| line.starts_with("mock_server:") || line.starts_with("intents:");
+    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(tells))
+}
+
+/// The gates of this program.
+static GATES: OnceLock<&'static [GateInfo]> = OnceLock::new();
+
+/// Sets the gates that suites may use, once, at the start of the program.
+pub fn use_gates(gates: &'static [GateInfo]) {
+    // A second call changes nothing.
+    let _ = GATES.set(gates);
+}
+
+/// The gates that suites may use. Without any, a suite with a gate's block is an error.
+pub fn gates() -> &'static [GateInfo] {
+    GATES.get().copied().unwrap_or_default()
+}
+
+/// Loads one suite with this process's environment and models.
+///
+/// # Errors
+/// All problems of the suite.
+pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
+    load_with(path, purpose, &[])
+}
+
+/// The same, with models that all agent tests run with in place of their own.
+///
+/// # Errors
+/// All problems of the suite.
+pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loaded, Diagnostics> {
+    let loaded = load(
+        path,
+        &LoadOptions {
+            purpose,
+            gates: gates(),
+            env: &|name| std::env::var(name).ok(),
+            check_model: &mcptest_runner::check_model,
+            providers: &mcptest_runner::built_in_providers(),
+            models,
+        },
+    )?;
+    log::hide(loaded.suite.secrets.iter().cloned());
+    Ok(loaded)
+}
