@@ -370,7 +370,10 @@ impl Gate for DistractorsGate {
             let pool = by_count.entry(row.shared.injected).or_default();
             pool.add(row.shared);
         }
-        let fell_for = distinct(runs.groups().map(|(_, facts)| &facts.choices.fell_for));
+        let fell_for = distinct(
+            runs.groups()
+                .flat_map(|(_, it)| it.choices.fell_for.iter().map(String::as_str)),
+        );
         let accuracy = pool.counts.accuracy(declared);
         let certified = certified_percent(pool.succeeded, pool.runs);
 
