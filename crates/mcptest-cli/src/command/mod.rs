@@ -67,7 +67,7 @@ fn finish(outcome: Result<ExitCode, Failure>, output: &Output) -> ExitCode {
 
 /// Prints the help, the version, or an error in the arguments, and returns the exit code.
 pub fn print_usage(usage: &clap::Error) -> ExitCode {
-    let output = Output::new(Colour::Auto, false);
+    let output = Output::new(Colour::Auto, false, false);
     if usage.use_stderr() {
         // If standard error cannot be written, nothing can be said about it.
         let _ = usage.print();
