@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mcptest_numbers::random::seed_of;
 use serde::Deserialize;
 
-use crate::format::{Cassette, FormatMarker, FormatVersion};
+use crate::format::{Cassette, FormatMarker, FormatVersion, RecordedCatalog};
 
 /// The largest cassette that is read. The JSON reader limits the depth to 128 levels.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -79,6 +79,22 @@ pub fn recorded_durations(path: &Path) -> Option<Vec<u64>> {
     let times: Times = serde_json::from_slice(&read(path).ok()?).ok()?;
     let whole = times.volatile.len() == usize::try_from(times.planned).ok()?;
     whole.then(|| times.volatile.iter().map(|time| time.duration_ms).collect())
+}
+
+/// Returns the tools that the servers listed in a recording, or `None` if there is no cassette.
+#[must_use]
+pub fn recorded_catalogs(path: &Path) -> Option<Vec<RecordedCatalog>> {
+    /// The needed part of the file; the rest is skipped.
+    #[derive(Deserialize)]
+    struct Catalogs {
+        #[expect(dead_code, reason = "read to reject other files")]
+        format: FormatMarker,
+        #[expect(dead_code, reason = "read to reject other versions")]
+        version: FormatVersion,
+        catalogs: Vec<RecordedCatalog>,
+    }
+    let recorded: Catalogs = serde_json::from_slice(&read(path).ok()?).ok()?;
+    Some(recorded.catalogs)
 }
 
 /// Reads a file of at most [`MAX_BYTES`].

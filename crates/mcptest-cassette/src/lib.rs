@@ -44,7 +44,7 @@ pub use diff::{CassetteDiff, DiffEvent, RunDiff, Side, diff};
 pub use digest::digest;
 pub use file::{
     LoadError, MAX_BYTES, cassette_path, find, is_partial, load, parse, partial_path,
-    recorded_durations, safe_name, write,
+    recorded_catalogs, recorded_durations, safe_name, write,
 };
 pub use format::{
     CallAnswer, CallExchange, Cassette, FORMAT, FedResult, FormatMarker, FormatVersion,

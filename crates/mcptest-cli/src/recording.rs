@@ -49,12 +49,20 @@ pub fn settings(folder: Option<&Path>, redactor: &Redactor) -> CassetteSettings 
 
 /// The tools of our own mock server are in its manifest: it need not be started to know them.
 fn listing(server: &Server) -> Option<Vec<Value>> {
-    let [program, command, flag, file] = server.argv.as_slice() else {
+    let [program, command, flags @ ..] = server.argv.as_slice() else {
         return None;
     };
-    if program != "mcptest" || command != "mock" || flag != "--tools-from" {
+    if program != "mcptest" || command != "mock" {
         return None;
     }
+    let file = flags.iter().enumerate().find_map(|(index, flag)| {
+        let file = flag.strip_prefix("--tools-from=");
+        file.or_else(|| {
+            (flag == "--tools-from")
+                .then(|| flags.get(index + 1))?
+                .map(String::as_str)
+        })
+    })?;
     let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
     let tools = catalog.tools.iter();
     Some(

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use mcptest_gate_api::GateInfo;
+use mcptest_report::Redactor;
+use mcptest_runner::CassetteSettings;
+use mcptest_suite::suite::AgentTest;
 use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
 use mcptest_yaml::Diagnostics;
 
@@ -82,6 +85,21 @@ pub fn use_gates(gates: &'static [GateInfo]) {
 /// The gates that suites may use. Without any, a suite with a gate's block is an error.
 pub fn gates() -> &'static [GateInfo] {
     GATES.get().copied().unwrap_or_default()
+}
+
+/// Adds warnings about tools that the suite names and no server offers, as far as that is known
+/// without starting a server.
+pub fn warn_of_unknown_tools(
+    loaded: &mut Loaded,
+    settings: impl FnOnce(&Redactor) -> CassetteSettings,
+) {
+    let names_none = |test: &AgentTest| test.tool_names.is_empty();
+    if loaded.suite.agent_tests().all(names_none) {
+        return;
+    }
+    let settings = settings(&Redactor::new(loaded.suite.secrets.iter().cloned()));
+    let warnings = mcptest_runner::warn_of_unknown_tools(&mut loaded.suite, &settings);
+    loaded.warn(warnings);
 }
 
 /// Loads one suite with this process's environment and models.

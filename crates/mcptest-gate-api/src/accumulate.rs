@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::forecast::{self, BoundsOf, Forecast, HypotheticalRuns};
-use crate::{Accumulator, Context, Gate, GateOutcome, LoadedGate, Run, Score};
+use crate::{Accumulator, Context, Gate, GateOutcome, LoadedGate, Run, Score, ToolReference};
 use mcptest_trace::expect::Expectation;
 use mcptest_trace::verdict::Verdict;
 
@@ -19,6 +19,7 @@ pub(crate) struct Block<G> {
 /// A block whose kind of gate is not known.
 pub(crate) trait AnyBlock: Send + Sync {
     fn expectations(&self) -> &[Expectation];
+    fn tool_names(&self) -> Vec<ToolReference>;
     fn start(&self) -> Box<dyn AnyFold + '_>;
     fn resume(&self, json: &str) -> serde_json::Result<Box<dyn AnyFold + '_>>;
 }
@@ -45,6 +46,10 @@ pub(crate) trait AnyFold: Send + Sync {
 impl<G: Gate> AnyBlock for Block<G> {
     fn expectations(&self) -> &[Expectation] {
         &self.expectations
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        self.gate.tool_names()
     }
 
     fn start(&self) -> Box<dyn AnyFold + '_> {

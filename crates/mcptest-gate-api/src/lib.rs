@@ -16,6 +16,7 @@ pub mod forecast;
 mod loaded;
 pub mod mutate;
 pub mod per_run;
+mod tool_reference;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -35,6 +36,7 @@ use accumulate::{AnyBlock, Block};
 use forecast::{BoundsOf, Forecast, HypotheticalRuns};
 pub use loaded::LoadedGate;
 pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
+pub use tool_reference::ToolReference;
 
 /// The facts about a test that its blocks can use when the suite is loaded.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +122,11 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// does not find. Pointers start at the block.
     fn check(&mut self, context: &LoadContext<'_>) -> Vec<Problem> {
         let _ = context;
+        Vec::new()
+    }
+
+    /// The tools that the block names. One that no server offers is a mistake in the suite.
+    fn tool_names(&self) -> Vec<ToolReference> {
         Vec::new()
     }
 

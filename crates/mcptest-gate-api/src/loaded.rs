@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::accumulate::AnyBlock;
-use crate::{Context, GateInfo, GateOutcome, LoadContext, Run, Score};
+use crate::{Context, GateInfo, GateOutcome, LoadContext, Run, Score, ToolReference};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::verdict::Verdict;
@@ -37,6 +37,12 @@ impl LoadedGate {
     #[must_use]
     pub fn info(&self) -> &'static GateInfo {
         self.info
+    }
+
+    /// The tools that the block names.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<ToolReference> {
+        self.block.tool_names()
     }
 
     /// Observes all runs and judges them.

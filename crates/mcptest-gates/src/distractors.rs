@@ -88,7 +88,7 @@ use serde::{Deserialize, Serialize};
 use crate::equal_function_sets::distinct;
 use crate::forecast::{Bounds, Forecast};
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
 use mcptest_numbers::statistics::certified_percent;
 use mcptest_trace::detail::Detail;
@@ -335,6 +335,13 @@ impl Gate for DistractorsGate {
 
     fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
         self.0.problems()
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let of = self.0.source.of.as_deref().unwrap_or_default();
+        ToolReference::of_list("/correct", &self.0.correct)
+            .chain(ToolReference::of_list("/source/of", of))
+            .collect()
     }
 
     type Accumulator = DistractorsAccumulator;

@@ -64,7 +64,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
 use crate::names::Names;
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -350,6 +350,16 @@ impl Gate for EqualFunctionSets {
 
     fn check(&mut self, _: &LoadContext<'_>) -> Vec<Problem> {
         check_classes(&self.classes)
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let classes = self.classes.iter().enumerate();
+        classes
+            .flat_map(|(index, class)| {
+                ToolReference::of_list(&format!("/classes/{index}/members"), &class.members)
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     type Accumulator = SelectionAccumulator;

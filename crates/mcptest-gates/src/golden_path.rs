@@ -64,7 +64,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::{Bounds, Forecast};
 use crate::names::{Names, Places};
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -340,6 +340,10 @@ impl Gate for GoldenPath {
             );
         }
         problems
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        ToolReference::of_list("/calls", &self.calls).collect()
     }
 
     type Accumulator = GoldenPathAccumulator;

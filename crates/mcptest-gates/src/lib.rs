@@ -88,7 +88,8 @@ use mcptest_gate_api::digest;
 use mcptest_gate_api::per_run;
 pub use mcptest_gate_api::{
     Accumulator, AccumulatorError, Context, Gate, GateAccumulator, GateInfo, GateOutcome,
-    LoadContext, LoadedGate, Run, Score, TargetInfo, Unit, find_in, forecast, mutate,
+    LoadContext, LoadedGate, Run, Score, TargetInfo, ToolReference, Unit, find_in, forecast,
+    mutate,
 };
 
 /// All gates, in the order in which reports show them.

@@ -66,7 +66,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Bounds, Forecast, PooledPercent};
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_numbers::percent;
 use mcptest_trace::detail::Detail;
@@ -344,6 +344,19 @@ impl Gate for ToolEdges {
             }
         }
         problems
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let allowed = self.allowed.as_deref().unwrap_or_default();
+        let mut names: Vec<_> = ToolReference::of_list("/allowed", allowed).collect();
+        let restricted = ToolReference::of_list("/restricted", &self.restricted);
+        names.extend(restricted.map(ToolReference::forbidden));
+        for (index, pair) in self.delegation.iter().enumerate() {
+            let at = format!("/delegation/{index}");
+            names.push(ToolReference::new(format!("{at}/from"), &pair.from));
+            names.push(ToolReference::new(format!("{at}/to"), &pair.to));
+        }
+        names
     }
 
     type Accumulator = EdgesAccumulator;

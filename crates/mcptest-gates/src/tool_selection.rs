@@ -49,7 +49,7 @@ use serde_json::Number;
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
 use crate::names::Names;
 use crate::per_run::{List, PerRun, Row};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_json::text::one_line;
 use mcptest_numbers::percent::{self, Rate};
 use mcptest_trace::detail::Detail;
@@ -300,6 +300,10 @@ impl Gate for ToolSelection {
                 ),
             )]
         }
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        vec![ToolReference::new("/expected_tool", &self.expected_tool)]
     }
 
     type Accumulator = FloorAccumulator;

@@ -122,7 +122,7 @@ use serde_json::value::RawValue;
 
 use crate::forecast::{Bounds, Forecast};
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Difference, Matcher, Problem};
@@ -455,6 +455,16 @@ impl Gate for Trajectory {
             Err(more) => problems.extend(more),
         }
         problems
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let calls = self.calls.iter().enumerate();
+        calls
+            .map(|(index, call)| {
+                ToolReference::new(format!("/calls/{index}/name"), &call.name)
+                    .on_server(call.server.as_deref())
+            })
+            .collect()
     }
 
     type Accumulator = TrajectoryAccumulator;

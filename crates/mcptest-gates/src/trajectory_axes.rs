@@ -56,7 +56,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::{BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
 use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, ToolReference, Unit};
 use mcptest_numbers::percent;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
@@ -335,6 +335,21 @@ impl Gate for TrajectoryAxes {
             }
         }
         problems
+    }
+
+    fn tool_names(&self) -> Vec<ToolReference> {
+        let mut names = Vec::new();
+        for (index, edge) in self.dependencies.iter().enumerate() {
+            let at = format!("/dependencies/{index}");
+            names.push(ToolReference::new(format!("{at}/producer"), &edge.producer));
+            names.push(ToolReference::new(format!("{at}/consumer"), &edge.consumer));
+        }
+        for (index, edge) in self.order.iter().enumerate() {
+            let at = format!("/order/{index}");
+            names.push(ToolReference::new(format!("{at}/first"), &edge.first));
+            names.push(ToolReference::new(format!("{at}/second"), &edge.second));
+        }
+        names
     }
 
     type Accumulator = AxesAccumulator;

@@ -138,10 +138,14 @@ async fn prepare(
             catalogs
         }
     };
-    let listed = catalogs
+    let listed: Vec<(String, Vec<Tool>)> = catalogs
         .iter()
         .map(|one| (one.server.clone(), one.tools()))
         .collect();
+    if cassette.servers().is_none() {
+        let checks = &context.tool_names;
+        checks.check(context, case.test, test, &listed)?;
+    }
     let (offer, distractors) = offer(context, test, case.run, listed)?;
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {
         recorder.record_offer(&offer);

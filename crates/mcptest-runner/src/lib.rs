@@ -36,6 +36,7 @@ mod testing;
 mod tool_answer;
 mod tool_call;
 mod tool_list;
+mod tool_names;
 mod trace_file;
 mod verdicts;
 
@@ -57,4 +58,5 @@ pub use run_context::EventSink;
 pub use score::{ScoreError, ScoreSettings, ScoredCase, ScoredRun, score};
 pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
+pub use tool_names::warn_of_unknown_tools;
 pub use trace_file::{TraceFileError, read_traces};

@@ -23,6 +23,7 @@ use crate::run_case::{CaseResult, run_case};
 use crate::run_context::{EventSink, RunContext};
 use crate::sessions::{SessionSettings, Sessions};
 use crate::snapshots::{SnapshotMode, Snapshots};
+use crate::tool_names::NameChecks;
 use crate::verdicts::one_run_decides;
 
 /// The settings of an invocation, in addition to the suite's.
@@ -95,6 +96,7 @@ pub async fn run(
         replay_only: settings.cassettes.mode == CassetteMode::ReplayOnly,
         snapshots: Snapshots::new(settings.snapshots, Arc::clone(&settings.cassettes.redactor)),
         cassettes,
+        tool_names: NameChecks::default(),
         redactor: Arc::clone(&settings.cassettes.redactor),
         emit: Arc::clone(&settings.emit),
         first_case,

@@ -18,6 +18,7 @@ use crate::models::Models;
 use crate::resume::Resume;
 use crate::sessions::Sessions;
 use crate::snapshots::Snapshots;
+use crate::tool_names::NameChecks;
 use crate::verdicts::JudgeContext;
 
 /// A receiver of events.
@@ -36,6 +37,8 @@ pub(crate) struct RunContext {
     /// True if no model is asked that costs money.
     pub replay_only: bool,
     pub cassettes: CassettePlans,
+    /// The comparisons of the suite's tool names with the listed tools.
+    pub tool_names: NameChecks,
     pub redactor: Arc<Redactor>,
     pub snapshots: Snapshots,
     pub emit: EventSink,

@@ -13,6 +13,7 @@ mod limits;
 mod providers;
 mod recording;
 mod servers;
+mod tool_names;
 mod tool_tests;
 
 use std::collections::BTreeMap;

@@ -22,11 +22,12 @@ mod server_file;
 pub mod suite;
 pub mod template;
 mod tool_file;
+pub mod tool_names;
 mod values;
 
 pub use duration::{DurationError, parse as parse_duration};
 pub use load::{Loaded, load};
-pub use mcptest_yaml::suggest;
+pub use mcptest_yaml::{Diagnostic, suggest};
 pub use options::{LoadOptions, ModelError, Purpose};
 pub use providers::BuiltInProvider;
 pub use schema::suite_schema;

@@ -22,6 +22,23 @@ pub struct Loaded {
     pub files: Vec<PathBuf>,
 }
 
+impl Loaded {
+    /// Adds warnings that were found after loading, at their places and without secrets.
+    pub fn warn(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
+        let before = self.warnings.0.len();
+        self.warnings.0.extend(more);
+        if self.warnings.0.len() > before {
+            let order: Vec<String> = self
+                .files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
+            let redactor = Redactor::new(self.suite.secrets.iter().cloned());
+            self.warnings = sorted(std::mem::take(&mut self.warnings.0), &order, &redactor);
+        }
+    }
+}
+
 /// Loads a suite file with everything it imports.
 ///
 /// # Errors

@@ -22,6 +22,7 @@ pub use crate::file::{
 pub use crate::limits::{Budget, TestBudget};
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
 use crate::template::Args;
+use crate::tool_names::NamedTool;
 
 /// A suite that can be run or scored.
 #[derive(Debug)]
@@ -211,6 +212,8 @@ pub struct AgentTest {
     pub tolerates_failed_runs: bool,
     /// Gates over all runs.
     pub gates: Vec<LoadedGate>,
+    /// The tools that its gates and faults name.
+    pub tool_names: Vec<NamedTool>,
     /// The script for `builtin/scripted`.
     pub script: Vec<Vec<ScriptTurn>>,
     /// The faults that are injected in every run.

@@ -52,6 +52,8 @@ pub enum ErrorKind {
     Fixture,
     /// A cassette does not match the test any more, and must be recorded again.
     StaleCassette,
+    /// The suite names a tool that no server of the test offers.
+    Suite,
 }
 
 impl ErrorKind {
@@ -69,6 +71,7 @@ impl ErrorKind {
             Self::Budget => "budget",
             Self::Fixture => "fixture",
             Self::StaleCassette => "stale_cassette",
+            Self::Suite => "suite",
         }
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Job<'a> {
         let (args, output) = (self.args, self.output);
         let files = self.suite_files()?;
         inputs.extend(files.iter().cloned());
-        let Some(suites) = load_all(&files, &args.model, inputs, output) else {
+        let Some(suites) = load_all(&files, args, inputs, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
         if args.recording.record {
@@ -321,19 +321,23 @@ fn snapshot_mode(args: &RunArgs) -> Result<SnapshotMode, String> {
 
 fn load_all(
     files: &[PathBuf],
-    models: &[String],
+    args: &RunArgs,
     inputs: &mut Vec<PathBuf>,
     output: &Output,
 ) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
     let mut problems = Vec::new();
     for file in files {
-        match suites::load_with(file, Purpose::Run, models) {
-            Ok(Loaded {
-                suite,
-                warnings,
-                files,
-            }) => {
+        match suites::load_with(file, Purpose::Run, &args.model) {
+            Ok(mut loaded) => {
+                suites::warn_of_unknown_tools(&mut loaded, |redactor| {
+                    args.recording.settings(redactor)
+                });
+                let Loaded {
+                    suite,
+                    warnings,
+                    files,
+                } = loaded;
                 output.problems(&warnings);
                 inputs.extend(files);
                 suites.push(Arc::new(suite));

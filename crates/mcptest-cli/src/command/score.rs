@@ -11,6 +11,7 @@ use mcptest_suite::Purpose;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
+use mcptest_yaml::Diagnostics;
 use serde_json::Map;
 
 use crate::cli::ScoreArgs;
@@ -46,6 +47,9 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         &mut |text| spool.append(text),
     )
     .map_err(|error| error.to_string())?;
+    let warnings = cases.iter().flat_map(|case| case.warnings.iter().cloned());
+    let warnings = warnings.map(|warning| warning.map_text(|text| redactor.text(text)));
+    output.problems(&Diagnostics(warnings.collect()));
     let store = spool
         .into_store()
         .map_err(|error| format!("cannot store the records of runs: {error}"))?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::{Format, Purpose, ValidateArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::suites;
+use crate::{recording, suites};
 
 pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failure> {
     let files = suites::find(&args.suites)?;
@@ -20,7 +20,12 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
     let mut good = Vec::new();
     for file in &files {
         match suites::load_one(file, purpose) {
-            Ok(loaded) => {
+            Ok(mut loaded) => {
+                if purpose == LoadPurpose::Run {
+                    suites::warn_of_unknown_tools(&mut loaded, |redactor| {
+                        recording::settings(None, redactor)
+                    });
+                }
                 good.push((file.display().to_string(), loaded.suite.tests.len()));
                 problems.extend(loaded.warnings.0);
                 // Replaying needs no key, so this is no fault of the suite.

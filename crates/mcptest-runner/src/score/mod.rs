@@ -9,13 +9,14 @@ mod matching;
 mod numbering;
 mod record;
 mod stream;
+mod tool_names;
 
 use std::io;
 use std::path::PathBuf;
 
 use mcptest_events::{CaseId, Kind};
 use mcptest_redact::redact::Redactor;
-use mcptest_suite::Suite;
+use mcptest_suite::{Diagnostic, Suite};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 
@@ -112,6 +113,8 @@ pub struct ScoredCase {
     pub no_evidence: Option<String>,
     /// Each run, in order.
     pub runs: Vec<ScoredRun>,
+    /// Problems of the test that its traces show; with the first model only.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Stores text and returns its offset.

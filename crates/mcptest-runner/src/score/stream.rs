@@ -15,6 +15,7 @@ use mcptest_trace::verdict::Verdict;
 use super::matching::{Match, Tests};
 use super::numbering::{self, ScoredRun, provisional};
 use super::record::encode_record;
+use super::tool_names::NameTally;
 use super::{ScoreError, ScoreSettings, ScoredCase, Store};
 use crate::plan;
 use crate::trace_file::{Fold, TraceFileError, fold_traces};
@@ -95,6 +96,7 @@ struct Group<'a> {
     test: usize,
     model: Option<Arc<str>>,
     tally: CaseTally<'a>,
+    names: NameTally,
     runs: Vec<ScoredRun>,
 }
 
@@ -166,6 +168,9 @@ impl<'a> Fold for Scorer<'a> {
         let gate_context = self.context.gate_context(&test.name, model);
         let tally = &mut group.tally;
         tally.observe(&gate_context, run.key, &trace, &outcome.facts);
+        if !test.tool_names.is_empty() {
+            group.names.observe(test, &trace, self.servers);
+        }
         group.runs.push(run);
     }
 }
@@ -208,6 +213,7 @@ impl<'a> Groups<'a> {
                         test,
                         model,
                         tally: tally(),
+                        names: NameTally::default(),
                         runs: Vec::new(),
                     });
                 }
@@ -225,6 +231,7 @@ impl<'a> Groups<'a> {
                 Some(place) => {
                     let known = &mut self.list[*place];
                     known.tally.merge(group.tally);
+                    known.names.merge(group.names);
                     known.runs.extend(group.runs);
                 }
                 None => {
@@ -326,13 +333,18 @@ impl<'a> Scorer<'a> {
                     test: at,
                     model: None,
                     tally: CaseTally::new(self.tests.all[at]),
+                    names: NameTally::default(),
                     runs: Vec::new(),
                 });
             }
             let several_models = groups.len() > 1;
-            for group in groups {
+            let mut names = NameTally::default();
+            let first = cases.len();
+            for mut group in groups {
+                names.merge(std::mem::take(&mut group.names));
                 cases.push(self.case(suite, group, several_models));
             }
+            cases[first].warnings = names.warnings(self.tests.all[at]);
         }
         if cases.is_empty() {
             let filtered = !self.tests.all.is_empty();
@@ -366,6 +378,7 @@ impl<'a> Scorer<'a> {
             no_evidence: judged.no_evidence,
             label,
             runs,
+            warnings: Vec::new(),
         }
     }
 }

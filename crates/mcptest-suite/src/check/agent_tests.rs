@@ -220,6 +220,7 @@ impl Checker<'_> {
                 .map(|(_, written)| written)
         };
         let faults = self.injected(part, at, own, base, written("recovery").is_some());
+        let tool_names = self.tool_names(part, at, &gates, &faults);
         let discovery = own
             .discovery
             .or_else(|| base?.discovery)
@@ -242,6 +243,7 @@ impl Checker<'_> {
             budget,
             tolerates_failed_runs: tolerates_failed_runs == Some(&Value::Bool(true)),
             faults,
+            tool_names,
             detection_budget_ms,
             distractors,
             discovery,

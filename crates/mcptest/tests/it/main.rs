@@ -23,6 +23,7 @@
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
 //! | `streams` | standard output that cannot be written, readers that leave early |
 //! | `suites` | what a suite can say, and what comes of it |
+//! | `tool_names` | tools that a suite names and no server offers |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
@@ -63,4 +64,5 @@ mod suites;
 mod support;
 mod teardown;
 mod through_proxy;
+mod tool_names;
 mod tools;

@@ -1,0 +1,49 @@
+//! The tools that the gates and the faults of a test name, with their places.
+
+use mcptest_gate_api::{LoadedGate, ToolReference};
+use mcptest_trace::fault::Fault;
+
+use super::Checker;
+use crate::import::Part;
+use crate::tool_names::NamedTool;
+
+impl Checker<'_> {
+    pub(super) fn tool_names(
+        &self,
+        part: &Part,
+        at: &str,
+        gates: &[LoadedGate],
+        faults: &[Fault],
+    ) -> Vec<NamedTool> {
+        let mut names = Vec::new();
+        for gate in gates {
+            let block = gate.info().block;
+            let at = format!("{at}/{block}");
+            let references = gate.tool_names().into_iter();
+            names.extend(
+                references.map(|reference| NamedTool::new(block, reference, &part.document, &at)),
+            );
+        }
+        names.extend(faults.iter().filter_map(|fault| self.target(fault)));
+        names
+    }
+
+    /// The tool that a fault strikes.
+    fn target(&self, fault: &Fault) -> Option<NamedTool> {
+        let tool = fault.target.tool.as_deref()?;
+        let (part, index) = self.parts.iter().find_map(|part| {
+            let mut written = part.file.faults.iter();
+            let index = written.position(|written| written.name == fault.name)?;
+            Some((part, index))
+        })?;
+        let pointer = format!("/{index}/target/tool");
+        let server = fault.target.server.as_deref();
+        let reference = ToolReference::new(pointer, tool).on_server(server);
+        Some(NamedTool::new(
+            "faults",
+            reference,
+            &part.document,
+            "/faults",
+        ))
+    }
+}

@@ -1,0 +1,273 @@
+//! The tools that the blocks of a test name, compared with the tools that its servers offer.
+//!
+//! A name that no server offers is a mistake in the suite: an agent cannot call such a tool, and
+//! must not be blamed for it.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use mcptest_catalog::distractors::plan_injection;
+use mcptest_gate_api::ToolReference;
+use mcptest_json::text::one_line;
+use mcptest_trace::catalog::Tool;
+use mcptest_trace::tool_id::{self, KnownServers};
+use mcptest_yaml::{Diagnostic, Document, Severity, Source, Span, suggest};
+
+use crate::suite::AgentTest;
+
+/// The largest number of offered tools in a message.
+const MAX_OFFERED: usize = 8;
+
+/// A tool that a block of a test names.
+#[derive(Debug, Clone)]
+pub struct NamedTool {
+    /// The key in the suite, such as `tool_selection.expected_tool`.
+    key: String,
+    reference: ToolReference,
+    source: Arc<Source>,
+    span: Span,
+    /// True if it was reported when the suite was loaded.
+    reported: bool,
+}
+
+impl NamedTool {
+    /// The name in the block `block` at the pointer `at` of a file.
+    pub(crate) fn new(
+        block: &str,
+        reference: ToolReference,
+        document: &Document,
+        at: &str,
+    ) -> Self {
+        Self {
+            key: key(block, &reference.pointer),
+            span: document.span_at(&format!("{at}{}", reference.pointer)),
+            source: Arc::clone(document.source()),
+            reference,
+            reported: false,
+        }
+    }
+
+    /// True if the tool must not be called: then a wrong name is a warning, never an error.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.reference.forbidden
+    }
+
+    /// Returns true if the name was reported when the suite was loaded.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        self.reported
+    }
+
+    /// Returns true if it means the tool `name` of `server`. A tool whose server is not known may
+    /// belong to any.
+    #[must_use]
+    pub fn means(&self, server: Option<&str>, name: &str, servers: &KnownServers) -> bool {
+        let written = self.reference.name.as_str();
+        if let Some(wanted) = &self.reference.server {
+            return server.is_none_or(|server| server == wanted)
+                && (written == name || tool_id::matches(written, Some(wanted), name, servers));
+        }
+        if tool_id::matches(written, server, name, servers) {
+            return true;
+        }
+        let of_any_server = || {
+            let before = written.strip_suffix(name);
+            before.is_some_and(|before| before.ends_with('.')) && servers.qualifies(written)
+        };
+        let by_wire_name = || {
+            let split = servers.split_wire_name(name);
+            split.is_some_and(|(server, tool)| {
+                tool_id::matches(written, Some(server), tool, servers)
+            })
+        };
+        server.is_none() && !name.is_empty() && (of_any_server() || by_wire_name())
+    }
+
+    /// Returns true if the name can mean a tool of this server.
+    fn concerns(&self, server: &str, servers: &KnownServers) -> bool {
+        let written = self.reference.name.as_str();
+        match &self.reference.server {
+            Some(wanted) => wanted == server,
+            None if servers.qualifies(written) => written
+                .strip_prefix(server)
+                .is_some_and(|rest| rest.starts_with('.')),
+            None => true,
+        }
+    }
+}
+
+/// `tool_edges` and `/delegation/0/from` give `tool_edges.delegation[0].from`.
+fn key(block: &str, pointer: &str) -> String {
+    let mut key = block.to_owned();
+    for part in pointer.split('/').skip(1) {
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            key.push_str(&format!("[{part}]"));
+        } else {
+            key.push('.');
+            key.push_str(part);
+        }
+    }
+    key
+}
+
+/// A name that means no offered tool.
+#[derive(Debug, Clone)]
+pub struct UnknownTool<'a> {
+    /// The name.
+    pub named: &'a NamedTool,
+    /// Its index among the names of the test.
+    pub index: usize,
+    near: Option<String>,
+    offered: String,
+}
+
+impl<'a> UnknownTool<'a> {
+    /// The name at this index, and the tools that are offered instead, as (server, name).
+    #[must_use]
+    pub fn new(named: &'a NamedTool, index: usize, offered: &[(Option<&str>, &str)]) -> Self {
+        let written = named.reference.name.as_str();
+        let full_ids: Vec<String> = offered
+            .iter()
+            .map(|(server, name)| tool_id::full_id(*server, name))
+            .collect();
+        // The right tool on the wrong server is nearer than any other name.
+        let elsewhere = offered.iter().position(|(_, name)| {
+            let before = written.strip_suffix(name);
+            !name.is_empty()
+                && before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        });
+        let near = match elsewhere {
+            Some(place) => Some(full_ids[place].as_str()),
+            None => {
+                let bare = offered.iter().map(|(_, name)| *name);
+                suggest(written, bare.chain(full_ids.iter().map(String::as_str)))
+            }
+        };
+        let several = offered.iter().any(|(server, _)| *server != offered[0].0);
+        let mut names: Vec<String> = offered
+            .iter()
+            .zip(&full_ids)
+            .map(|((_, name), full_id)| if several { full_id.as_str() } else { name })
+            .take(MAX_OFFERED)
+            .map(|name| format!("`{}`", one_line(name)))
+            .collect();
+        if offered.len() > MAX_OFFERED {
+            names.push(format!("and {} more", offered.len() - MAX_OFFERED));
+        }
+        Self {
+            named,
+            index,
+            near: near.map(one_line).map(|near| near.to_string()),
+            offered: if names.is_empty() {
+                "no tools are offered".to_owned()
+            } else {
+                format!("offered: {}", names.join(", "))
+            },
+        }
+    }
+
+    fn subject(&self, nobody: &str) -> String {
+        let NamedTool { key, reference, .. } = self.named;
+        let tool = tool_id::full_id(reference.server.as_deref(), &reference.name);
+        format!(
+            "`{key}` names the tool `{}`, which {nobody}",
+            one_line(&tool)
+        )
+    }
+
+    /// The problem in one line, with the place in the file and a similar name.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let (line, column) = self.named.source.line_column(self.named.span.start);
+        let file = self.named.source.name();
+        let subject = self.subject("no server of the test offers");
+        let near = self.near.as_ref();
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        format!("{file}:{line}:{column}: {subject}{hint} ({})", self.offered)
+    }
+
+    /// The warning at its place in the file.
+    #[must_use]
+    pub fn warning(&self) -> Diagnostic {
+        self.diagnostic("no server of the test offers")
+    }
+
+    /// The warning about traces whose catalogs lack the tool.
+    #[must_use]
+    pub fn warning_of_traces(&self) -> Diagnostic {
+        self.diagnostic("no catalog in the traces of the test lists")
+    }
+
+    fn diagnostic(&self, nobody: &str) -> Diagnostic {
+        let diagnostic = Diagnostic::new(Severity::Warning, self.subject(nobody))
+            .at(&self.named.source, self.named.span)
+            .help(self.offered.clone());
+        match &self.near {
+            Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
+    }
+}
+
+impl AgentTest {
+    /// The names that mean none of the offered tools. The tools of the servers in `unlisted` are
+    /// not known: a name that may mean one of them is not reported.
+    #[must_use]
+    pub fn unknown_tools(
+        &self,
+        tools: &[Tool],
+        unlisted: &[&str],
+        servers: &KnownServers,
+    ) -> Vec<UnknownTool<'_>> {
+        let offered: Vec<(Option<&str>, &str)> = tools
+            .iter()
+            .map(|tool| (tool.server(), tool.name()))
+            .collect();
+        let fakes = OnceCell::new();
+        let is_distractor = |named: &NamedTool| {
+            let fakes = fakes.get_or_init(|| self.possible_distractors(tools));
+            fakes
+                .iter()
+                .any(|fake| named.means(fake.server(), fake.name(), servers))
+        };
+        let is_unknown = |named: &NamedTool| {
+            let listed = !unlisted.iter().any(|server| {
+                // Distractors are made of the tools of all servers.
+                self.distractors.is_some() || named.concerns(server, servers)
+            });
+            listed
+                && !offered
+                    .iter()
+                    .any(|(server, name)| named.means(*server, name, servers))
+                && !is_distractor(named)
+        };
+        self.tool_names
+            .iter()
+            .enumerate()
+            .filter(|(_, named)| is_unknown(named))
+            .map(|(index, named)| UnknownTool::new(named, index, &offered))
+            .collect()
+    }
+
+    /// The distractors of all runs.
+    fn possible_distractors(&self, tools: &[Tool]) -> Vec<Tool> {
+        let Some(block) = &self.distractors else {
+            return Vec::new();
+        };
+        let schedule = block.schedule(&self.name, self.runs);
+        schedule
+            .iter()
+            // A source that names no offered tool is reported as such.
+            .filter_map(|run| plan_injection(block, tools, run.count, run.seed).ok())
+            .flatten()
+            .collect()
+    }
+
+    /// Marks a name as reported.
+    pub fn mark_reported(&mut self, index: usize) {
+        if let Some(named) = self.tool_names.get_mut(index) {
+            named.reported = true;
+        }
+    }
+}
