@@ -7,6 +7,7 @@ use mcptest_report::Redactor;
 use mcptest_runner::{CassetteMode, CassetteSettings};
 use mcptest_suite::suite::{Replay, Server};
 use serde_json::Value;
+use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::catalogs;
 use crate::cli::{RecordingArgs, WhatToReplay};
@@ -63,7 +64,9 @@ fn listing(server: &Server) -> Option<Vec<Value>> {
                 .map(String::as_str)
         })
     })?;
-    let catalog = catalogs::of_file(&server.cwd.join(file)).ok()?;
+    let file = server.cwd.join(file);
+    // The log shows the messages of servers, and none is started here.
+    let catalog = with_default(NoSubscriber::default(), || catalogs::of_file(&file)).ok()?;
     let tools = catalog.tools.iter();
     Some(
         tools

@@ -237,10 +237,7 @@ fn the_catalog_of_a_trace_shows_a_wrong_name() {
     let score = |text: &str, traces: &[&serde_json::Value]| {
         let lines: Vec<String> = traces.iter().map(ToString::to_string).collect();
         let dir = folder(&[("s.yml", text), ("t.jsonl", &lines.join("\n"))]);
-        run(
-            dir.path(),
-            &["score", "s.yml", "--trace", "t.jsonl"],
-        )
+        run(dir.path(), &["score", "s.yml", "--trace", "t.jsonl"])
     };
     let scored = score(blocks, &[&trace, &trace]);
     has(
