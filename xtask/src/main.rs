@@ -12,6 +12,7 @@ mod e2e;
 mod gate_pages;
 mod generate;
 mod kills;
+mod lint_sample;
 mod properties;
 mod public_traces;
 mod schema_table;
@@ -37,6 +38,9 @@ Commands:
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
+  lint-sample FOLDER [dev|test|all] [SEED]
+                            a random sample of 50 of the findings that `doctor` shows by default, from one half
+                            (or all) of the catalogs in a folder, to be judged by a person
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
   bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
                             and python3 are needed); parts: stdio, http, memory
@@ -66,6 +70,17 @@ fn main() -> ExitCode {
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
+        ["lint-sample", folder, rest @ ..] => match rest {
+            [] => lint_sample::run(std::path::Path::new(folder), "test", None),
+            [half @ ("dev" | "test" | "all")] => {
+                lint_sample::run(std::path::Path::new(folder), half, None)
+            }
+            [half @ ("dev" | "test" | "all"), seed] => match seed.parse() {
+                Ok(seed) => lint_sample::run(std::path::Path::new(folder), half, Some(seed)),
+                Err(_) => return usage(),
+            },
+            _ => return usage(),
+        },
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
         ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {
