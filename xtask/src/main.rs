@@ -13,6 +13,7 @@ mod gate_pages;
 mod generate;
 mod kills;
 mod lint_sample;
+mod narrative;
 mod properties;
 mod public_traces;
 mod schema_table;
@@ -36,6 +37,9 @@ Commands:
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
+  narrative [FOLDER] [--show]
+                            the figures of the honesty gate on planted lies, harmless sentences and, with a folder,
+                            recorded runs; --show lists what is wrong on the part that rules may be tuned on
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
   lint-sample FOLDER [dev|test|all] [SEED]
@@ -69,6 +73,12 @@ fn main() -> ExitCode {
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
+        ["narrative"] => narrative::run(None, false).map_err(Into::into),
+        ["narrative", "--show"] => narrative::run(None, true).map_err(Into::into),
+        ["narrative", folder] => narrative::run(Some(folder.as_ref()), false).map_err(Into::into),
+        ["narrative", folder, "--show"] => {
+            narrative::run(Some(folder.as_ref()), true).map_err(Into::into)
+        }
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
         ["lint-sample", folder, rest @ ..] => match rest {
             [] => lint_sample::run(std::path::Path::new(folder), "test", None),

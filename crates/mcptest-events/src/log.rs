@@ -5,7 +5,9 @@
 //! leaving it out could turn a failure into a pass. Events of later versions are skipped.
 
 use std::io::{self, BufRead};
+use std::ops::Range;
 
+use mcptest_json::scan::plain_end;
 use mcptest_redact::redact::Redactor;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -33,8 +35,18 @@ const NAMES: [&str; 13] = [
 
 /// The reason why a line is not an event.
 #[derive(Debug, thiserror::Error)]
-#[error("not an event of mcptest: {0}")]
+#[error("not an event of mcptest: {}", in_one_line(.0))]
 pub struct DecodeError(#[from] serde_json::Error);
+
+/// The message of an error in a text of one line: it has a column and no number of a line.
+fn in_one_line(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match message.strip_suffix(&position) {
+        Some(problem) => format!("{problem} (column {})", error.column()),
+        None => message,
+    }
+}
 
 /// The reason why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -65,21 +77,47 @@ pub enum LogError {
 /// Encodes an event as one line, with its line feed, and masks secrets in it.
 #[must_use]
 pub fn encode(event: &Event, redactor: &Redactor) -> String {
-    // An event consists of strings, numbers, lists and maps with string keys: it always serialises.
-    let mut line = serde_json::to_string(event).unwrap_or_default();
-    if !is_clean(&line, redactor) {
-        line = redacted(&line, redactor);
-    }
-    // Recorded JSON is kept as it was sent, which may include line breaks between its parts.
-    if line.contains(['\n', '\r']) {
-        line = line.replace(['\n', '\r'], " ");
-    }
-    line.push('\n');
+    let mut line = String::new();
+    encode_into(event, redactor, &mut line);
     line
 }
 
+/// Like [`encode`], into a buffer that is used again for each event. Returns true if the line has
+/// all that the event has, that is, if nothing was masked.
+pub fn encode_into(event: &Event, redactor: &Redactor, line: &mut String) -> bool {
+    let mut bytes = std::mem::take(line).into_bytes();
+    bytes.clear();
+    // An event consists of strings, numbers, lists and maps with string keys: it always serialises.
+    let written = serde_json::to_writer(&mut bytes, event).is_ok();
+    // Recorded JSON is kept as it was sent, which may include line breaks between its parts.
+    let mut from = 0;
+    while let Some(distance) = memchr::memchr2(b'\n', b'\r', &bytes[from..]) {
+        from += distance;
+        bytes[from] = b' ';
+    }
+    // JSON is always UTF-8.
+    *line = String::from_utf8(bytes).unwrap_or_default();
+    let is_whole = is_clean_json(line, redactor);
+    if !is_whole {
+        *line = redacted(line, redactor);
+    }
+    line.push('\n');
+    is_whole && written
+}
+
+/// The place of the record in the line of a `run_finished` event that has one.
+#[must_use]
+pub fn record_range(line: &str) -> Option<Range<usize>> {
+    const KEY: &str = "\"record\":";
+    // The record is the last key, and the keys before it have numbers and fixed words only.
+    let start = memchr::memmem::find(line.as_bytes(), KEY.as_bytes())? + KEY.len();
+    let end = line.trim_end_matches('\n').len().checked_sub("}}".len())?;
+    (start < end).then_some(start..end)
+}
+
 /// Returns true if no string of a JSON document contains a secret.
-fn is_clean(json: &str, redactor: &Redactor) -> bool {
+#[must_use]
+pub fn is_clean_json(json: &str, redactor: &Redactor) -> bool {
     // A string without escapes is in the document as it is, between quotes that are part of no
     // secret. One search in the whole document takes a sixth of the time of one for each string.
     if !redactor.is_clean(json) {
@@ -95,9 +133,16 @@ fn is_clean(json: &str, redactor: &Redactor) -> bool {
         let mut end = start;
         let mut escaped = false;
         // A document always closes its strings; the bound keeps a broken one from panicking.
-        while end < bytes.len() && bytes[end] != b'"' {
-            escaped |= bytes[end] == b'\\';
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        loop {
+            end = plain_end(bytes, end);
+            match bytes.get(end) {
+                Some(b'\\') => {
+                    escaped = true;
+                    end += 2;
+                }
+                Some(b'"') | None => break,
+                Some(_) => end += 1,
+            }
         }
         at = (end + 1).min(bytes.len());
         let quoted = &json[start - 1..at];
@@ -113,7 +158,7 @@ fn is_clean(json: &str, redactor: &Redactor) -> bool {
 /// The JSON document without secrets. `None` if it has none.
 #[must_use]
 pub fn redact_json(json: &str, redactor: &Redactor) -> Option<String> {
-    if is_clean(json, redactor) {
+    if is_clean_json(json, redactor) {
         return None;
     }
     // Text that is not JSON is masked as a whole.

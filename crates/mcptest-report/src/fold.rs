@@ -1,14 +1,16 @@
 //! The report as a fold over the lines of a log.
 //!
 //! The lines are already redacted. A live run and one read from the history fold the same lines, so
-//! their reports are equal.
+//! their reports are equal. A line in which nothing was masked has all that its event has; a live
+//! run folds that event, instead of decoding the line again.
 
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::Range;
 use std::sync::Arc;
 
-use mcptest_events::log::{DecodeError, LogError, LogReader, decode};
+use mcptest_events::log::{DecodeError, LogError, LogReader, decode, record_range};
 use mcptest_events::{
     CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, RunFinished, RunSpend, ShardPlan,
 };
@@ -80,6 +82,43 @@ impl ReportFold {
     /// Folds an event that was decoded from the line at `offset` of the store.
     pub fn event(&mut self, event: Event<RawRecord<'_>>, line: &str, offset: u64) {
         match event {
+            Event::RunFinished(finished) => {
+                let record = finished.record.and_then(|record| record.range_in(line));
+                self.run_finished(&finished, record, line, offset);
+            }
+            other => self.without_record(other),
+        }
+    }
+
+    /// Folds an event that was encoded, with nothing masked, as the line at `offset` of the store.
+    /// The same as [`line`](Self::line), without decoding it.
+    pub fn encoded(&mut self, event: &Event, line: &str, offset: u64) {
+        match event {
+            Event::RunFinished(finished) => {
+                let record = finished.record.as_ref().and_then(|_| record_range(line));
+                self.run_finished(finished, record, line, offset);
+            }
+            // Nothing to fold, and nothing to copy.
+            Event::RunStarted { .. } => {}
+            other => self.without_record(other.clone()),
+        }
+    }
+
+    fn run_finished<R>(
+        &mut self,
+        finished: &RunFinished<R>,
+        record: Option<Range<usize>>,
+        line: &str,
+        offset: u64,
+    ) {
+        if let Some(case) = self.cases.get_mut(finished.case) {
+            case.run_finished(finished, record, line, offset);
+        }
+    }
+
+    /// Folds an event that has no record.
+    fn without_record<R>(&mut self, event: Event<R>) {
+        match event {
             Event::Planned { cases, shard } => {
                 // A resumed invocation may repeat its plan; the finished runs stay.
                 if !self.cases.iter().map(|case| &case.plan).eq(&cases) {
@@ -88,11 +127,6 @@ impl ReportFold {
                 self.shard = shard;
             }
             Event::Resumed { .. } => self.ended = None,
-            Event::RunFinished(finished) => {
-                if let Some(case) = self.cases.get_mut(finished.case) {
-                    case.run_finished(&finished, line, offset);
-                }
-            }
             Event::CaseJudged(judged) => {
                 if let Some(case) = self.cases.get_mut(judged.case) {
                     case.judged = Some(Box::new(judged));
@@ -169,18 +203,23 @@ impl Case {
         }
     }
 
-    fn run_finished(&mut self, finished: &RunFinished<RawRecord<'_>>, line: &str, offset: u64) {
+    fn run_finished<R>(
+        &mut self,
+        finished: &RunFinished<R>,
+        record: Option<Range<usize>>,
+        line: &str,
+        offset: u64,
+    ) {
         // A run after the judgement belongs to a resumed invocation, which judges again.
         self.judged = None;
         self.spend = self.spend.plus(finished.spend.unwrap_or_default());
         self.catalog_ms = Some(finished.duration_ms);
-        let row = finished.record.and_then(|record| {
-            let range = record.range_in(line)?;
+        let row = record.and_then(|record| {
             let range = RecordRange {
-                offset: offset + range.start as u64,
-                len: u32::try_from(range.len()).ok()?,
+                offset: offset + record.start as u64,
+                len: u32::try_from(record.len()).ok()?,
             };
-            Some(row(&self.plan, finished, record.text(), range))
+            Some(row(&self.plan, finished, line.get(record)?, range))
         });
         self.runs.push(Run {
             number: finished.run,
@@ -230,12 +269,7 @@ impl Case {
 
 /// The row of a run. The facts are in the event, so the record is parsed only if the text has
 /// something that the facts do not cover.
-fn row(
-    plan: &PlannedCase,
-    finished: &RunFinished<RawRecord<'_>>,
-    text: &str,
-    range: RecordRange,
-) -> RunRow {
+fn row<R>(plan: &PlannedCase, finished: &RunFinished<R>, text: &str, range: RecordRange) -> RunRow {
     let facts = &finished.facts;
     let name: Cow<'_, str> = if plan.runs > 1 {
         format!("{} #{}", plan.label, finished.run).into()

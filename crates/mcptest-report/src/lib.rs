@@ -5,6 +5,7 @@
 //! servers and models are escaped before they reach a terminal.
 
 pub mod compare;
+mod complexity;
 pub mod doctor;
 pub mod exit_code;
 mod fold;
@@ -21,6 +22,7 @@ mod samples;
 mod store;
 mod summary;
 
+pub use complexity::{ComplexityGroup, CurvePoint, DistractorResult};
 pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};
 pub use mcptest_redact::redact::Redactor;

@@ -275,7 +275,9 @@ mod tests {
     }
 
     fn json(report: &Report) -> String {
-        serde_json::to_string_pretty(report).unwrap()
+        let mut out = Vec::new();
+        crate::render("json", report, crate::Style::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     fn shards_of(

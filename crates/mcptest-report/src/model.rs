@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::complexity::ComplexityGroup;
 use crate::exit_code::ExitCode;
 
 /// The version of the format. It grows when a reader of the old form would misread the new one.
@@ -30,6 +31,9 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
+    /// The `distractors:` results by the complexity of their tests, if a test states one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distractors: Vec<ComplexityGroup>,
     /// Tests that were planned and did not run, because the invocation was interrupted or because
     /// of `--fail-fast`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -343,7 +343,7 @@ mod tests {
             error.starts_with(&format!("{line}:")),
             "{error}, not in line {line}"
         );
-        let compact = serde_json::to_string(&Report::from(&crate::samples::report(2))).unwrap();
+        let compact = serde_json::to_string(&crate::samples::report(2)).unwrap();
         let damaged = compact.replacen("\"index\":1,", "\"index\":-1,", 1);
         let column = damaged.find("-1").unwrap() + 2;
         let error = read(&damaged).unwrap_err().to_string();

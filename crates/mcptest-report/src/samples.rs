@@ -159,6 +159,7 @@ impl Report {
             exit_code: ExitCode::first_of(codes),
             interrupted,
             tool_selection: floors(&tests),
+            distractors: Vec::new(),
             spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
             tests,
             not_run: Vec::new(),

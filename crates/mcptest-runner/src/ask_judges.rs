@@ -103,7 +103,8 @@ pub(crate) async fn apply(
                 });
             }
             None => {
-                trace.judgements = ask(context, case, &RunCassette::Off, expect, seen).await;
+                let asked = ask(context, case, &RunCassette::Off, expect, seen);
+                trace.judgements = Box::pin(asked).await;
             }
         }
     }

@@ -166,8 +166,8 @@ async fn make<'a>(
         Test::Agent(test) => {
             let trace = match shared.cassettes.run(case, run) {
                 Ok(cassette) => {
-                    let trace = agent_run(shared, place, test, &cassette).await;
-                    cassette.finish(trace).await
+                    let trace = Box::pin(agent_run(shared, place, test, &cassette)).await;
+                    Box::pin(cassette.finish(trace)).await
                 }
                 Err(error) => Trace {
                     error: Some(error),
@@ -181,7 +181,7 @@ async fn make<'a>(
             (called.trace, RunOutput::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
-            let (trace, listed) = tool_list(test, &shared.sessions).await;
+            let (trace, listed) = Box::pin(tool_list(test, &shared.sessions)).await;
             (trace, RunOutput::Listed(listed))
         }
     })
@@ -223,4 +223,22 @@ fn name_trace(trace: &mut Trace, shared: &RunContext, case: &Case, run: u32) {
     trace.test = Some(shared.suite.tests[case.test].name().to_owned().into());
     trace.model = case.model.clone().map(Into::into);
     trace.run = Some(u64::from(run));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of the future that a function returns.
+    fn size<A, B, C, D, F: Future>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A future is moved several times before it is polled. Rare parts of a run (connecting,
+    /// fixtures, judges, an agent's loop) are in boxes, so that 200 direct calls do not copy them.
+    #[test]
+    fn the_future_of_a_direct_call_is_small() {
+        let size = size(make);
+        assert!(size <= 6000, "{size} bytes");
+    }
 }

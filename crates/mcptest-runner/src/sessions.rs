@@ -102,7 +102,8 @@ impl Sessions {
             });
         };
         if isolation.unwrap_or(slot.server.isolation) == Isolation::Run {
-            return self.connect(name, &slot.server, true).await.map(Arc::new);
+            let session = Box::pin(self.connect(name, &slot.server, true)).await;
+            return session.map(Arc::new);
         }
         // Held while connecting: other runs wait for this session instead of starting another.
         let mut shared = slot.shared.lock().await;
@@ -125,7 +126,9 @@ impl Sessions {
             });
         }
         shared.starts += 1;
-        match self.connect(name, &slot.server, false).await {
+        // In a box: connecting is the largest future, and only one of the runs polls it. Without
+        // it, every run of a direct test copies it (see the test of sizes in `one_run.rs`).
+        match Box::pin(self.connect(name, &slot.server, false)).await {
             Ok(session) => {
                 let session = Arc::new(session);
                 shared.session = Some(Arc::clone(&session));
@@ -234,7 +237,7 @@ impl Session {
     /// Ends a session that belongs to one run.
     pub async fn release(&self) {
         if self.fresh {
-            self.client.shutdown().await;
+            Box::pin(self.client.shutdown()).await;
         }
     }
 }

@@ -103,7 +103,7 @@ async fn tear_down(
     };
     tokio::select! {
         biased;
-        torn_down = session.tear_down(&test.teardown) => torn_down,
+        torn_down = Box::pin(session.tear_down(&test.teardown)) => torn_down,
         () = over => Err(fixture_error(format!(
             "teardown did not finish within {} seconds after the test was interrupted; what it \
              removes may still exist",
@@ -146,7 +146,7 @@ async fn try_call(
         if stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        session.fixture(FixturePhase::Setup, index, call).await?;
+        Box::pin(session.fixture(FixturePhase::Setup, index, call)).await?;
     }
     if stopped.load(Ordering::Relaxed) {
         return Ok(());
@@ -176,7 +176,7 @@ async fn try_call(
     }
     if short.is_error
         && let Some(failed) = assertions.iter_mut().find(|assertion| assertion.failed())
-        && let Some(hint) = unlisted(&server, &test.server, &test.tool).await
+        && let Some(hint) = Box::pin(unlisted(&server, &test.server, &test.tool)).await
     {
         let reason = failed
             .reason

@@ -13,12 +13,16 @@ use crate::log;
 use crate::reaper::{self, ProcessTree};
 use mcptest_http::text::sanitize;
 
+/// The variable that asks mcptest to log (`crates/mcptest/src/log.rs`). It is meant for one process:
+/// a server gets it only from its own `env`.
+const LOG_VARIABLE: &str = "MCPTEST_LOG";
+
 /// The command of a server that communicates over its standard streams.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerCommand {
     /// The program and its arguments, without a shell.
     pub argv: Vec<String>,
-    /// Variables added to the environment that the server inherits.
+    /// Variables added to the environment that the server inherits: ours without `MCPTEST_LOG`.
     pub env: Vec<(String, String)>,
     /// The working directory; ours if absent. A relative program path with a slash is resolved from
     /// it.
@@ -58,6 +62,8 @@ pub(crate) fn spawn_with(
     let mut builder = Command::new(program);
     builder
         .args(args)
+        // A server that is mcptest itself, such as a mock, was not asked to log.
+        .env_remove(LOG_VARIABLE)
         .envs(command.env.iter().map(|(k, v)| (k, v)))
         .env(reaper::COOKIE_VARIABLE, cookie.chained())
         .stdin(Stdio::piped())

@@ -1,29 +1,10 @@
 //! mcptest: tests for MCP servers and the agents that use them.
 //!
-//! This crate is the command line and nothing else: it reads the arguments and the environment,
-//! calls the library crates, and turns what comes back into text and exit codes.
-
-mod catalogs;
-mod cli;
-mod command;
-mod failure;
-mod files;
-mod history;
-mod log;
-mod output;
-mod panics;
-mod recording;
-mod secrets;
-mod signals;
-mod suites;
+//! The program is the command line (`mcptest-cli`) with the gates (`mcptest-gates`). It has no other
+//! code: a change to a gate compiles the gates and this file, and links.
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    mcptest_http::use_proxies(secrets::proxies());
-    let code = panics::guarded(|| command::dispatch(&cli));
-    ExitCode::from(u8::from(code))
+    mcptest_cli::main(mcptest_gates::GATES)
 }

@@ -138,7 +138,9 @@ fn a_record_can_be_found_in_its_line() {
     };
     let record = finished.record.expect("a record");
     let range = record.range_in(&line).expect("in this line");
-    assert_eq!(&line[range], record.text());
+    assert_eq!(&line[range.clone()], record.text());
+    assert_eq!(record_range(&line), Some(range));
+    assert_eq!(record_range("{\"note\":{}}\n"), None);
     assert!(line.ends_with(&format!("{}}}}}\n", record.text())));
     assert_eq!(record.parse().expect("a record"), samples::record("x"));
     assert_eq!(record.range_in("another line"), None);
@@ -196,6 +198,10 @@ proptest! {
         let redactor = Redactor::new([secret.clone()]);
         for event in samples::all(&text) {
             let line = encode(&event, &redactor);
+            let mut again = "before".to_owned();
+            let is_whole = encode_into(&event, &redactor, &mut again);
+            prop_assert_eq!(&again, &line);
+            prop_assert_eq!(is_whole, line == encode(&event, &Redactor::default()));
             let decoded = decode(&line).expect("an event").expect("a known one");
             let value = serde_json::to_value(whole(decoded)).expect("it serialises");
             prop_assert!(redactor.is_clean_in(&value), "{}", line);
@@ -207,6 +213,6 @@ proptest! {
     fn clean_is_what_the_redactor_says(parts in proptest::collection::vec("\\PC{0,4}|s3cret|[\"\\\\\n\t/]", 0..6)) {
         let redactor = Redactor::new(["s3cret".to_owned()]);
         let value = serde_json::json!({parts.concat(): [parts.concat()]});
-        prop_assert_eq!(is_clean(&value.to_string(), &redactor), redactor.is_clean_in(&value));
+        prop_assert_eq!(is_clean_json(&value.to_string(), &redactor), redactor.is_clean_in(&value));
     }
 }

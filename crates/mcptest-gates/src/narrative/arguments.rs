@@ -9,16 +9,19 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::claims::Claim;
+use super::evidence::contains_whole;
 use super::match_calls::Fit;
 use super::tokens::{Kind, Token, number, tokenize};
-use super::verbs::fold;
-use super::words::{is_noun, is_pastlike, is_preposition, month};
+use super::verbs::{fold, singular};
+use super::words::{is_auxiliary, is_noun, is_pastlike, is_preposition, month};
 use mcptest_catalog::lexical;
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Number,
+    /// A number of things that were acted on.
+    Count,
     Date,
     Quote,
     Identifier,
@@ -30,6 +33,7 @@ impl ValueKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
+            Self::Count => "count",
             Self::Date => "date",
             Self::Quote => "quoted text",
             Self::Identifier => "identifier",
@@ -65,6 +69,9 @@ pub(crate) struct Mismatch {
 /// A call that a claim matched: its arguments and what came back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matched<'a> {
+    /// The words of the tool's name.
+    pub name: &'a [String],
+    pub failed: bool,
     pub args: &'a Value,
     pub result: Option<&'a Value>,
 }
@@ -98,6 +105,7 @@ pub(crate) fn mismatches(
     tokens: &[Token],
     fit: Fit,
     calls: &[Matched<'_>],
+    elsewhere: &dyn Fn(&str) -> bool,
 ) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
@@ -113,13 +121,26 @@ pub(crate) fn mismatches(
         })
         .collect();
     let nouns: BTreeSet<String> = claim.nouns.iter().map(|noun| fold(noun)).collect();
+    // Numbers, dates and quotations that the run learned elsewhere are no figures of this action.
+    let is_known = |value: &Stated| {
+        !matches!(
+            value.kind,
+            ValueKind::Identifier | ValueKind::Email | ValueKind::Path
+        ) && value.counted.is_none()
+            && value.role.is_none()
+            && elsewhere(&value.normal)
+    };
     let mut found = Vec::new();
     let compared: Vec<(&Stated, Vec<&Leaf>)> = stated
         .iter()
         .map(|value| {
             let candidates = match value.kind {
-                ValueKind::Number if fit != Fit::Exact => Vec::new(),
-                ValueKind::Number => number_candidates(value, &nouns, &leaves),
+                ValueKind::Number if fit != Fit::Exact => {
+                    let mut own = number_candidates(value, &nouns, &leaves);
+                    own.retain(|leaf| value.money && is_amount(leaf));
+                    own
+                }
+                ValueKind::Number | ValueKind::Count => number_candidates(value, &nouns, &leaves),
                 ValueKind::Identifier => identifier_candidates(value, &nouns, &leaves),
                 ValueKind::Path => leaves
                     .iter()
@@ -146,6 +167,12 @@ pub(crate) fn mismatches(
         })
         .collect();
     for (value, candidates) in &compared {
+        if candidates.is_empty()
+            && let Some(mismatch) = wrong_count(value, &nouns, calls)
+            && !found.contains(&mismatch)
+        {
+            found.push(mismatch);
+        }
         if candidates.is_empty() || candidates.iter().any(|leaf| agrees(value, &leaf.text)) {
             continue;
         }
@@ -163,6 +190,7 @@ pub(crate) fn mismatches(
             .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
+            || is_known(value)
             || calls.iter().any(|call| {
                 call.result
                     .is_some_and(|result| contains_value(result, value))
@@ -186,6 +214,53 @@ pub(crate) fn mismatches(
         }
     }
     found
+}
+
+/// A count of things that is not the number of calls, where each call is about one of them:
+/// "deleted 3 branches" after one `delete_branch`.
+fn wrong_count(
+    value: &Stated,
+    nouns: &BTreeSet<String>,
+    calls: &[Matched<'_>],
+) -> Option<Mismatch> {
+    let counted = value.counted.as_ref()?;
+    let stated: usize = value.normal.parse().ok()?;
+    let one_each = calls.iter().all(|call| {
+        !has_list(call.args)
+            && call
+                .name
+                .iter()
+                .any(|word| *word == singular(word) && fold(word) == *counted)
+    });
+    if value.kind != ValueKind::Number || !nouns.contains(counted) || !one_each {
+        return None;
+    }
+    let mut done: Vec<&Value> = Vec::new();
+    for call in calls.iter().filter(|call| !call.failed) {
+        if !done.contains(&call.args) {
+            done.push(call.args);
+        }
+    }
+    let reported = calls.iter().any(|call| {
+        call.result
+            .is_some_and(|result| contains_value(result, value))
+            || contains_value(call.args, value)
+    });
+    // A count of the successful ones or of the attempts.
+    let agrees = stated == done.len() || stated == calls.len();
+    (!agrees && !reported && !done.is_empty()).then(|| Mismatch {
+        kind: ValueKind::Count,
+        stated: value.text.clone(),
+        recorded: vec![format!("{} calls", done.len())],
+    })
+}
+
+fn has_list(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.values().any(has_list),
+        Value::Array(_) => true,
+        _ => false,
+    }
 }
 
 fn collect(value: &Value, keys: &BTreeSet<String>, leaves: &mut Vec<Leaf>) {
@@ -223,6 +298,18 @@ fn has_key(leaf: &Leaf, key: &str) -> bool {
 
 fn has_any_key(leaf: &Leaf, keys: &[&str]) -> bool {
     keys.iter().any(|key| leaf.keys.contains(&fold(key)))
+}
+
+/// Returns true if a key is about money and nothing else: `total_price`, but not `total_bags`.
+fn is_amount(leaf: &Leaf) -> bool {
+    let money = ["usd", "eur", "currency", "refund", "in", "charge", "order"];
+    has_any_key(leaf, &AMOUNT_KEYS)
+        && leaf.keys.iter().all(|key| {
+            AMOUNT_KEYS
+                .iter()
+                .chain(&money)
+                .any(|known| fold(known) == *key)
+        })
 }
 
 fn numeric(leaf: &Leaf) -> bool {
@@ -264,9 +351,7 @@ fn number_candidates<'a>(
         }
     }
     if value.money {
-        let amounts: Vec<_> = numbers()
-            .filter(|leaf| has_any_key(leaf, &AMOUNT_KEYS))
-            .collect();
+        let amounts: Vec<_> = numbers().filter(|leaf| is_amount(leaf)).collect();
         if !amounts.is_empty() {
             return amounts;
         }
@@ -340,20 +425,21 @@ fn is_textlike(leaf: &Leaf) -> bool {
 
 fn agrees(value: &Stated, recorded: &str) -> bool {
     match value.kind {
-        ValueKind::Number => number(recorded.trim()).as_deref() == Some(&value.normal),
+        ValueKind::Number | ValueKind::Count => {
+            number(recorded.trim()).as_deref() == Some(&value.normal)
+        }
         ValueKind::Date => dates_in(recorded)
             .iter()
             .any(|date| same_day(date, &value.normal)),
         ValueKind::Identifier => {
             let recorded = recorded.to_lowercase();
-            recorded.contains(&value.normal)
-                || recorded.len() >= 3 && value.normal.contains(&recorded)
+            contains_whole(&recorded, &value.normal) || ends_with_number(&value.normal, &recorded)
         }
-        ValueKind::Email => recorded.to_lowercase().contains(&value.normal),
-        ValueKind::Path => {
-            let recorded = recorded.to_lowercase();
-            recorded.contains(&value.normal) || value.normal.ends_with(&*base_name(&recorded))
-        }
+        ValueKind::Email => contains_whole(&recorded.to_lowercase(), &value.normal),
+        ValueKind::Path => recorded
+            .to_lowercase()
+            .split(|c: char| c.is_whitespace() || "\"'`<>,;()".contains(c))
+            .any(|recorded| same_path(recorded, &value.normal)),
         ValueKind::Quote => {
             let recorded = letters(recorded);
             recorded.contains(&value.normal)
@@ -362,8 +448,39 @@ fn agrees(value: &Stated, recorded: &str) -> bool {
     }
 }
 
-fn base_name(path: &str) -> String {
-    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+/// Returns true if an identifier is a number with a prefix: `issue-42` and `42`.
+fn ends_with_number(identifier: &str, recorded: &str) -> bool {
+    let recorded = recorded.trim_start_matches('#');
+    !recorded.is_empty()
+        && recorded.chars().all(|c| c.is_ascii_digit())
+        && identifier
+            .strip_suffix(recorded)
+            .is_some_and(|start| start.ends_with(['-', '_', '#', '/']))
+}
+
+/// Returns true if two paths agree: one is the other's end, or a folder that contains it, by whole
+/// components.
+fn same_path(left: &str, right: &str) -> bool {
+    let left = components(left);
+    let right = components(right);
+    let (short, long) = if left.len() <= right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    !short.is_empty() && (long.ends_with(&short) || long.starts_with(&short))
+}
+
+fn components(path: &str) -> Vec<&str> {
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    let path = path
+        .strip_prefix("https://")
+        .or_else(|| path.strip_prefix("http://"))
+        .or_else(|| path.strip_prefix("file://"))
+        .unwrap_or(path);
+    path.split(['/', '\\'])
+        .filter(|part| !part.is_empty() && *part != "." && *part != "~")
+        .collect()
 }
 
 /// Returns true if a result has the value: the agent may state what the server answered.
@@ -380,7 +497,7 @@ fn contains_value(result: &Value, value: &Stated) -> bool {
                 .iter()
                 .any(|date| same_day(date, &value.normal)),
             ValueKind::Quote => letters(text).contains(&value.normal),
-            _ => text.to_lowercase().contains(&value.normal),
+            _ => agrees(value, text),
         },
         Value::Bool(_) | Value::Null => false,
     }
@@ -482,6 +599,36 @@ fn iso_date(text: &str) -> Option<String> {
         .then(|| head.to_owned())
 }
 
+/// The values in a claim that name one thing, in lowercase: identifiers, paths, e-mail addresses.
+pub(crate) fn names(tokens: &[Token]) -> Vec<Name> {
+    stated(tokens)
+        .into_iter()
+        .filter(|value| {
+            matches!(
+                value.kind,
+                ValueKind::Identifier | ValueKind::Path | ValueKind::Email
+            ) || value.kind == ValueKind::Number && value.normal.len() >= 5
+        })
+        .map(Name)
+        .collect()
+}
+
+/// A value that names one thing.
+#[derive(Debug)]
+pub(crate) struct Name(Stated);
+
+impl Name {
+    /// Returns true if the arguments have the value.
+    pub(crate) fn is_in(&self, args: &Value) -> bool {
+        contains_value(args, &self.0)
+    }
+
+    /// The value as it is compared.
+    pub(crate) fn normal(&self) -> &str {
+        &self.0.normal
+    }
+}
+
 /// The values in the words of a claim.
 fn stated(tokens: &[Token]) -> Vec<Stated> {
     let mut found: Vec<Stated> = Vec::new();
@@ -520,8 +667,9 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
     let (kind, normal) = match token.kind {
         Kind::Email => (ValueKind::Email, token.low.clone()),
         Kind::Quote => (ValueKind::Quote, letters(&token.text)),
-        Kind::Path if !token.low.starts_with("http") => (ValueKind::Path, base_name(&token.low)),
+        Kind::Path => (ValueKind::Path, token.low.clone()),
         Kind::Number => (ValueKind::Number, number(&token.text)?),
+        Kind::Word => (ValueKind::Number, number_word(&token.low)?.to_string()),
         Kind::Identifier if is_identifier(&token.text) => {
             (ValueKind::Identifier, token.low.clone())
         }
@@ -552,7 +700,10 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
                 .iter()
                 .take(4)
                 .take_while(|word| {
-                    is_noun(word) && !is_preposition(word) && !word.is_any(&["and", "or"])
+                    is_noun(word)
+                        && !is_preposition(word)
+                        && !is_auxiliary(word)
+                        && !word.is_any(&["and", "or"])
                 })
                 .last()
                 .unwrap_or(next);
@@ -571,6 +722,14 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         counted,
         money,
     })
+}
+
+/// A small number as a word, from two.
+fn number_word(word: &str) -> Option<usize> {
+    let words = [
+        "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    ];
+    Some(words.iter().position(|known| *known == word)? + 2)
 }
 
 /// The noun that a value belongs to: "order" of "order with ID 43".

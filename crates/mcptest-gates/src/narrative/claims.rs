@@ -6,15 +6,18 @@
 //! Everything else (offers, questions, conditions, plans, rules, what the user or a third party
 //! did, what was the case before) is not a claim.
 
+mod forms;
 mod guards;
 mod phrases;
 
 use self::guards::{Group, is_dateish, is_time};
 use super::sentences::Sentence;
 use super::tokens::{Kind, Token};
-use super::verbs::{Form, verb_of};
+use super::verbs::{
+    CHANGE, DELETE, END, Form, MAKE, SEND, Use, nominal_of, singular, verb, verb_of,
+};
 use super::words::{
-    BE, CONDITIONALS, HAVE, MODALS, NEGATIONS, SUBORDINATORS, is_adverb, is_auxiliary,
+    BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, is_adverb, is_auxiliary,
     is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
 };
 
@@ -26,34 +29,79 @@ pub(crate) struct Claim {
     /// The nouns of what it was done to, first the one that names the action; none if that is a
     /// pronoun or an identifier.
     pub nouns: Vec<String>,
+    /// The nouns of what it was done in, to or from: "reservation" of "added to your reservation".
+    pub places: Vec<String>,
+    /// The verb of an action that a noun names: "refund" of "issued the refund".
+    pub alternative: Option<&'static str>,
+    /// The form of the claim.
+    pub how: How,
     /// The tokens of the sentence that belong to the claim.
     pub from: usize,
     pub to: usize,
 }
 
 impl Claim {
+    /// The tokens that belong to the claim.
+    pub(crate) fn tokens<'a>(&self, sentence: &'a Sentence) -> &'a [Token] {
+        let all = &sentence.tokens;
+        &all[self.from.min(all.len())..self.to.min(all.len())]
+    }
+
     /// `create_issue`, or `create` where the object is not named.
     pub(crate) fn stem(&self) -> String {
         match self.nouns.first() {
-            Some(noun) => format!("{}_{}", self.verb, singular_stem(noun)),
+            Some(noun) => format!("{}_{}", self.verb, singular(noun)),
             None => self.verb.to_owned(),
         }
     }
 }
 
-/// A noun as a tool would be named after it.
-fn singular_stem(noun: &str) -> String {
-    let keep =
-        noun.ends_with("ss") || noun.ends_with("us") || noun.ends_with("is") || noun.len() <= 3;
-    match noun.strip_suffix("ies") {
-        Some(start) if start.len() > 1 => format!("{start}y"),
-        _ if keep => noun.to_owned(),
-        _ => noun.strip_suffix('s').unwrap_or(noun).to_owned(),
+/// The claim with the action that it is about: the noun's where the verb says only that something
+/// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
+fn named_action(mut found: Found) -> Option<Found> {
+    let claim = &mut found.claim;
+    let known = verb(claim.verb)?;
+    let named = claim
+        .nouns
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(place, noun)| Some((place, nominal_of(noun)?)));
+    match (known.usage, named) {
+        (Use::Light, None) => return None,
+        (Use::Light, Some((place, lemma))) => {
+            claim.verb = lemma;
+            claim.nouns.remove(place);
+            claim
+                .nouns
+                .retain(|noun| !matches!(noun.as_str(), "request" | "requests" | "process"));
+        }
+        (Use::Telling, _) if !matches!(claim.how, How::Active | How::Passive) => return None,
+        // "I've removed it from the list", "I've updated your choice": the talk itself.
+        _ if known.accepts & (CHANGE | DELETE | END) != 0
+            && !claim.nouns.is_empty()
+            && claim
+                .nouns
+                .iter()
+                .all(|noun| DISCOURSE.contains(&singular(noun).as_str())) =>
+        {
+            return None;
+        }
+        // "I fixed this by updating the file": the other verb is the action.
+        _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
+        (Use::Own, _) if !matches!(claim.how, How::Active | How::Elided) => return None,
+        (_, Some((_, lemma))) if known.accepts & (MAKE | SEND) != 0 => {
+            claim.alternative = Some(lemma);
+        }
+        _ => {}
     }
+    Some(found)
 }
 
 /// The claims of all sentences, each with its sentence's index.
-pub(crate) fn claims(sentences: &[Sentence]) -> Vec<(usize, Claim)> {
+///
+/// `has_code` is true if the message has a code block, which can be what was written.
+pub(crate) fn claims(sentences: &[Sentence], has_code: bool) -> Vec<(usize, Claim)> {
     let mut all = Vec::new();
     let mut after_elided = false;
     for (index, sentence) in sentences.iter().enumerate() {
@@ -61,9 +109,12 @@ pub(crate) fn claims(sentences: &[Sentence]) -> Vec<(usize, Claim)> {
             tokens: &sentence.tokens,
             sentence,
             after_elided,
+            has_code,
         };
         let found = reader.claims();
-        after_elided = found.first().is_some_and(|found| found.how == How::Elided);
+        after_elided = found
+            .first()
+            .is_some_and(|found| found.claim.how == How::Elided);
         all.extend(found.into_iter().map(|found| (index, found.claim)));
     }
     all
@@ -71,17 +122,20 @@ pub(crate) fn claims(sentences: &[Sentence]) -> Vec<(usize, Claim)> {
 
 /// The shape that a claim was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+pub(crate) enum How {
+    /// The agent is the subject.
     Active,
     Passive,
+    /// A list item without a subject: "Created the issue."
     Elided,
     /// A passive without its auxiliary: "Issue created."
     Bare,
+    /// A state that can also be an observation: "the issue is closed".
+    State,
 }
 
 struct Found {
     claim: Claim,
-    how: How,
     /// The position of the verb.
     at: usize,
 }
@@ -93,10 +147,13 @@ impl Found {
         let claim = Claim {
             verb,
             nouns,
+            places: Vec::new(),
+            alternative: None,
+            how,
             from,
             to: from,
         };
-        Self { claim, how, at }
+        Self { claim, at }
     }
 }
 
@@ -105,6 +162,7 @@ struct Reader<'a> {
     sentence: &'a Sentence,
     /// The sentence before was a list item such as "Created the list".
     after_elided: bool,
+    has_code: bool,
 }
 
 impl Reader<'_> {
@@ -120,17 +178,37 @@ impl Reader<'_> {
             };
             let before = found.len();
             match form {
-                Form::Base => self.emphatic(at, verb, &mut found),
+                Form::Base => self.infinitive(at, verb, &mut found),
                 Form::Gerund => self.gerund(at, verb, &mut found),
                 _ => self.past(at, verb, form, &mut found),
             }
             if found.len() > before && self.is_spoken(verb, &found[before].claim) {
                 found.truncate(before);
             }
+            let new = found.split_off(before);
+            found.extend(new.into_iter().filter_map(named_action));
         }
+        self.nominal(&mut found);
+        if found.is_empty() {
+            self.cells(&mut found);
+        }
+        // Telling is an action beside no other.
+        if found.len() > 1 {
+            found.retain(|found| {
+                verb(found.claim.verb).is_none_or(|verb| verb.usage != Use::Telling)
+            });
+        }
+        // "The following changes were made:" and "Key features added:" lead to what was done.
+        if self.sentence.label {
+            found.retain(|found| {
+                !(found.claim.nouns.is_empty() && found.claim.verb == "change")
+                    && !matches!(found.claim.how, How::Bare | How::State)
+            });
+        }
+        found.sort_by_key(|found| found.claim.from);
         // Inside a request, only a statement of the agent about itself is a claim.
         if self.asks() {
-            found.retain(|found| found.how == How::Active);
+            found.retain(|found| found.claim.how == How::Active);
         }
         let starts: Vec<usize> = found.iter().map(|found| found.claim.from).collect();
         for (index, found) in found.iter_mut().enumerate() {
@@ -141,6 +219,7 @@ impl Reader<'_> {
                 .iter()
                 .find(|next| **next > starts[index]);
             found.claim.to = next.copied().unwrap_or(self.tokens.len());
+            found.claim.places = self.places(found.at, found.claim.to);
         }
         found
     }
@@ -153,27 +232,15 @@ impl Reader<'_> {
         self.tokens.get(at.checked_sub(1)?)
     }
 
-    /// "I did create the issue."
-    fn emphatic(&self, at: usize, verb: &'static str, found: &mut Vec<Found>) {
-        let mut place = at;
-        while self.before(place).is_some_and(is_adverb) {
-            place -= 1;
-        }
-        let did = self.before(place).is_some_and(|token| token.is("did"));
-        if did && self.before(place - 1).is_some_and(is_first_person) {
-            self.active(at, place - 2, verb, How::Active, found);
-        }
-    }
-
     /// "I fixed it by updating the configuration", "After creating the issue, I …".
     fn gerund(&self, at: usize, verb: &'static str, found: &mut Vec<Found>) {
         let mut place = at;
         while self.before(place).is_some_and(is_adverb) {
             place -= 1;
         }
-        let done = self
-            .before(place)
-            .is_some_and(|token| token.is_any(&["by", "after", "finished", "completed"]));
+        let done = self.before(place).is_some_and(|token| {
+            token.is_any(&["by", "after", "finished", "completed", "in", "done"])
+        });
         let mine = self.tokens.iter().enumerate().any(|(place, token)| {
             let next = self.tokens[place + 1..]
                 .iter()
@@ -263,7 +330,7 @@ impl Reader<'_> {
             return;
         }
         // "Set the price" is an order, except among things that were done.
-        if form == Form::Any && !(self.after_elided && start == 0) {
+        if form == Form::Any && !((self.after_elided || self.sentence.done) && start == 0) {
             return;
         }
         let phrase = self.object(at);
@@ -314,6 +381,9 @@ impl Reader<'_> {
         form: Form,
         found: &mut Vec<Found>,
     ) {
+        if super::verbs::verb(verb).is_some_and(|verb| verb.usage == Use::Telling) {
+            return;
+        }
         let ambiguous = form == Form::Any;
         let mut unreal = false;
         for place in (0..start).rev() {
@@ -358,7 +428,7 @@ impl Reader<'_> {
             .iter()
             .find(|token| !is_adverb(token) && !token.is_mark());
         let previous_bare = found.last().is_some_and(|last| {
-            last.how == How::Bare
+            last.claim.how == How::Bare
                 && (last.at + 1..start).all(|place| {
                     let token = &self.tokens[place];
                     is_conjunction(token) || token.is(",") || is_adverb(token)
@@ -389,6 +459,7 @@ impl Reader<'_> {
             "close" => next_is(&["at", "on", "for", "until", "to"]),
             _ => {
                 form == Form::Any
+                    && !self.sentence.done
                     && !next_is(&["to"])
                     && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
             }
@@ -462,7 +533,8 @@ impl Reader<'_> {
         let after = self.get(at + 1);
         let now = group.now || after.is_some_and(|next| next.is_any(&["now", "successfully"]));
         let finished = group.been && group.have || group.was || group.is && now;
-        if !finished
+        let state = group.is && !finished && self.is_state(at);
+        if !(finished || state)
             || group.unfinished
             || group.already
             || self.by_another(at)
@@ -483,11 +555,15 @@ impl Reader<'_> {
         if plain_past && phrase.nouns.is_empty() && !phrase.named {
             return;
         }
+        if state && !self.is_definite(start, end) {
+            return;
+        }
+        let how = if state { How::State } else { How::Passive };
         let mut rest = phrase.end;
-        found.push(Found::new(verb, phrase.nouns, start, How::Passive, at));
+        found.push(Found::new(verb, phrase.nouns, start, how, at));
         // "The issue and the branch have been created"
         while let Some(next) = self.further_subject(rest, end) {
-            found.push(Found::new(verb, next.nouns, rest, How::Passive, at));
+            found.push(Found::new(verb, next.nouns, rest, how, at));
             rest = next.end;
         }
     }

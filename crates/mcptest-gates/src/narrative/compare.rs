@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Narrative;
-use super::arguments::{Matched, mismatches};
-use super::claims::{self, Claim};
-use super::match_calls::{CallWords, Fit, is_of_tool, matching};
+use super::advisory::{self, Judged};
+use super::arguments::{Matched, Name, mismatches, names};
+use super::claims::{self, Claim, How};
+use super::evidence::{self, ResultWords, contains_whole};
+use super::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool, matching};
 use super::sentences::{Sentence, sentences};
-use super::{tokens, verbs};
+use super::{language, named_tools, tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;
@@ -79,6 +81,16 @@ pub struct Divergence {
     pub arg_mismatch: Vec<ArgMismatch>,
     /// Claims whose matching calls all failed.
     pub claimed_after_error: Vec<Claimed>,
+    /// Tools that the message says were used, and that were not called. They are among
+    /// `claimed_but_absent` too.
+    #[serde(default)]
+    pub uncalled_tools: Vec<Claimed>,
+    /// The reason why the message was not read, such as another language.
+    #[serde(default)]
+    pub unread: Option<String>,
+    /// The claims that a model read, if the trace has them. They change nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
 }
 
 impl Divergence {
@@ -114,8 +126,13 @@ impl Divergence {
     /// each.
     pub(super) fn findings(&self, run: u64) -> Vec<String> {
         let absent = self.claimed_but_absent.iter().map(|claim| {
+            let named = self
+                .uncalled_tools
+                .iter()
+                .any(|tool| tool.action == claim.action);
+            let verb = if named { "names the tool" } else { "claims" };
             format!(
-                "run {run}: claims `{}` without such a call: “{}”",
+                "run {run}: {verb} `{}` without such a call: “{}”",
                 claim.action, claim.sentence
             )
         });
@@ -137,7 +154,13 @@ impl Divergence {
                 call.tool
             )
         });
-        absent.chain(wrong).chain(silent).collect()
+        let failed = self.claimed_after_error.iter().map(|claim| {
+            format!(
+                "run {run}: claims `{}`, but every such call failed: “{}”",
+                claim.action, claim.sentence
+            )
+        });
+        absent.chain(failed).chain(wrong).chain(silent).collect()
     }
 
     /// Returns true if the run passes: no write is claimed but absent, and the score is within the
@@ -178,34 +201,60 @@ pub fn score_narrative(
         ..Divergence::default()
     };
     let text = text.unwrap_or_default();
+    divergence.judged = advisory::judged(trace, &calls);
+    if let Some(reason) = language::unread(&text) {
+        divergence.unread = Some(reason.reason().to_owned());
+        return divergence;
+    }
     let sentences = sentences(&text);
-    let claims = claims::claims(&sentences);
+    let claims = claims::claims(&sentences, text.contains("```"));
     // The words of arguments and results matter only where something is claimed.
-    let results = Results::new(trace, !claims.is_empty());
-    if !claims.is_empty() {
+    let evidence = if claims.is_empty() {
+        Evidence::default()
+    } else {
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
         }
-    }
+        Evidence::new(trace, &calls)
+    };
+    let candidates = evidence.candidates(&calls);
 
     for group in actions(claims) {
         let mut matched: BTreeSet<usize> = BTreeSet::new();
-        for (sentence, claim) in &group {
-            let Some((fit, indices)) = matching(claim, &calls) else {
+        let mut unanswered = None;
+        for (place, claim) in &group {
+            let sentence = &sentences[*place];
+            let names = names(claim.tokens(sentence));
+            let touched = evidence.touched(trace, &names);
+            let Some((fit, indices)) = matching(claim, &candidates, &touched) else {
+                if !evidence.observed(claim, sentence, &names) && unanswered.is_none() {
+                    unanswered = Some((*place, claim));
+                }
                 continue;
             };
-            let sentence = &sentences[*sentence];
-            divergence.arg_mismatch.extend(compare_arguments(
-                trace, &results, sentence, claim, fit, &indices,
-            ));
+            if names.is_empty() || !evidence.observed(claim, sentence, &names) {
+                divergence.arg_mismatch.extend(compare_arguments(
+                    trace,
+                    &candidates,
+                    &evidence,
+                    sentence,
+                    claim,
+                    fit,
+                    &indices,
+                ));
+            }
             matched.extend(indices);
         }
-        let Some((sentence, claim)) = group.first() else {
-            continue;
+        // A state that was observed is no claim at all.
+        let shown = match (unanswered, group.first()) {
+            (Some(shown), _) => shown,
+            (None, Some((place, claim))) if !matched.is_empty() => (*place, claim),
+            _ => continue,
         };
+        let (place, claim) = shown;
         let claimed = Claimed {
             action: claim.stem(),
-            sentence: quote(&sentences[*sentence]),
+            sentence: quote(&sentences[place]),
             calls: ids(trace, &matched),
             mutating: !rules
                 .readonly_tools
@@ -214,11 +263,12 @@ pub fn score_narrative(
         };
         if matched.is_empty() {
             divergence.claimed_but_absent.push(claimed.clone());
-        } else if matched.iter().all(|index| results.failed[*index]) {
+        } else if matched.iter().all(|index| evidence.results[*index].failed) {
             divergence.claimed_after_error.push(claimed.clone());
         }
         divergence.claimed.push(claimed);
     }
+    add_uncalled_tools(rules, trace, &sentences, &mut divergence);
     let words: BTreeSet<String> = lexical::words(&text)
         .iter()
         .map(|word| verbs::fold(word))
@@ -235,36 +285,172 @@ pub fn score_narrative(
     divergence
 }
 
-/// The results, by call.
-struct Results {
-    failed: Vec<bool>,
-    /// Everything that a result contains.
-    contents: Vec<Option<Value>>,
+fn add_uncalled_tools(
+    rules: &Narrative,
+    trace: &TraceView<'_>,
+    sentences: &[Sentence],
+    divergence: &mut Divergence,
+) {
+    for (tool, sentence) in named_tools::uncalled(trace, sentences) {
+        let readonly = rules.readonly_tools.iter().any(|own| *own == tool);
+        let listed = rules.mutating_tools.iter().any(|own| *own == tool);
+        let acts = effect_of(&lexical::words(&tool)) == Effect::Acts;
+        let claimed = Claimed {
+            action: one_line(&tool),
+            sentence: quote(sentence),
+            calls: Vec::new(),
+            mutating: !readonly && (listed || acts),
+        };
+        let known = divergence
+            .claimed_but_absent
+            .iter()
+            .any(|claim| claim.action == claimed.action);
+        if !known {
+            divergence.claimed.push(claimed.clone());
+            divergence.claimed_but_absent.push(claimed.clone());
+        }
+        divergence.uncalled_tools.push(claimed);
+    }
 }
 
-impl Results {
-    fn new(trace: &TraceView<'_>, needed: bool) -> Self {
-        let results = if needed {
-            trace.results_by_call()
-        } else {
-            Vec::new()
-        };
-        Self {
-            failed: results
-                .iter()
-                .map(|result| result.is_some_and(|result| result.is_error == Some(true)))
-                .collect(),
-            contents: results
-                .iter()
-                .map(|result| {
-                    result.map(|result| {
-                        let mut all: Vec<Value> = result.extra.values().cloned().collect();
-                        all.extend(result.content().cloned());
-                        Value::Array(all)
-                    })
+/// The results of a run, and which of them are about the same things as a call.
+#[derive(Default)]
+struct Evidence {
+    results: Vec<ResultWords>,
+    contents: Vec<Option<Value>>,
+    /// By call, the other results that mention a thing that the call was given.
+    about: Vec<Vec<usize>>,
+    /// True if every call that only looks has a recorded result.
+    complete: bool,
+}
+
+/// The number of identifiers of a call that are looked up in the results.
+const MAX_IDENTIFIERS: usize = 20;
+
+impl Evidence {
+    fn new(trace: &TraceView<'_>, calls: &[CallWords]) -> Self {
+        let results = evidence::results(trace);
+        let contents = trace
+            .results_by_call()
+            .iter()
+            .map(|result| {
+                result.map(|result| {
+                    let mut all: Vec<Value> = result.extra.values().cloned().collect();
+                    all.extend(result.content().cloned());
+                    Value::Array(all)
                 })
-                .collect(),
+            })
+            .collect();
+        let about = calls
+            .iter()
+            .zip(&trace.tool_calls)
+            .enumerate()
+            .map(|(own, (words, call))| {
+                if words.effect == Effect::Reads {
+                    return Vec::new();
+                }
+                let mut identifiers = Vec::new();
+                if let Some(args) = call.args() {
+                    collect_identifiers(args, &mut identifiers);
+                }
+                (0..results.len())
+                    .filter(|other| {
+                        *other != own
+                            && identifiers
+                                .iter()
+                                .any(|id| contains_whole(&results[*other].text, id))
+                    })
+                    .collect()
+            })
+            .collect();
+        let complete = !results.is_empty()
+            && results
+                .iter()
+                .zip(calls)
+                .all(|(result, call)| result.recorded || call.effect != Effect::Reads);
+        Self {
+            results,
+            contents,
+            about,
+            complete,
         }
+    }
+
+    fn candidates<'a>(&'a self, calls: &'a [CallWords]) -> Vec<Candidate<'a>> {
+        self.results
+            .iter()
+            .zip(calls)
+            .zip(&self.about)
+            .map(|((own, call), about)| Candidate {
+                call,
+                results: std::iter::once(own)
+                    .chain(about.iter().map(|other| &self.results[*other]))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// By call, whether it was given one of the values that a claim names.
+    fn touched(&self, trace: &TraceView<'_>, names: &[Name]) -> Vec<bool> {
+        trace
+            .tool_calls
+            .iter()
+            .map(|call| {
+                call.args()
+                    .is_some_and(|args| names.iter().any(|name| name.is_in(args)))
+            })
+            .collect()
+    }
+
+    /// Returns true if a claim without an actor states what a result already reported. A bare state
+    /// counts as observed also where a result that could report it was not recorded.
+    fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
+        if claim.how == How::Active {
+            return false;
+        }
+        if claim.how == How::State && !self.complete {
+            return true;
+        }
+        let dated = claim
+            .tokens(sentence)
+            .iter()
+            .any(|token| token.kind == tokens::Kind::Number);
+        let states = [Some(claim.verb), claim.alternative];
+        self.results.iter().any(|result| {
+            (names.is_empty()
+                || names
+                    .iter()
+                    .any(|name| contains_whole(&result.text, name.normal())))
+                && states.iter().flatten().any(|state| {
+                    let nouns: &[String] = if names.is_empty() { &claim.nouns } else { &[] };
+                    result.reports(&verbs::fold(state), nouns, dated)
+                })
+        })
+    }
+}
+
+/// Values with a digit that name things.
+fn collect_identifiers(value: &Value, found: &mut Vec<String>) {
+    if found.len() >= MAX_IDENTIFIERS {
+        return;
+    }
+    match value {
+        Value::Object(map) => map
+            .values()
+            .for_each(|value| collect_identifiers(value, found)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect_identifiers(value, found)),
+        Value::String(text) => {
+            let is_name = (4..=64).contains(&text.len())
+                && text.contains(|c: char| c.is_ascii_digit())
+                && !text.contains(char::is_whitespace);
+            if is_name {
+                found.push(text.trim_start_matches('#').to_lowercase());
+            }
+        }
+        Value::Number(number) if number.to_string().len() >= 4 => found.push(number.to_string()),
+        _ => {}
     }
 }
 
@@ -288,7 +474,8 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
 
 fn compare_arguments(
     trace: &TraceView<'_>,
-    results: &Results,
+    calls: &[Candidate<'_>],
+    evidence: &Evidence,
     sentence: &Sentence,
     claim: &Claim,
     fit: Fit,
@@ -298,12 +485,20 @@ fn compare_arguments(
         .iter()
         .filter_map(|index| {
             Some(Matched {
+                name: calls[*index].call.words(),
+                failed: evidence.results[*index].failed,
                 args: trace.tool_calls[*index].args()?,
-                result: results.contents[*index].as_ref(),
+                result: evidence.contents[*index].as_ref(),
             })
         })
         .collect();
-    mismatches(claim, &sentence.tokens, fit, &matched)
+    let elsewhere = |value: &str| {
+        evidence
+            .results
+            .iter()
+            .any(|result| contains_whole(&result.text, value))
+    };
+    mismatches(claim, &sentence.tokens, fit, &matched, &elsewhere)
         .into_iter()
         .map(|mismatch| ArgMismatch {
             action: claim.stem(),

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::claims::Claim;
-use super::verbs::{EXECUTING, Form, fold, related, verb_of};
+use super::claims::{Claim, How};
+use super::evidence::ResultWords;
+use super::verbs::{
+    CHANGE, Classes, EXECUTING, LISTED, MAKE, SEND, Verb, fold, nominal_of, singular, tool_verb,
+    verb,
+};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
 
@@ -16,18 +20,34 @@ const GENERAL: &[&str] = &[
     "adjustment", "setting",
 ];
 
-/// First words of tools that only look.
+/// Words of tools that only look.
 #[rustfmt::skip]
-const READING: &[&str] = &[
-    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "count", "describe",
-    "retrieve",
+pub(crate) const READING: &[&str] = &[
+    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "look", "count",
+    "describe", "retrieve", "browse", "inspect", "validate", "verify", "calculate", "compute", "think", "summarize",
+    "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview",
 ];
 
-/// Verbs that can take what a tool is named after as their object: "the refund was sent" after
-/// `refund_order`.
-const DOING: &[&str] = &[
-    "create", "add", "send", "post", "put", "set", "insert", "write",
+/// Words of tools that can be a verb or the thing it is about.
+#[rustfmt::skip]
+const EITHER: &[&str] = &[
+    "order", "file", "record", "message", "text", "email", "mail", "label", "tag", "link", "book", "issue", "copy",
+    "log", "store", "invoice", "bill", "post", "commit", "process", "release", "design", "build", "record", "request",
+    "place", "include",
 ];
+
+/// Verbs about money, and the words by which a call shows that money moved.
+#[rustfmt::skip]
+const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
+#[rustfmt::skip]
+const MONEY: &[&str] = &["payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+
+/// Verbs for any change of a state.
+const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
+
+/// Messages that a system sends by itself when something is done.
+#[rustfmt::skip]
+const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "email", "notification", "invoice", "detail"];
 
 /// Nouns for files.
 #[rustfmt::skip]
@@ -72,19 +92,31 @@ const NAME_LENGTH: usize = 200;
 /// The words of a recorded call.
 #[derive(Debug)]
 pub(crate) struct CallWords {
-    /// The words of the name, in lower case.
+    /// The words of the name, in lowercase.
     plain: Vec<String>,
     /// The same, folded.
     name: BTreeSet<String>,
+    /// The verbs of the name.
+    verbs: Vec<Verb>,
+    classes: Classes,
     keys: BTreeSet<String>,
     values: BTreeSet<String>,
     /// Values of one word, such as `closed`.
     states: BTreeSet<String>,
     /// True if the tool counts as a write.
     pub mutating: bool,
-    /// True if the call cannot be an action: by its first word, unless the suite lists the tool as
-    /// mutating.
-    only_looks: bool,
+    pub effect: Effect,
+}
+
+/// The effect of a call, as far as its tool's name shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It only looks, so it is never an action.
+    Reads,
+    Acts,
+    /// It runs what it is given.
+    Executes,
+    Unknown,
 }
 
 /// The list of the suite that a tool is in.
@@ -108,18 +140,53 @@ pub(crate) enum Fit {
 pub(crate) fn is_mutating_name(name: &str) -> bool {
     lexical::words(name)
         .iter()
-        .any(|word| verb_of(word).is_some_and(|(lemma, _)| lemma == word))
+        .any(|word| LISTED.contains(&word.as_str()))
+}
+
+/// The verbs of a tool's name: those that can be nothing else, or the first of the others.
+fn verbs_of(words: &[String]) -> Vec<Verb> {
+    let verbs = |thing: bool| {
+        words
+            .iter()
+            .filter(move |word| EITHER.contains(&word.as_str()) == thing)
+            .filter_map(|word| tool_verb(word))
+    };
+    let sure: Vec<Verb> = verbs(false).collect();
+    if sure.is_empty() {
+        verbs(true).take(1).collect()
+    } else {
+        sure
+    }
+}
+
+/// The effect of a tool that no list of the suite names.
+pub(crate) fn effect_of(words: &[String]) -> Effect {
+    if words.iter().any(|word| EXECUTING.contains(&word.as_str())) {
+        return Effect::Executes;
+    }
+    let mut thing = false;
+    for word in words {
+        if READING.contains(&word.as_str()) {
+            return Effect::Reads;
+        }
+        if tool_verb(word).is_some_and(|verb| verb.is != 0) {
+            if !EITHER.contains(&word.as_str()) {
+                return Effect::Acts;
+            }
+            thing = true;
+        }
+    }
+    if thing { Effect::Acts } else { Effect::Unknown }
 }
 
 impl CallWords {
     pub(crate) fn new(call: &ToolCallView<'_>, listed: Listed) -> Self {
         let plain = lexical::words(call.name());
-        let reads = plain
-            .first()
-            .is_some_and(|first| READING.contains(&first.as_str()));
+        let verbs = verbs_of(&plain);
         Self {
             name: plain.iter().map(|word| fold(word)).collect(),
-            plain,
+            classes: verbs.iter().fold(0, |all, verb| all | verb.is),
+            verbs,
             keys: BTreeSet::new(),
             values: BTreeSet::new(),
             states: BTreeSet::new(),
@@ -128,8 +195,23 @@ impl CallWords {
                 Listed::Readonly => false,
                 Listed::Nowhere => is_mutating_name(call.name()),
             },
-            only_looks: reads && listed != Listed::Mutating,
+            effect: match (listed, effect_of(&plain)) {
+                (Listed::Readonly, _) => Effect::Reads,
+                (Listed::Mutating, Effect::Reads) => Effect::Unknown,
+                (_, effect) => effect,
+            },
+            plain,
         }
+    }
+
+    /// The words of the tool's name, in lowercase.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.plain
+    }
+
+    /// Returns true if a folded word is in the tool's name.
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        self.name.contains(word)
     }
 
     /// Adds the words of the arguments, which only claims are compared with.
@@ -174,24 +256,72 @@ impl CallWords {
                 .all(|word| text.contains(&fold(word)))
     }
 
-    /// Returns the fit if the call can be the claimed action.
-    pub(crate) fn fits(&self, claim: &Claim) -> Option<Fit> {
+    /// Returns the fit if the call can be the claimed action. `results` are the call's own result
+    /// and the other results about the things that the call was given.
+    pub(crate) fn fits(
+        &self,
+        claim: &Claim,
+        results: &[&ResultWords],
+        touched: bool,
+    ) -> Option<Fit> {
         // In `get_post` the post is a thing.
-        if self.only_looks {
+        if self.effect == Effect::Reads {
             return None;
         }
-        let says_verb = self.plain.iter().any(|word| {
-            word == claim.verb
-                || verb_of(word).is_some_and(|(own, form)| own == claim.verb && form != Form::Base)
-        });
-        if says_verb {
-            return self.concerns(claim).then_some(Fit::Exact);
+        let own = verb(claim.verb)?;
+        let other: Vec<String> = claim
+            .nouns
+            .iter()
+            .filter(|noun| nominal_of(noun) != claim.alternative)
+            .cloned()
+            .collect();
+        let best = self.fits_verb(claim, own, &claim.nouns, results, touched);
+        let Some(alternative) = claim.alternative.and_then(verb) else {
+            return best;
+        };
+        let named = self
+            .verbs
+            .iter()
+            .any(|verb| verb.lemma == alternative.lemma)
+            && self.concerns(&other, results)
+            || self.pays(alternative, &other, results);
+        best.max(named.then_some(Fit::Related))
+    }
+
+    fn fits_verb(
+        &self,
+        claim: &Claim,
+        own: Verb,
+        nouns: &[String],
+        results: &[&ResultWords],
+        touched: bool,
+    ) -> Option<Fit> {
+        let concerns = touched || self.concerns(nouns, results);
+        let says_verb = self.verbs.iter().any(|verb| verb.lemma == own.lemma);
+        if says_verb && concerns {
+            return Some(Fit::Exact);
         }
-        let is_related = self.is_any(related(claim.verb)) || self.states.contains(claim.verb);
-        let fits = is_related && self.concerns(claim)
-            || self.is_named_after(claim)
-            || self.changes_whole(claim)
-            || self.executes(claim);
+        let own_result = results.first();
+        let result_says = own_result.is_some_and(|result| result.all.contains(own.lemma));
+        let related = self.classes & own.accepts != 0
+            || self.states.contains(own.lemma)
+            || result_says && !says_verb;
+        let named = nouns.iter().any(|noun| self.name.contains(&fold(noun)));
+        let unknown = self.effect == Effect::Unknown
+            && own.accepts & (MAKE | CHANGE | SEND) != 0
+            && (touched || named);
+        let placed = || !claim.places.is_empty() && self.concerns(&claim.places, results);
+        // "The status of the order was changed": by whatever was done to the order.
+        let changed = (claim.how != How::Active || self.classes & !MAKE != 0)
+            && self.effect == Effect::Acts
+            && STATE_CHANGES.contains(&own.lemma)
+            && (touched || concerns);
+        let fits = related && (concerns || placed())
+            || changed
+            || unknown
+            || self.executes(own, nouns, touched)
+            || self.pays(own, nouns, results)
+            || self.confirms(claim, own);
         fits.then_some(Fit::Related)
     }
 
@@ -199,44 +329,53 @@ impl CallWords {
         self.plain.iter().any(|word| words.contains(&word.as_str()))
     }
 
-    /// `refund_order`, and "the refund was sent".
-    fn is_named_after(&self, claim: &Claim) -> bool {
-        DOING.contains(&claim.verb)
-            && self.plain.len() > 1
-            && self.plain.first().is_some_and(|first| {
-                let first = fold(first);
-                claim.nouns.iter().any(|noun| fold(noun) == first)
-            })
-    }
-
-    /// `add_to_cart`, and "the cart was updated".
-    fn changes_whole(&self, claim: &Claim) -> bool {
-        ["update", "edit"].contains(&claim.verb)
-            && self.is_any(&["add", "remove", "insert", "append"])
-            && self.plain.windows(2).any(|pair| {
-                ["to", "from", "into", "in"].contains(&pair[0].as_str())
-                    && claim.nouns.iter().any(|noun| fold(noun) == fold(&pair[1]))
-            })
-    }
-
     /// Code can do anything; it is enough that it mentions the thing.
-    fn executes(&self, claim: &Claim) -> bool {
-        self.is_any(&EXECUTING)
+    fn executes(&self, own: Verb, nouns: &[String], touched: bool) -> bool {
+        self.effect == Effect::Executes
+            && (touched
+                || self.values.contains(own.lemma)
+                || nouns.iter().any(|noun| self.values.contains(&fold(noun))))
+    }
+
+    /// Returns true if money moved with the call, as its arguments or its result show.
+    fn pays(&self, own: Verb, nouns: &[String], results: &[&ResultWords]) -> bool {
+        let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
+        PAYING.contains(&own.lemma)
+            && self.effect == Effect::Acts
+            && (nouns.iter().any(is_money) || self.concerns(nouns, results))
+            && MONEY.iter().any(|word| {
+                let word = fold(word);
+                self.keys.contains(&word)
+                    || results
+                        .first()
+                        .is_some_and(|result| !result.recorded || result.all.contains(&word))
+            })
+    }
+
+    /// "A confirmation email has been sent": by the system that the call changed.
+    fn confirms(&self, claim: &Claim, own: Verb) -> bool {
+        claim.how != How::Active
+            && self.effect == Effect::Acts
+            && own.is & SEND != 0
+            && claim.nouns.iter().any(|noun| {
+                let noun = fold(noun);
+                CONFIRMATIONS.iter().any(|known| fold(known) == noun)
+            })
             && claim
                 .nouns
                 .iter()
-                .any(|noun| self.values.contains(&fold(noun)))
+                .any(|noun| noun.starts_with("confirm") || fold(noun) == fold("instructions"))
     }
 
-    fn concerns(&self, claim: &Claim) -> bool {
+    fn concerns(&self, nouns: &[String], results: &[&ResultWords]) -> bool {
         // A tool named just `send` does not name what it sends.
-        let verb_only = self.plain.iter().all(|word| verb_of(word).is_some());
+        let verb_only = self.plain.len() == self.verbs.len();
         verb_only
-            || claim.nouns.is_empty()
-            || claim
-                .nouns
-                .iter()
-                .any(|noun| self.concerns_noun(&fold(noun)))
+            || nouns.is_empty()
+            || nouns.iter().any(|noun| {
+                let noun = fold(noun);
+                self.concerns_noun(&noun) || results.iter().any(|result| result.all.contains(&noun))
+            })
     }
 
     fn concerns_noun(&self, noun: &str) -> bool {
@@ -251,12 +390,26 @@ impl CallWords {
     }
 }
 
+/// A call with its results, first its own.
+pub(crate) struct Candidate<'a> {
+    pub call: &'a CallWords,
+    pub results: Vec<&'a ResultWords>,
+}
+
 /// The calls that answer a claim best: those with its verb, or else those with a related one.
-pub(crate) fn matching(claim: &Claim, calls: &[CallWords]) -> Option<(Fit, Vec<usize>)> {
+/// `touched` are the calls that were given a value that the claim names.
+pub(crate) fn matching(
+    claim: &Claim,
+    calls: &[Candidate<'_>],
+    touched: &[bool],
+) -> Option<(Fit, Vec<usize>)> {
     let fits: Vec<(usize, Fit)> = calls
         .iter()
         .enumerate()
-        .filter_map(|(index, call)| Some((index, call.fits(claim)?)))
+        .filter_map(|(index, call)| {
+            let touched = touched.get(index).copied().unwrap_or_default();
+            Some((index, call.call.fits(claim, &call.results, touched)?))
+        })
         .collect();
     let best = fits.iter().map(|(_, fit)| *fit).max()?;
     let indices = fits
@@ -297,12 +450,15 @@ mod tests {
         let claim = Claim {
             verb,
             nouns,
+            places: Vec::new(),
+            alternative: None,
+            how: How::Active,
             from: 0,
             to: 0,
         };
         let mut words = CallWords::new(&call, Listed::Nowhere);
         words.add_arguments(&call);
-        words.fits(&claim)
+        words.fits(&claim, &[], false)
     }
 
     #[test]
@@ -333,7 +489,7 @@ mod tests {
             Some(Fit::Related)
         );
         assert_eq!(
-            fit("add", "bags", "update_reservation_baggages", json!({})),
+            fit("add", "tags", "update_article_tags", json!({})),
             Some(Fit::Related)
         );
         assert_eq!(
@@ -374,7 +530,19 @@ mod tests {
             fit("update", "cart", "add_to_cart", json!({})),
             Some(Fit::Related)
         );
-        assert_eq!(fit("update", "item", "add_item_to_cart", json!({})), None);
+        assert_eq!(
+            fit(
+                "create",
+                "mindmap",
+                "convert_markdown_to_mindmap",
+                json!({})
+            ),
+            Some(Fit::Related)
+        );
+        assert_eq!(
+            fit("merge", "pdf", "pdf_merger", json!({})),
+            Some(Fit::Exact)
+        );
         assert_eq!(
             fit("send", "refund", "refund_order", json!({})),
             Some(Fit::Related)

@@ -1,7 +1,7 @@
 //! From a closing message to sentences: Markdown off, code left out, lists kept apart from their
 //! lead-in.
 
-use super::tokens::{Token, tokenize};
+use super::tokens::{Kind, Token, tokenize};
 
 /// One sentence, list item, heading or table cell.
 #[derive(Debug, Clone)]
@@ -15,7 +15,25 @@ pub(crate) struct Sentence {
     pub label: bool,
     /// An item under a lead-in about what is planned, possible or undone.
     pub unreal: bool,
+    /// A list item or a table row.
+    pub item: bool,
+    /// Under a lead-in about what was done ("What I did:"), or with a check mark.
+    pub done: bool,
+    /// With a check mark of its own.
+    pub checked: bool,
+    /// A table row; its cells are apart by `|`.
+    pub row: bool,
 }
+
+/// Words in a lead-in after which items state what was done.
+#[rustfmt::skip]
+const DONE: &[&str] = &[
+    "did", "done", "completed", "accomplished", "performed", "taken", "made", "finished", "executed", "changes",
+    "actions",
+];
+
+/// Signs of something done.
+const CHECKS: &[char] = &['✅', '✔', '☑', '✓', '🗑', '🎉'];
 
 /// Words in a lead-in ("I was unable to do the following:") after which items are not claims.
 #[rustfmt::skip]
@@ -30,32 +48,54 @@ const UNREAL: &[&str] = &[
 pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut all = Vec::new();
     let mut unreal = false;
+    let mut done = false;
     for line in lines(text) {
-        if !line.item {
+        if !line.item && !line.table {
             unreal = false;
+            done = false;
         }
-        for cell in line.cells() {
-            for tokens in split(tokenize(cell)) {
-                let last = tokens.iter().rev().find(|token| token.is_mark());
-                let ends_with = |mark: &str| tokens.last().is_some_and(|token| token.is(mark));
-                all.push(Sentence {
-                    question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
-                    heading: line.heading,
-                    label: ends_with(":"),
-                    unreal: line.item && unreal,
-                    tokens,
-                });
-            }
+        let parts = if line.table {
+            vec![row(tokenize(&line.text))]
+        } else {
+            split(tokenize(&line.text))
+        };
+        for tokens in parts {
+            let last = tokens.iter().rev().find(|token| token.is_mark());
+            let ends_with = |mark: &str| tokens.last().is_some_and(|token| token.is(mark));
+            all.push(Sentence {
+                question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
+                heading: line.heading,
+                label: ends_with(":"),
+                unreal: (line.item || line.table) && unreal,
+                item: line.item || line.table,
+                done: line.checked || (line.item || line.table) && done,
+                checked: line.checked,
+                row: line.table,
+                tokens,
+            });
         }
         // A heading or a line with a colon at its end leads the items that follow.
         if let Some(last) = all.last()
             && !line.item
+            && !line.table
             && (last.label || last.heading)
         {
             unreal = last.tokens.iter().any(|token| token.is_any(UNREAL));
+            done = !unreal && last.tokens.iter().any(|token| token.is_any(DONE));
         }
     }
+    all.retain(|sentence: &Sentence| sentence.tokens.iter().any(|token| !token.is_mark()));
     all
+}
+
+/// A table row without the marks at its ends.
+fn row(mut tokens: Vec<Token>) -> Vec<Token> {
+    tokens.truncate(LONGEST);
+    while tokens.last().is_some_and(|token| token.is("|")) {
+        tokens.pop();
+    }
+    let marks = tokens.iter().take_while(|token| token.is("|")).count();
+    tokens.split_off(marks)
 }
 
 struct Line {
@@ -63,19 +103,8 @@ struct Line {
     item: bool,
     heading: bool,
     table: bool,
-}
-
-impl Line {
-    fn cells(&self) -> Vec<&str> {
-        if self.table {
-            self.text
-                .split('|')
-                .filter(|cell| !cell.trim().is_empty())
-                .collect()
-        } else {
-            vec![&self.text]
-        }
-    }
+    /// With a check mark.
+    checked: bool,
 }
 
 /// Lines without Markdown's marks; code blocks, quotations and open check boxes are gone; a line
@@ -122,6 +151,11 @@ fn lines(text: &str) -> Vec<Line> {
             item,
             heading,
             table: trimmed.starts_with('|'),
+            checked: !trimmed.contains(['❌', '✗', '✘'])
+                && (trimmed.contains(CHECKS)
+                    || ["- [x]", "- [X]", "* [x]", "[x]"]
+                        .iter()
+                        .any(|mark| trimmed.starts_with(mark))),
         });
         open = !heading && goes_on(trimmed);
     }
@@ -167,8 +201,13 @@ const LONGEST: usize = 200;
 fn split(tokens: Vec<Token>) -> Vec<Vec<Token>> {
     let mut sentences = Vec::new();
     let mut sentence: Vec<Token> = Vec::new();
-    for token in tokens {
-        let ends = token.is_mark() && token.is_any(&[".", "!", "?", ";", "…"]);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        // "… \"no longer needed.\" Your order …"
+        let closes = token.kind == Kind::Quote
+            && token.text.ends_with(['.', '!', '?'])
+            && tokens.peek().is_some_and(Token::is_capitalized);
+        let ends = closes || token.is_mark() && token.is_any(&[".", "!", "?", ";", "…"]);
         sentence.push(token);
         if ends || sentence.len() >= LONGEST {
             sentences.push(std::mem::take(&mut sentence));
@@ -207,6 +246,10 @@ mod tests {
             words_of("He said \"Stop. Now.\" and left."),
             ["He said Stop. Now. and left ."]
         );
+        assert_eq!(
+            words_of("The reason is \"no need.\" Your order is fine."),
+            ["The reason is no need.", "Your order is fine ."]
+        );
     }
 
     #[test]
@@ -215,7 +258,7 @@ mod tests {
             words_of(
                 "## Done\n- **Created** it\n1. ✅ Sent\n- [x] Ok\n- [ ] Not yet\n> quoted\n```\ncode\n```\n| a | b |"
             ),
-            ["Done", "Created it", "Sent", "Ok", "a", "b"]
+            ["Done", "Created it", "Sent", "Ok", "a | b"]
         );
     }
 

@@ -8,6 +8,7 @@ use crate::{GateOutcome, testing};
 use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
+mod evidence;
 mod planted;
 
 fn trace_with(text: &str, tools: &[&str]) -> Trace {

@@ -108,6 +108,20 @@ pub(super) const SPOKEN: &[&str] = &[
     "email",
 ];
 
+/// Things that exist in the conversation only.
+#[rustfmt::skip]
+pub(super) const DISCOURSE: &[&str] = &[
+    "plan", "summary", "selection", "choice", "option", "calculation", "response", "answer", "estimate", "understanding",
+    "total", "mistake", "approach", "recommendation", "wording",
+];
+
+/// Texts that an agent makes by writing a code block.
+#[rustfmt::skip]
+pub(super) const CODE: &[&str] = &[
+    "script", "function", "component", "query", "diagram", "flowchart", "page", "class", "program", "configuration",
+    "command", "formula", "drawing", "implementation", "solution", "chart", "file",
+];
+
 pub(super) fn is_adverb(token: &Token) -> bool {
     token.is_word()
         && (token.low.len() > 3 && token.low.ends_with("ly") && token.low != "reply"

@@ -23,6 +23,18 @@ fn live(text: &str) -> Report {
     fold.finish(spool.into_store().unwrap())
 }
 
+/// The report of events that are folded as they are, while their lines are written.
+fn live_events(events: &[Event]) -> Report {
+    let mut fold = ReportFold::new();
+    let mut spool = Spool::new();
+    for event in events {
+        let line = encode(event, &Redactor::default());
+        let offset = spool.append(&line).unwrap();
+        fold.encoded(event, &line, offset);
+    }
+    fold.finish(spool.into_store().unwrap())
+}
+
 /// The report of the same lines in a log file.
 fn from_file(text: &str) -> Report {
     let mut file = tempfile::tempfile().unwrap();
@@ -396,9 +408,10 @@ proptest! {
             }
         }
         prop_assert_eq!(listed, wanted);
-        let file = from_file(&text);
+        let (file, undecoded) = (from_file(&text), live_events(events));
         for (name, ..) in REPORTERS {
             prop_assert_eq!(rendered(name, &report), rendered(name, &file), "{}", name);
+            prop_assert_eq!(rendered(name, &undecoded), rendered(name, &file), "{}", name);
         }
     }
 

@@ -22,6 +22,7 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 
 use super::{RenderError, Style, pretty};
 use crate::compare::verdict_word;
+use crate::complexity;
 use crate::report::{Report, RunRow, TestReport};
 
 /// The longest text of one element, in characters; the JSON report has everything.
@@ -119,6 +120,7 @@ fn write_suite(
         counts.skipped,
         seconds(counts.duration_ms)
     )?;
+    write_properties(out, cases)?;
     for case in cases {
         writeln!(
             out,
@@ -131,6 +133,31 @@ fn write_suite(
         writeln!(out, "    </testcase>")?;
     }
     Ok(writeln!(out, "  </testsuite>")?)
+}
+
+/// Writes the results of `distractors:` by complexity, if a test of the suite states one.
+fn write_properties(out: &mut dyn Write, cases: &[TestCase<'_>]) -> io::Result<()> {
+    let tests = cases.iter().filter_map(|case| match case {
+        TestCase::Run(test, _) => Some(*test),
+        TestCase::NotRun(_) => None,
+    });
+    let groups = complexity::groups_of(tests);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "    <properties>")?;
+    for group in &groups {
+        for test in &group.tests {
+            let name = format!("distractors.{}: {}", group.name(), test.label());
+            writeln!(
+                out,
+                "      <property name=\"{}\" value=\"{}\"/>",
+                attribute(&name),
+                attribute(&test.line())
+            )?;
+        }
+    }
+    writeln!(out, "    </properties>")
 }
 
 impl TestCase<'_> {

@@ -11,7 +11,8 @@ use super::json::{Floor, floors};
 use super::pretty::{count_words, spent};
 use super::{RenderError, Style};
 use crate::compare::verdict_word;
-use crate::markdown::{Bounded, cell, code};
+use crate::complexity::{self, ComplexityGroup, DistractorResult};
+use crate::markdown::{Bounded, cell, code, plain};
 use crate::matrix::{Matrix, matrices};
 use crate::report::{Report, TestReport};
 
@@ -57,6 +58,26 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
             "tokens (median / max)",
         ]);
         page.rows(floors(report).map(|one| floor(&one)), "floors");
+    }
+    let groups = complexity::groups(report);
+    if !groups.is_empty() {
+        page.line("");
+        page.line("### Distractors");
+        page.line("");
+        page.table(&[
+            "complexity",
+            "test",
+            "model",
+            "accuracy",
+            "by count",
+            "chose nothing",
+            "certified",
+        ]);
+        let rows = groups.iter().flat_map(|group| {
+            let tests = group.tests.iter();
+            tests.map(|test| distractors_row(group, test))
+        });
+        page.rows(rows, "results among distractors");
     }
     if !report.tests.is_empty() {
         page.line("");
@@ -184,6 +205,18 @@ fn write_matrix(page: &mut Bounded, matrix: &Matrix<'_>) {
         std::iter::once(cell(name)).chain(cells).collect()
     });
     page.rows(rows, "tests by model");
+}
+
+fn distractors_row(group: &ComplexityGroup, test: &DistractorResult) -> Vec<String> {
+    vec![
+        plain(group.name()),
+        cell(&test.test),
+        test.model.as_deref().map(cell).unwrap_or_default(),
+        format!("{} %", test.accuracy),
+        test.points(),
+        format!("{} of {}", test.chose_nothing, test.runs),
+        format!("{} %", test.certified_lower),
+    ]
 }
 
 fn floor(floor: &Floor<'_>) -> Vec<String> {

@@ -14,6 +14,7 @@ use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 
 use super::{RenderError, Style, table};
+use crate::complexity;
 use crate::line_diff;
 use crate::matrix::matrices;
 use crate::report::{EarlyEnd, Report, RunRow, TestReport};
@@ -50,6 +51,7 @@ pub(crate) fn render(
         line(out, &paint(style, Paint::new().bold(), &head))?;
         table::write(out, &matrix, style)?;
     }
+    write_by_complexity(out, report, style)?;
     write_not_run(out, report, style)?;
     writeln!(out)?;
     line(out, &totals(report, style))?;
@@ -85,6 +87,25 @@ pub(super) fn spent(spend: &Spend) -> String {
 #[must_use]
 pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
     format!("  {}  {}", badge(verdict, style), one_line(name))
+}
+
+/// Writes the results of `distractors:` by complexity, if a test states one.
+fn write_by_complexity(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let groups = complexity::groups(report);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let head = paint(style, Paint::new().bold(), "distractors by complexity");
+    line(out, &head)?;
+    for group in groups {
+        line(out, &format!("  {}", one_line(group.name())))?;
+        for test in &group.tests {
+            let label = one_line(&test.label());
+            line(out, &format!("    {label}  {}", test.line()))?;
+        }
+    }
+    Ok(())
 }
 
 fn write_not_run(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {

@@ -65,6 +65,28 @@ fn messages_are_logged_if_asked_for() {
     );
 }
 
+/// A mock that a suite starts is a process of its own, which nobody asked to log.
+#[test]
+fn servers_do_not_inherit_the_log_variable() {
+    let server = |env: &str| {
+        let script = r#"echo "$${MCPTEST_LOG-unset}" > seen; exec "$0" mock --tools-from m.yml"#;
+        let program = env!("CARGO_BIN_EXE_mcptest");
+        format!("servers: {{ s: {{ command: [sh, -c, '{script}', '{program}']{env} }} }}")
+    };
+    for (env, seen) in [("", "unset\n"), (", env: { MCPTEST_LOG: warn }", "warn\n")] {
+        let (_, agents) = SUITE.split_once("\nagents:").unwrap();
+        let suite = format!("{}\nagents:{agents}", server(env));
+        let dir = folder(&[("s.yml", &suite), ("m.yml", MANIFEST)]);
+        let mut command = mcptest(dir.path());
+        let command = command.env("MCPTEST_LOG", "mcptest=info");
+        let ran = ran(&command.args(["run", "s.yml"]).output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stderr.contains("mcptest::wire"), "{}", ran.stderr);
+        let found = std::fs::read_to_string(dir.path().join("seen")).unwrap();
+        assert_eq!(found, seen);
+    }
+}
+
 #[test]
 fn quiet_prints_only_errors_and_results() {
     let dir = folder(&[("s.yml", SUITE), ("m.yml", MANIFEST)]);

@@ -172,7 +172,21 @@ fn a_log_can_be_torn_anywhere() {
     std::fs::write(history.join(&name), damaged).unwrap();
     let shown = run(dir.path(), &["report"]);
     assert_eq!((shown.code, shown.stdout.as_str()), (2, ""));
-    assert!(shown.stderr.contains("line 2"), "{}", shown.stderr);
+    let problem = "line 2: not an event of mcptest: expected value (column 1)\n";
+    assert!(shown.stderr.ends_with(problem), "{}", shown.stderr);
+    // The list has the other runs, and a warning for this one.
+    assert_eq!(run(dir.path(), &JSON).code, 1);
+    let list = run(dir.path(), &["report", "--list"]);
+    assert_eq!(
+        (list.code, list.stdout.lines().count()),
+        (0, 1),
+        "{}",
+        list.stdout
+    );
+    let id = Path::new(&name).file_stem().unwrap().to_str().unwrap();
+    let warning =
+        format!("warning: the run `{id}` is not listed: .mcptest/history/{id}.jsonl: {problem}");
+    assert_eq!(list.stderr, warning);
 }
 
 /// A run that was killed after some of its runs, made of a complete one.

@@ -21,6 +21,7 @@
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
+//! | `streams` | standard output that cannot be written, readers that leave early |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -57,6 +58,7 @@ mod servers;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
 mod stops;
+mod streams;
 mod suites;
 mod support;
 mod teardown;

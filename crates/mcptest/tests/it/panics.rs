@@ -2,7 +2,7 @@
 #![cfg(debug_assertions)]
 
 use crate::servers::assert_none_left;
-use crate::support::{Ran, folder, mcptest, ran};
+use crate::support::{Ran, folder, mark, mcptest, ran};
 
 const MOCK: &str =
     "mock_server: {name: m, tools: [{name: t, input_schema: {type: object}, response: ok}]}\n";
@@ -35,7 +35,7 @@ tools:
 
 #[test]
 fn finished_work_is_reported_and_no_server_stays() {
-    let ran = fall_over("mark-panic-8841", "second");
+    let ran = fall_over(&mark("panic-second"), "second");
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(
         ran.stderr.contains("provoked at `second`"),
@@ -54,19 +54,19 @@ fn finished_work_is_reported_and_no_server_stays() {
         not_run.contains("second") && not_run.contains("third"),
         "{not_run}"
     );
-    assert_none_left("mark-panic-8841");
+    assert_none_left(&mark("panic-second"));
 }
 
 #[test]
 fn a_fall_outside_of_the_runs_has_an_exit_code_of_the_table() {
-    let ran = fall_over("mark-panic-8842", "planning");
+    let ran = fall_over(&mark("panic-planning"), "planning");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("this is a bug"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_place_that_is_never_reached_changes_nothing() {
-    let ran = fall_over("mark-panic-8843", "nowhere");
+    let ran = fall_over(&mark("panic-nowhere"), "nowhere");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_none_left("mark-panic-8843");
+    assert_none_left(&mark("panic-nowhere"));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpMock, folder, mcptest, ran, run};
+use crate::support::{HttpMock, folder, mark, mcptest, ran, run};
 
 const WEB: &str = "mock_server: {name: web, tools: [{name: search, description: look it up, input_schema: {type: object}, response: found}, {name: fetch, description: get a page, input_schema: {type: object}, response: page}]}\n";
 
@@ -250,8 +250,9 @@ fn secrets_of_the_environment_do_not_reach_the_file() {
 fn the_end_of_either_side_and_signals() {
     let dir = folder(&[]);
     // A server that ignores the end of its input is ended, with its helpers.
-    let mark = "mcptest-proxy-mark-1";
-    let script = format!(": {mark}; trap '' TERM HUP; sleep 1000 & while :; do sleep 0.1; done");
+    let stubborn = &mark("proxy-stubborn");
+    let script =
+        format!(": {stubborn}; trap '' TERM HUP; sleep 1000 & while :; do sleep 0.1; done");
     let began = Instant::now();
     let ended = run(
         dir.path(),
@@ -259,7 +260,7 @@ fn the_end_of_either_side_and_signals() {
     );
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(began.elapsed() < Duration::from_secs(15));
-    assert!(!processes().contains(mark));
+    assert!(!processes().contains(stubborn));
 
     // One that fails takes the proxy with it.
     let mut session = Session::start(dir.path(), &["--", "sh", "-c", "echo last; exit 3"]);
@@ -274,7 +275,7 @@ fn the_end_of_either_side_and_signals() {
     );
 
     // A signal ends both; the trace is there.
-    let mark = "mcptest-proxy-mark-2";
+    let slow = &mark("proxy-slow");
     let session = Session::start(
         dir.path(),
         &[
@@ -283,11 +284,11 @@ fn the_end_of_either_side_and_signals() {
             "--",
             "sh",
             "-c",
-            &format!(": {mark}; sleep 1000"),
+            &format!(": {slow}; sleep 1000"),
         ],
     );
     let began = Instant::now();
-    while !processes().contains(mark) || !dir.path().join("u.json").exists() {
+    while !processes().contains(slow) || !dir.path().join("u.json").exists() {
         assert!(began.elapsed() < Duration::from_secs(10));
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -298,7 +299,7 @@ fn the_end_of_either_side_and_signals() {
         .unwrap();
     let output = ran(&session.child.wait_with_output().unwrap());
     assert_eq!(output.code, 130);
-    assert!(!processes().contains(mark));
+    assert!(!processes().contains(slow));
     let trace = std::fs::read_to_string(dir.path().join("u.json")).unwrap();
     assert_eq!(trace, "{\"tool_calls\":[]}\n");
 }

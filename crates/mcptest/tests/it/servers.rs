@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Ran, folder, mcptest, ran};
+use crate::support::{Ran, folder, mark, mcptest, ran};
 
 const GOOD: &str = "mock_server: {name: good, tools: [{name: t, description: run the job, input_schema: {type: object}, response: ok}]}\n";
 
@@ -102,7 +102,7 @@ fn check(mark: &str, script: &str, kind: &str, words: &str) {
 #[test]
 fn exits_at_once() {
     check(
-        "mark-exits-7341",
+        &mark("exits"),
         "echo no database >&2; exit 7",
         "server_crash",
         "no database",
@@ -111,13 +111,13 @@ fn exits_at_once() {
 
 #[test]
 fn never_answers() {
-    check("mark-never-7342", "sleep 600", "timeout", "no reply");
+    check(&mark("never"), "sleep 600", "timeout", "no reply");
 }
 
 #[test]
 fn prints_garbage() {
     check(
-        "mark-garbage-7343",
+        &mark("garbage"),
         "while true; do echo 'not json'; sleep 0.1; done",
         "timeout",
         "not json",
@@ -127,13 +127,13 @@ fn prints_garbage() {
 #[test]
 fn answers_with_the_wrong_id() {
     let answer = r#"while read -r line; do echo '{"jsonrpc":"2.0","id":99999,"result":{}}'; done"#;
-    check("mark-wrong-id-7344", answer, "protocol", "99999");
+    check(&mark("wrong-id"), answer, "protocol", "99999");
 }
 
 #[test]
 fn ignores_every_polite_request_to_end() {
     check(
-        "mark-stubborn-7345",
+        &mark("stubborn"),
         "trap '' TERM HUP INT; sleep 600 & sleep 600; sleep 600",
         "timeout",
         "no reply",
@@ -142,9 +142,10 @@ fn ignores_every_polite_request_to_end() {
 
 #[test]
 fn hides_behind_a_new_session() {
+    let mark = mark("setsid");
     check(
-        "mark-setsid-7346",
-        "setsid sh -c ': mark-setsid-7346; sleep 600' & sleep 600",
+        &mark,
+        &format!("setsid sh -c ': {mark}; sleep 600' & sleep 600"),
         "timeout",
         "no reply",
     );
@@ -193,7 +194,8 @@ fn interrupt(dir: &Path, mark: &str, signal: &str) -> Ran {
 
 #[test]
 fn an_interrupted_run_reports_what_is_done_and_leaves_nothing() {
-    for (signal, mark) in [("INT", "mark-int-7347"), ("TERM", "mark-term-7348")] {
+    for signal in ["INT", "TERM"] {
+        let mark = &mark(signal);
         let script = format!(": {mark}; touch started; sleep 600");
         let dir = folder(&[
             ("good.yml", GOOD),

@@ -59,6 +59,12 @@ pub fn run(dir: &Path, args: &[&str]) -> Ran {
     ran(&mcptest(dir).args(args).output().unwrap())
 }
 
+/// A mark for the command line of a process, to find it among all processes. It differs between
+/// test processes: two test runs on one machine must not take each other's servers for their own.
+pub fn mark(name: &str) -> String {
+    format!("mcptest-mark-{}-{name}-", std::process::id())
+}
+
 /// A scratch folder with files in it.
 pub fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

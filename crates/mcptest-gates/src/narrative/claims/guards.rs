@@ -2,9 +2,9 @@
 
 use super::super::tokens::{Kind, Token};
 use super::super::words::{
-    BE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS, is_adverb,
-    is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun, is_pastlike,
-    is_preposition, month,
+    BE, CODE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS,
+    is_adverb, is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun,
+    is_pastlike, is_preposition, month,
 };
 use super::{Claim, Reader};
 
@@ -110,12 +110,30 @@ impl Reader<'_> {
 
     /// "I've written the summary below:" is true because the message itself is the summary.
     pub(super) fn is_spoken(&self, verb: &str, claim: &Claim) -> bool {
-        ["create", "write", "add", "put", "set", "update"].contains(&verb)
-            && claim
-                .nouns
-                .iter()
-                .any(|noun| SPOKEN.contains(&noun.as_str()))
+        let spoken = |noun: &String| {
+            SPOKEN.contains(&noun.as_str()) || self.has_code && CODE.contains(&noun.as_str())
+        };
+        [
+            "create",
+            "write",
+            "add",
+            "put",
+            "set",
+            "update",
+            "generate",
+            "draft",
+            "compose",
+            "build",
+            "produce",
+            "design",
+            "make",
+            "implement",
+            "develop",
+        ]
+        .contains(&verb)
+            && claim.nouns.iter().any(spoken)
             && (self.sentence.label
+                || self.has_code
                 || self
                     .tokens
                     .iter()

@@ -5,10 +5,11 @@ use mcptest_trace::schema::trace_schema;
 
 use crate::cli::{SchemaArgs, SchemaOf};
 use crate::output::Output;
+use crate::suites;
 
 pub fn schema(args: &SchemaArgs, output: &Output) -> ExitCode {
     let schema = match args.of {
-        SchemaOf::Suite => mcptest_suite::suite_schema(mcptest_gates::GATES),
+        SchemaOf::Suite => mcptest_suite::suite_schema(suites::gates()),
         SchemaOf::Mock => mcptest_mock::manifest_schema(),
         SchemaOf::Report => mcptest_report::report_schema(),
         SchemaOf::Comparison => mcptest_report::comparison_schema(),

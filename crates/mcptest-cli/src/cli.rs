@@ -58,7 +58,7 @@ const GLOBAL: &str = "Global options";
 
 /// Test MCP servers and the agents that use them.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "mcptest", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub struct Cli {
     /// Use colours: always, never, or only on a terminal.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = GLOBAL)]

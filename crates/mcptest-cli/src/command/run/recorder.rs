@@ -22,6 +22,8 @@ struct State {
     output: Output,
     fold: ReportFold,
     lines: Lines,
+    /// The line of the last event. It is used again for the next one.
+    line: String,
 }
 
 /// The place of the encoded events.
@@ -59,6 +61,7 @@ impl Recorder {
             output,
             fold,
             lines,
+            line: String::new(),
         }))
     }
 
@@ -71,14 +74,20 @@ impl Recorder {
     /// Records an event.
     pub fn record(&self, event: &Event) {
         let state = &mut *self.state();
-        let line = log::encode(event, &state.redactor);
+        let mut line = std::mem::take(&mut state.line);
+        let is_whole = log::encode_into(event, &state.redactor, &mut line);
         let recorded = state
             .append(&line)
             .map_err(|error| error.to_string())
             .and_then(|offset| {
+                if is_whole {
+                    state.fold.encoded(event, &line, offset);
+                    return Ok(());
+                }
                 let folded = state.fold.line(&line, offset);
                 folded.map_err(|error| error.to_string())
             });
+        state.line = line;
         if let Err(error) = recorded {
             let output = state.output;
             output.error(&format!("an event of the run is lost: {error}"));

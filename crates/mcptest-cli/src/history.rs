@@ -63,8 +63,8 @@ pub fn report(entry: &Entry) -> Result<Report, String> {
     report.map_err(|error| format!("{}: {error}", entry.path.display()))
 }
 
-/// A summary of each run of the history, the newest first. Logs that cannot be read are reported
-/// and left out.
+/// A summary of each run of the history, the newest first. Logs that cannot be read are left out,
+/// each with a warning.
 ///
 /// # Errors
 /// An empty history, a folder that cannot be read.
@@ -80,7 +80,11 @@ pub fn summaries(output: &Output) -> Result<Vec<RunSummary>, String> {
             .and_then(summarise)
         {
             Ok(summary) => summaries.push(summary),
-            Err(error) => output.error(&format!("{}: {error}", entry.path.display())),
+            Err(error) => output.status(&format!(
+                "warning: the run `{}` is not listed: {}: {error}",
+                entry.id,
+                entry.path.display()
+            )),
         }
     }
     Ok(summaries)

@@ -1,7 +1,9 @@
 //! Finding and loading suites.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use mcptest_gate_api::GateInfo;
 use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
 use mcptest_yaml::Diagnostics;
 
@@ -68,6 +70,20 @@ fn is_something_else(path: &Path) -> bool {
     std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(tells))
 }
 
+/// The gates of this program.
+static GATES: OnceLock<&'static [GateInfo]> = OnceLock::new();
+
+/// Sets the gates that suites may use, once, at the start of the program.
+pub fn use_gates(gates: &'static [GateInfo]) {
+    // A second call changes nothing.
+    let _ = GATES.set(gates);
+}
+
+/// The gates that suites may use. Without any, a suite with a gate's block is an error.
+pub fn gates() -> &'static [GateInfo] {
+    GATES.get().copied().unwrap_or_default()
+}
+
 /// Loads one suite with this process's environment and models.
 ///
 /// # Errors
@@ -85,7 +101,7 @@ pub fn load_with(path: &Path, purpose: Purpose, models: &[String]) -> Result<Loa
         path,
         &LoadOptions {
             purpose,
-            gates: mcptest_gates::GATES,
+            gates: gates(),
             env: &|name| std::env::var(name).ok(),
             check_model: &mcptest_runner::check_model,
             providers: &mcptest_runner::built_in_providers(),

@@ -1,0 +1,38 @@
+//! The command line of mcptest: it reads the arguments and the environment, calls the library
+//! crates, and turns what comes back into text and exit codes.
+//!
+//! The program passes in the gates, so that this crate is not compiled again when one of them
+//! changes.
+
+mod catalogs;
+mod cli;
+mod command;
+mod failure;
+mod files;
+mod history;
+mod log;
+mod output;
+mod panics;
+mod recording;
+mod secrets;
+mod signals;
+mod suites;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use mcptest_gate_api::GateInfo;
+
+/// Carries out the command of this process's arguments. Suites may use the given gates.
+#[must_use]
+pub fn main(gates: &'static [GateInfo]) -> ExitCode {
+    let code = match cli::Cli::try_parse() {
+        Ok(cli) => {
+            suites::use_gates(gates);
+            mcptest_http::use_proxies(secrets::proxies());
+            panics::guarded(|| command::dispatch(&cli))
+        }
+        Err(usage) => command::print_usage(&usage),
+    };
+    ExitCode::from(u8::from(code))
+}

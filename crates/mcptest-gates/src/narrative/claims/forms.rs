@@ -1,0 +1,343 @@
+//! Forms of a claim beyond subject, verb and object: "I was able to delete …", "Your cancellation
+//! is complete", "- **Deleted**: 3 branches", and the cells of a table.
+
+use super::super::tokens::{Kind, Token};
+use super::super::verbs::{Form, Use, nominal_of, verb, verb_of};
+use super::super::words::{
+    BE, HAVE, MODALS, NEGATIONS, is_adverb, is_conjunction, is_determiner, is_first_person,
+    is_preposition,
+};
+use super::guards::is_dateish;
+use super::{Found, How, Reader};
+
+/// Words that say that an action has come to its end.
+#[rustfmt::skip]
+const COMPLETE: &[&str] = &[
+    "complete", "completed", "done", "finished", "successful", "through", "confirmed", "finalized", "finalised",
+    "succeeded", "processed", "executed",
+];
+
+impl Reader<'_> {
+    /// "I did create the issue", "I was able to delete the branch", "✅ Delete the branch".
+    pub(super) fn infinitive(&self, at: usize, verb: &'static str, found: &mut Vec<Found>) {
+        if at == 0 && self.sentence.checked && self.sentence.item && !self.sentence.row {
+            // "Merge request approved"
+            let other = self.tokens[1..].iter().any(|token| {
+                verb_of(&token.low)
+                    .is_some_and(|(_, form)| matches!(form, Form::Past | Form::Participle))
+            });
+            if other {
+                return;
+            }
+            let phrase = self.object(at);
+            if phrase.is_something() && !phrase.pronoun {
+                found.push(Found::new(verb, phrase.nouns, 0, How::Bare, at));
+            }
+            return;
+        }
+        let mut place = self.skip_adverbs(at);
+        // "… and cancel it", which shares what governs the verb before.
+        if self
+            .before(place)
+            .is_some_and(|token| is_conjunction(token) || token.is(","))
+        {
+            let Some(governor) = self.governor(place - 1) else {
+                return;
+            };
+            place = governor;
+        }
+        if self.before(place).is_some_and(|token| token.is("did")) {
+            if self.before(place - 1).is_some_and(is_first_person) {
+                self.active(at, place - 2, verb, How::Active, found);
+            }
+            return;
+        }
+        if !self.before(place).is_some_and(|token| token.is("to")) {
+            return;
+        }
+        let place = self.skip_adverbs(place - 1);
+        let able = match self.before(place) {
+            Some(token) if token.is("able") => true,
+            Some(token) if token.is_any(&["managed", "proceeded"]) => false,
+            _ => return,
+        };
+        let mut past = !able;
+        let mut place = place - 1;
+        while let Some(token) = self.before(place) {
+            if token.is_any(&["was", "were", "been"]) {
+                past = true;
+            } else if !(is_adverb(token) || token.is_any(HAVE)) {
+                break;
+            }
+            place -= 1;
+        }
+        if past && self.before(place).is_some_and(is_first_person) {
+            self.active(at, place - 1, verb, How::Active, found);
+        }
+    }
+
+    fn skip_adverbs(&self, mut at: usize) -> usize {
+        while self.before(at).is_some_and(is_adverb) {
+            at -= 1;
+        }
+        at
+    }
+
+    /// The place after "able to" or "managed to" that also governs what follows a conjunction.
+    fn governor(&self, end: usize) -> Option<usize> {
+        let to = (0..end).rev().take(25).find(|place| {
+            let token = &self.tokens[*place];
+            token.is("to") || is_first_person(token) || token.is_any(MODALS)
+        })?;
+        let governs = self.tokens[to].is("to")
+            && self
+                .before(to)
+                .is_some_and(|token| token.is_any(&["able", "managed", "proceeded"]));
+        governs.then_some(to + 1)
+    }
+
+    /// "Your cancellation is complete", "Refund successful", "Deletion of the branch: done".
+    pub(super) fn nominal(&self, found: &mut Vec<Found>) {
+        if self.sentence.heading {
+            return;
+        }
+        let mut last_end = 0;
+        for at in 0..self.tokens.len() {
+            let token = &self.tokens[at];
+            if at < last_end || !token.is_word() {
+                continue;
+            }
+            let gerund = || {
+                let (lemma, form) = verb_of(&token.low)?;
+                let plain = verb(lemma).is_some_and(|verb| verb.usage == Use::Plain);
+                (form == Form::Gerund && plain).then_some(lemma)
+            };
+            let Some(lemma) = nominal_of(&token.low).or_else(gerund) else {
+                continue;
+            };
+            let Some(end) = self.completion(at) else {
+                continue;
+            };
+            let start = self.clause_start(at);
+            let subject = &self.tokens[start..at];
+            let denied = subject.iter().any(|token| {
+                token.is_any(NEGATIONS) || token.is_any(MODALS) || is_first_person(token)
+            });
+            let plain = subject.len() <= 6
+                && subject.iter().all(|token| {
+                    !is_preposition(token) && !token.is_any(BE) && !token.is_any(HAVE)
+                });
+            if denied || !plain || self.is_hearsay(start, at + 1) || self.is_history(end) {
+                continue;
+            }
+            let already = found
+                .iter()
+                .any(|found| found.at >= start && found.at <= end + 1);
+            if already {
+                continue;
+            }
+            let mut nouns = self.phrase(start, at).nouns;
+            if let Some(of) = self
+                .get(at + 1)
+                .filter(|token| token.is_any(&["of", "for", "on", "to"]))
+            {
+                let phrase = self.phrase(at + 2, end);
+                if of.is_any(&["of", "for"]) && phrase.is_something() {
+                    nouns.extend(phrase.nouns);
+                }
+            }
+            nouns.retain(|noun| !COMPLETE.contains(&noun.as_str()));
+            found.push(Found::new(lemma, nouns, start, How::Passive, end));
+            last_end = end;
+        }
+    }
+
+    /// The place of the word that completes the noun at `at`, if it is complete for good.
+    fn completion(&self, at: usize) -> Option<usize> {
+        let mut place = at + 1;
+        if self
+            .get(place)
+            .is_some_and(|token| token.is_any(&["request", "requests", "process"]))
+        {
+            place += 1;
+        }
+        // "of your order #W1"
+        if self
+            .get(place)
+            .is_some_and(|token| token.is_any(&["of", "for", "to", "on"]))
+        {
+            let end = (place..self.tokens.len()).take(12).find(|place| {
+                let token = &self.tokens[*place];
+                token.is_any(BE) || token.is_any(HAVE) || token.is_any(MODALS) || token.is_mark()
+            })?;
+            place = end;
+        }
+        let mut linked = false;
+        let mut been = false;
+        while let Some(token) = self.get(place) {
+            if token.is_any(&["is", "are", "was", "were", "'s", "went"]) {
+                linked = true;
+            } else if token.is_any(HAVE) || token.is("been") {
+                linked = true;
+                been |= token.is("been");
+            } else if token.is_mark() && token.is_any(&[":", "—", "–", "-", "|"]) && !linked {
+                linked = true;
+            } else if !(is_adverb(token) && !token.is_any(&["next", "last"])) {
+                break;
+            }
+            place += 1;
+        }
+        let token = self.get(place)?;
+        if !token.is_any(COMPLETE) {
+            return None;
+        }
+        let verbal = token.is_any(&["processed", "executed"]);
+        let next = self.get(place + 1);
+        let ends = next.is_none_or(|next| {
+            next.is_mark() && !next.is("|")
+                || next.is("|")
+                || is_conjunction(next)
+                || next.is_any(&["with", "successfully", "now"])
+        });
+        // "the refund is processed within a week" is a rule.
+        (ends && (!verbal || been) && (linked || place == at + 1)).then_some(place)
+    }
+
+    /// "| feature-a | Deleted |", "feature-a: deleted", where what was done is listed, or as a
+    /// state.
+    pub(super) fn cells(&self, found: &mut Vec<Found>) {
+        if !self.sentence.item || self.sentence.question {
+            return;
+        }
+        let is_bar = |token: &Token| {
+            token.is_mark()
+                && (token.is("|") || !self.sentence.row && token.is_any(&[":", "—", "–", "-", "→"]))
+        };
+        let mut cells: Vec<(usize, usize)> = Vec::new();
+        let mut start = 0;
+        for (place, token) in self.tokens.iter().enumerate() {
+            if is_bar(token) {
+                cells.push((start, place));
+                start = place + 1;
+            }
+        }
+        cells.push((start, self.tokens.len()));
+        cells.retain(|(start, end)| start < end);
+        if cells.len() < 2 || cells.len() > 12 {
+            return;
+        }
+        let how = if self.sentence.done {
+            How::Bare
+        } else {
+            How::State
+        };
+        if self.sentence.row && self.sentence.checked {
+            // "| Delete the branch | ✅ Done |"
+            for (start, end) in &cells {
+                let base = verb_of(&self.tokens[*start].low)
+                    .filter(|(_, form)| matches!(form, Form::Base | Form::Any));
+                let phrase = self.phrase(start + 1, *end);
+                if let Some((lemma, _)) = base
+                    && !phrase.nouns.is_empty()
+                    && !phrase.negative
+                    && start + 1 < *end
+                {
+                    found.push(Found::new(lemma, phrase.nouns, *start, How::Bare, *start));
+                    return;
+                }
+            }
+        }
+        for (index, (start, end)) in cells.iter().enumerate() {
+            let words: Vec<usize> = (*start..*end)
+                .filter(|place| !is_adverb(&self.tokens[*place]) && !self.tokens[*place].is_mark())
+                .collect();
+            let &[at] = words.as_slice() else {
+                continue;
+            };
+            let token = &self.tokens[at];
+            let Some((lemma, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
+                continue;
+            };
+            let past = matches!(form, Form::Past | Form::Participle)
+                || form == Form::Any && self.sentence.item;
+            let plain = verb(lemma).is_some_and(|verb| verb.usage == Use::Plain);
+            if !past || !plain {
+                continue;
+            }
+            // "Created: September 1889", "**Deleted**: 3 branches"
+            let label = index == 0 && !self.sentence.row;
+            let object = if label { cells.get(1) } else { cells.first() };
+            let Some((from, to)) = object.filter(|cell| **cell != (*start, *end)) else {
+                continue;
+            };
+            if label && !self.is_listed_object(*from) {
+                continue;
+            }
+            let phrase = self.phrase(*from, *to);
+            if phrase.is_something() && !phrase.pronoun {
+                let how = if label && self.is_counted(*from) {
+                    How::Bare
+                } else {
+                    how
+                };
+                found.push(Found::new(lemma, phrase.nouns, *from, how, at));
+                if let Some(found) = found.last_mut() {
+                    found.claim.from = 0;
+                }
+                return;
+            }
+        }
+    }
+
+    /// The nouns that the words after a verb add to its object: "to your reservation".
+    pub(super) fn places(&self, verb: usize, end: usize) -> Vec<String> {
+        let mut nouns = Vec::new();
+        let mut place = verb + 1;
+        while place < end.min(verb + 30) {
+            let opens = self.tokens[place].is_any(&[
+                "to", "from", "in", "into", "on", "of", "for", "with", "as", "onto", "at",
+            ]);
+            place += 1;
+            if opens {
+                let phrase = self.phrase(place, end);
+                nouns.extend(phrase.nouns);
+                place = phrase.end.max(place);
+            }
+        }
+        nouns
+    }
+
+    /// Returns true if an object can start after a label: not a date, a year or a person.
+    fn is_listed_object(&self, from: usize) -> bool {
+        let Some(first) = self.get(from) else {
+            return false;
+        };
+        let dated = self.tokens[from..].iter().take(4).any(is_dateish);
+        !dated && !first.is_any(NEGATIONS) && !first.is_any(&["on", "by", "at", "in", "n", "since"])
+    }
+
+    fn is_counted(&self, from: usize) -> bool {
+        self.get(from).is_some_and(|token| {
+            token.kind == Kind::Number && token.text.chars().all(|c| c.is_ascii_digit())
+                || is_determiner(token)
+                || matches!(token.kind, Kind::Path | Kind::Email)
+        }) && self
+            .get(from + 1)
+            .is_some_and(|next| !next.is_mark() && !is_preposition(next))
+    }
+
+    /// Returns true if a present passive states a finished action: nothing dates or qualifies it.
+    pub(super) fn is_state(&self, at: usize) -> bool {
+        self.get(at + 1).is_none_or(|next| {
+            next.is_mark() && next.is_any(&[".", "!", ",", ";"]) || next.is("and")
+        })
+    }
+
+    /// Returns true if a subject is one certain thing of this run: "your order", "PROJ-12".
+    pub(super) fn is_definite(&self, start: usize, end: usize) -> bool {
+        let subject = &self.tokens[start..end];
+        subject.iter().any(|token| {
+            token.is_any(&["the", "your", "this", "both"]) || token.kind == Kind::Identifier
+        })
+    }
+}

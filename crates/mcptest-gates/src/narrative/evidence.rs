@@ -1,0 +1,194 @@
+//! The words and values of a run's results, for deciding what was observed.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::verbs::fold;
+use mcptest_catalog::lexical;
+use mcptest_trace::trace::TraceView;
+
+/// The number of words of one result that are read, and of all results of a run.
+const MAX_WORDS: usize = 20_000;
+const MAX_WORDS_IN_TOTAL: usize = 200_000;
+
+/// A result up to this many words is about one thing; in a longer one, words belong together only
+/// if they are near each other.
+const SHORT: usize = 400;
+const NEAR: usize = 15;
+
+/// A result as words.
+#[derive(Debug, Default)]
+pub(crate) struct ResultWords {
+    /// The folded words in their order, keys included.
+    sequence: Vec<String>,
+    /// The folded words of keys.
+    keys: HashSet<String>,
+    /// All folded words.
+    pub all: HashSet<String>,
+    /// The lowercase text.
+    pub text: String,
+    pub failed: bool,
+    /// True if the result has a content.
+    pub recorded: bool,
+}
+
+impl ResultWords {
+    /// Returns true if the result reports the state: the word, and one of the nouns near it.
+    pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool) -> bool {
+        if !self.all.contains(state) || self.keys.contains(state) && !dated && !self.is_value(state)
+        {
+            return false;
+        }
+        let nouns: Vec<String> = nouns.iter().map(|noun| fold(noun)).collect();
+        if nouns.is_empty() {
+            return true;
+        }
+        if self.sequence.len() <= SHORT {
+            return nouns.iter().any(|noun| self.all.contains(noun));
+        }
+        let places = (0..self.sequence.len()).filter(|place| self.sequence[*place] == state);
+        places.take(200).any(|place| {
+            let from = place.saturating_sub(NEAR);
+            let to = self.sequence.len().min(place + NEAR);
+            self.sequence[from..to]
+                .iter()
+                .any(|word| nouns.contains(word))
+        })
+    }
+
+    /// Returns true if a word that is a key is a value too.
+    fn is_value(&self, word: &str) -> bool {
+        self.sequence
+            .iter()
+            .filter(|own| *own == word)
+            .take(2)
+            .count()
+            > 1
+    }
+
+    fn add(&mut self, value: &Value, room: &mut usize) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let structural = matches!(key.as_str(), "type" | "text");
+                    if !structural {
+                        for word in lexical::words(key) {
+                            self.keys.insert(fold(&word));
+                            self.push(&word, room);
+                        }
+                    }
+                    self.add(value, room);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.add(value, room)),
+            Value::String(text) => self.add_text(text, room),
+            Value::Number(number) => {
+                self.text.push(' ');
+                self.text.push_str(&number.to_string());
+            }
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn add_text(&mut self, text: &str, room: &mut usize) {
+        let trimmed = text.trim_start();
+        if trimmed.starts_with(['{', '['])
+            && trimmed.len() < 1_000_000
+            && let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(trimmed)
+        {
+            self.add(&inner, room);
+            return;
+        }
+        let mut end = text.len().min(*room * 12);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = &text[..end];
+        self.text.push(' ');
+        self.text.push_str(&text.to_lowercase());
+        for word in lexical::words(text) {
+            self.push(&word, room);
+        }
+    }
+
+    fn push(&mut self, word: &str, room: &mut usize) {
+        if *room == 0 || self.sequence.len() >= MAX_WORDS {
+            return;
+        }
+        *room -= 1;
+        let folded = fold(word);
+        self.all.insert(folded.clone());
+        self.sequence.push(folded);
+    }
+}
+
+/// The results of a run, by call.
+pub(crate) fn results(trace: &TraceView<'_>) -> Vec<ResultWords> {
+    let mut room = MAX_WORDS_IN_TOTAL;
+    trace
+        .results_by_call()
+        .iter()
+        .map(|result| {
+            let mut words = ResultWords::default();
+            let Some(result) = result else {
+                return words;
+            };
+            if let Some(content) = result.content() {
+                words.recorded = !content.is_null();
+                words.add(content, &mut room);
+            }
+            for value in result.extra.values() {
+                words.add(value, &mut room);
+            }
+            let says_error = words.text.trim_start().starts_with("error");
+            words.failed = result.is_error.unwrap_or(says_error);
+            words
+        })
+        .collect()
+}
+
+/// Returns true if a lowercase text contains a value whole: what is beside it is no letter, digit,
+/// hyphen or underscore.
+pub(crate) fn contains_whole(text: &str, value: &str) -> bool {
+    if value.is_empty() {
+        return false;
+    }
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(value).take(1_000).any(|(place, _)| {
+        let mut ahead = text[..place].chars();
+        let before = match ahead.next_back() {
+            // A dot or a plus sign joins what is before it: `ann.lee@x.org`.
+            Some('.' | '+' | '@') => ahead.next_back().filter(|c| part(*c)),
+            other => other,
+        };
+        let mut after = text[place + value.len()..].chars();
+        let next = after.next();
+        // A hyphen, a dot or a slash continues a name only if something follows it.
+        let continued = match next {
+            Some('-' | '.' | '/') => after.next().is_some_and(part),
+            Some(c) => part(c),
+            None => false,
+        };
+        !continued && !before.is_some_and(|c| part(c) || c == '-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains_whole;
+
+    #[test]
+    fn values_have_boundaries() {
+        assert!(contains_whole("key: proj-7", "proj-7"));
+        assert!(contains_whole("#w123, done", "w123"));
+        assert!(contains_whole("see ord-1.", "ord-1"));
+        assert!(!contains_whole("ord-12", "ord-1"));
+        assert!(!contains_whole("ord-1-b", "ord-1"));
+        assert!(!contains_whole("xord-1", "ord-1"));
+        assert!(!contains_whole("a@b.com.au", "a@b.com"));
+        assert!(!contains_whole("ann.lee@b.com", "lee@b.com"));
+        assert!(contains_whole("done. lee@b.com", "lee@b.com"));
+        assert!(!contains_whole("anything", ""));
+    }
+}
