@@ -22,10 +22,11 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn new(wish: Colour, quiet: bool) -> Self {
+    pub fn new(wish: Colour, quiet: bool, verbose: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let style = |terminal: bool, width: Option<u16>| Style {
             width: width.filter(|_| terminal),
+            verbose,
             colour: match wish {
                 Colour::Always => true,
                 Colour::Never => false,
@@ -106,7 +107,10 @@ impl Output {
     /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
         if reporter.file.is_some() {
-            Style::default()
+            Style {
+                verbose: self.out.verbose,
+                ..Style::default()
+            }
         } else {
             self.out
         }

@@ -19,6 +19,7 @@ mod report;
 mod reporter;
 #[cfg(test)]
 mod samples;
+mod server_words;
 mod store;
 mod summary;
 

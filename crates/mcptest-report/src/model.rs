@@ -2,7 +2,7 @@
 //!
 //! Section 6 of the decisions lists the parts that other programs may rely on.
 
-pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
+pub use mcptest_events::{CaseId, Kind, Replayed, RunRecord as RunReport, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use schemars::JsonSchema;
@@ -88,6 +88,10 @@ pub struct TestReport {
     /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
+    /// Set if the test has fewer runs than requested because the invocation was interrupted. Its
+    /// verdict is then never `pass`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// For a test that stops when it is decided: the number of runs that were not needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_runs: Option<u64>,
@@ -116,9 +120,16 @@ pub struct Timing {
     pub duration_ms: u64,
     /// Each run, in the order of the report.
     pub runs: Vec<RunTiming>,
+    /// Each test, in the order of the report: the time from the start of its first run to the end
+    /// of its last one, without the start-up of servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<RunTiming>,
+    /// The part of `spend` that was not spent now, because cassettes answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
-/// The time of a run.
+/// The time of a run or a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTiming {
     /// The row's name.

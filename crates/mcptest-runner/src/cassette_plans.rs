@@ -250,7 +250,7 @@ fn replay(
     }
     let found = cassette_changes(&cassette, suite, test, model, settings);
     if !found.is_empty() {
-        return refused(stale(&path.display().to_string(), &found));
+        return CassettePlan::Refused(stale(&path.display().to_string(), &found));
     }
     let side = settings
         .replay
@@ -262,15 +262,18 @@ fn replay(
     }
 }
 
-fn stale(place: &str, changes: &[CassetteChange]) -> String {
+fn stale(place: &str, changes: &[CassetteChange]) -> RunError {
     let changes: Vec<String> = changes
         .iter()
         .map(|change| format!("\n  {change}"))
         .collect();
-    format!(
-        "the cassette {place} is stale:{}\n{REMEDY}",
-        changes.concat()
-    )
+    RunError {
+        kind: ErrorKind::StaleCassette,
+        message: format!(
+            "the cassette {place} is stale:{}\n{REMEDY}",
+            changes.concat()
+        ),
+    }
 }
 
 /// The use of a cassette in one run.
@@ -323,10 +326,7 @@ impl RunCassette {
                 }
                 let found = catalog_changes(replay.catalogs(), &now);
                 if !found.is_empty() {
-                    return Err(RunError {
-                        kind: ErrorKind::Protocol,
-                        message: stale("of this run", &found),
-                    });
+                    return Err(stale("of this run", &found));
                 }
             }
             Self::Off => {}

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use mcptest_agent::{Future, ToolReply, Tools};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_trace::fault::{FaultState, Strike, timeout_text};
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::{
     CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError,
@@ -27,6 +29,12 @@ const MAX_RESTARTS: u32 = 5;
 /// timeout of a call.
 const MIN_PING_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The stderr lines that a failed call shows.
+const MAX_STDERR_LINES: usize = 10;
+
+/// The time for stderr lines to arrive after a failed call.
+const STDERR_WAIT: Duration = Duration::from_millis(20);
 
 /// The settings for all servers of an invocation.
 #[derive(Debug, Clone)]
@@ -57,6 +65,21 @@ struct Shared {
     /// The error of a server that could not be started; it is not tried again for every run.
     failed: Option<RunError>,
     starts: u32,
+}
+
+/// The time that a run waited for servers to start.
+#[derive(Debug, Default)]
+pub(crate) struct StartupTime(AtomicU64);
+
+impl StartupTime {
+    fn add(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// A connected server.
@@ -94,8 +117,21 @@ impl Sessions {
         self.open_as(name, None).await
     }
 
-    /// Like [`Self::open`], for a test that may set its own isolation.
-    pub async fn open_as(
+    /// Like [`Self::open`], for a run that may set its own isolation. The time that the server
+    /// takes to start is not the time of the run.
+    pub async fn open_for(
+        &self,
+        name: &str,
+        isolation: Option<Isolation>,
+        startup: &StartupTime,
+    ) -> Result<Arc<Session>, RunError> {
+        let began = Instant::now();
+        let session = self.open_as(name, isolation).await;
+        startup.add(began.elapsed());
+        session
+    }
+
+    async fn open_as(
         &self,
         name: &str,
         isolation: Option<Isolation>,
@@ -260,6 +296,30 @@ impl Session {
     }
 }
 
+/// A session as one run uses it.
+pub(crate) struct OpenSession {
+    pub session: Arc<Session>,
+    /// The stderr lines before the run.
+    mark: u64,
+}
+
+impl OpenSession {
+    pub fn new(session: Arc<Session>) -> Self {
+        let mark = session.client.stderr_mark();
+        Self { session, mark }
+    }
+
+    /// The last lines that the server wrote to stderr since the run opened the session. With a
+    /// shared server, other runs may have caused some of them.
+    pub async fn stderr(&self) -> Vec<String> {
+        // The answer and stderr are two pipes: a line written before the answer may come after it.
+        tokio::time::sleep(STDERR_WAIT).await;
+        let mut lines = self.session.client.stderr_after(self.mark);
+        lines.drain(..lines.len().saturating_sub(MAX_STDERR_LINES));
+        lines
+    }
+}
+
 fn run_error(error: &WireError) -> RunError {
     RunError {
         kind: match error.kind() {
@@ -277,7 +337,7 @@ fn run_error(error: &WireError) -> RunError {
 /// The sessions of one run, by server, through which the agent loop calls tools. Injected faults
 /// are applied here, in virtual time: nothing waits.
 pub(crate) struct RunTools<'a> {
-    pub sessions: BTreeMap<String, Arc<Session>>,
+    pub sessions: BTreeMap<String, OpenSession>,
     faults: std::sync::Mutex<FaultState<'a>>,
     detection_budget_ms: Option<u64>,
 }
@@ -293,9 +353,31 @@ impl<'a> RunTools<'a> {
 
     /// Ends the sessions that belong to this run.
     pub async fn release(&self) {
-        for session in self.sessions.values() {
-            session.release().await;
+        for open in self.sessions.values() {
+            open.session.release().await;
         }
+    }
+
+    /// The last stderr lines of the servers with a failed call in the trace, by server.
+    pub async fn stderr(&self, trace: &Trace) -> Map<String, Value> {
+        let mut found = Map::new();
+        let results = trace.results_by_call();
+        for (call, result) in trace.tool_calls.iter().zip(results) {
+            // An injected fault is ours: the server knows nothing of it.
+            let failed = result.is_some_and(|result| {
+                result.is_error == Some(true) && result.extra("fault").is_none()
+            });
+            let Some(server) = call.server.as_deref().filter(|_| failed) else {
+                continue;
+            };
+            if let Some(open) = self.sessions.get(server)
+                && !found.contains_key(server)
+            {
+                found.insert(server.to_owned(), open.stderr().await.into());
+            }
+        }
+        found.retain(|_, lines| lines.as_array().is_some_and(|lines| !lines.is_empty()));
+        found
     }
 
     fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
@@ -322,7 +404,7 @@ impl Tools for RunTools<'_> {
                 reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
                 return Ok(reply);
             }
-            let Some(session) = self.sessions.get(server) else {
+            let Some(OpenSession { session, .. }) = self.sessions.get(server) else {
                 return Err(RunError {
                     kind: ErrorKind::Transport,
                     message: format!("unknown server `{server}`"),

@@ -6,7 +6,7 @@
 
 use mcptest_catalog::prices::Prices;
 use mcptest_catalog::quality;
-use mcptest_events::{CaseJudged, RunFacts, RunRecord, RunSpend};
+use mcptest_events::{CaseJudged, RunFacts, RunRecord};
 use mcptest_gate_api::{Context, GateAccumulator, GateOutcome, Run};
 use mcptest_redact::redact;
 use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
@@ -336,14 +336,17 @@ impl CaseVerdict {
         }
     }
 
+    /// The verdict on a case that was interrupted before a run finished.
+    pub fn interrupted(finished: u64, runs: u32) -> Self {
+        Self {
+            verdict: Verdict::NoEvidence,
+            gates: Vec::new(),
+            no_evidence: Some(interrupted(finished, runs)),
+        }
+    }
+
     /// The event for a case.
-    pub fn into_event(
-        mut self,
-        case: usize,
-        complete: bool,
-        saved_runs: Option<u64>,
-        spend: RunSpend,
-    ) -> CaseJudged {
+    pub fn into_event(mut self, case: usize, complete: bool) -> CaseJudged {
         let lines = self
             .gates
             .iter_mut()
@@ -355,8 +358,10 @@ impl CaseVerdict {
             complete,
             gates: self.gates,
             no_evidence: self.no_evidence,
-            saved_runs,
-            spend: spend.reported(),
+            saved_runs: None,
+            spend: None,
+            replayed: None,
+            duration_ms: None,
             status_lines,
         }
     }
@@ -472,6 +477,11 @@ impl<'a> CaseTally<'a> {
     }
 }
 
+/// The reason why an interrupted case is not judged.
+fn interrupted(finished: u64, runs: u32) -> String {
+    format!("interrupted: {finished} of {runs} runs finished")
+}
+
 /// Observes the runs of an agent test with one model.
 pub(crate) struct CaseJudge<'a> {
     context: JudgeContext<'a>,
@@ -524,6 +534,31 @@ impl<'a> CaseJudge<'a> {
                 Some(_) => self.context.judges,
                 None => !self.test.tolerates_failed_runs,
             })
+    }
+
+    /// Judges a case that was interrupted. A gate whose figures could still change has judged
+    /// nothing; one that no further run can pass has failed.
+    pub fn finish_interrupted(mut self, runs: u32) -> CaseVerdict {
+        let finished = self.tally.runs;
+        let remaining = u64::from(runs).saturating_sub(finished);
+        let gates = self.tally.gates.iter_mut();
+        let lost: Vec<bool> = gates
+            .map(|gate| gate.decided(remaining) == Some(Verdict::Fail))
+            .collect();
+        let counted = self.tally.counted;
+        let mut verdict = self.finish();
+        let why = interrupted(finished, runs);
+        for (gate, lost) in verdict.gates.iter_mut().zip(&lost) {
+            gate.status_lines.clear();
+            if !lost {
+                gate.verdict = Verdict::NoEvidence;
+                gate.no_evidence = Some(why.clone());
+            }
+        }
+        let of_gates = Verdict::worst(verdict.gates.iter().map(|gate| gate.verdict));
+        verdict.verdict = counted.max(of_gates).max(Verdict::NoEvidence);
+        verdict.no_evidence = Some(why);
+        verdict
     }
 
     /// Judges the case.

@@ -25,7 +25,7 @@ use crate::output::{self, Output};
 
 /// Carries out what was asked for.
 pub fn dispatch(cli: &Cli) -> ExitCode {
-    let mut output = Output::new(cli.color, cli.quiet);
+    let mut output = Output::new(cli.color, cli.quiet, cli.verbose > 0);
     match log::start(cli.verbose, cli.quiet) {
         Ok(logs) => output.logs = logs,
         Err(message) => return Failure::Message(message).report(&output),
@@ -67,7 +67,7 @@ fn finish(outcome: Result<ExitCode, Failure>, output: &Output) -> ExitCode {
 
 /// Prints the help, the version, or an error in the arguments, and returns the exit code.
 pub fn print_usage(usage: &clap::Error) -> ExitCode {
-    let output = Output::new(Colour::Auto, false);
+    let output = Output::new(Colour::Auto, false, false);
     if usage.use_stderr() {
         // If standard error cannot be written, nothing can be said about it.
         let _ = usage.print();

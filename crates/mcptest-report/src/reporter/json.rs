@@ -7,6 +7,7 @@ use mcptest_events::Kind;
 use mcptest_json::layout::PrettyWriter;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::verdict::Verdict;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -72,6 +73,9 @@ fn write_test(test: &TestReport, out: &mut dyn Write) -> Result<(), RenderError>
     })?;
     object.list("gates", &test.gates, write_gate)?;
     object.optional("no_evidence", &test.no_evidence)?;
+    if test.interrupted {
+        object.entry("interrupted", &true)?;
+    }
     object.optional("saved_runs", &test.saved_runs)?;
     object.optional("spend", &test.spend)?;
     object.close()
@@ -209,11 +213,13 @@ pub(super) struct Floor<'a> {
     pub(super) detail: &'a Detail,
 }
 
-/// The `tool_selection:` floors of a report.
+/// The `tool_selection:` floors of a report. One that was interrupted is not judged.
 pub(super) fn floors(report: &Report) -> impl Iterator<Item = Floor<'_>> {
     report.tests.iter().flat_map(|test| {
         let gates = test.gates.iter();
-        let floors = gates.filter(|gate| gate.block == "tool_selection");
+        let is_judged =
+            |gate: &GateOutcome| !test.interrupted || gate.verdict != Verdict::NoEvidence;
+        let floors = gates.filter(move |gate| gate.block == "tool_selection" && is_judged(gate));
         floors.map(move |gate| Floor {
             test,
             detail: &gate.detail,
@@ -236,14 +242,30 @@ struct Times<'a> {
 
 impl Serialize for Times<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Timing", 2)?;
+        let mut map = serializer.serialize_struct("Timing", 4)?;
         map.serialize_field("duration_ms", &self.timing.duration_ms)?;
         match &self.timing.unmatched {
             Some(runs) => map.serialize_field("runs", runs)?,
-            None => map.serialize_field("runs", &Each(|| run_times(self.report)))?,
+            None => {
+                map.serialize_field("runs", &Each(|| run_times(self.report)))?;
+                if self.report.tests.iter().any(|test| test.wall_ms.is_some()) {
+                    map.serialize_field("tests", &Each(|| test_times(self.report)))?;
+                }
+            }
+        }
+        if let Some(replayed) = &self.report.replayed {
+            map.serialize_field("replayed", replayed)?;
         }
         map.end()
     }
+}
+
+/// The time of each test, in the order of the report.
+fn test_times(report: &Report) -> impl Iterator<Item = RunTiming> {
+    report.tests.iter().map(|test| RunTiming {
+        name: test.label.clone(),
+        duration_ms: test.duration_ms(),
+    })
 }
 
 /// The time of each run, in the order of the report.
@@ -252,7 +274,7 @@ fn run_times(report: &Report) -> impl Iterator<Item = RunTiming> {
         let is_catalog = test.kind == Kind::ToolQuality;
         let catalog = is_catalog.then(|| RunTiming {
             name: test.label.clone(),
-            duration_ms: test.duration_ms(),
+            duration_ms: test.work_ms(),
         });
         let runs = test.runs.iter().filter(move |_| !is_catalog);
         catalog.into_iter().chain(runs.map(|run| RunTiming {

@@ -24,6 +24,7 @@ use super::{RenderError, Style, pretty};
 use crate::compare::verdict_word;
 use crate::complexity;
 use crate::report::{Report, RunRow, TestReport};
+use crate::server_words::server_words;
 
 /// The longest text of one element, in characters; the JSON report has everything.
 const MAX_TEXT: usize = 20_000;
@@ -212,7 +213,10 @@ impl TestCase<'_> {
                 write_attempts(out, test, Verdict::Error, "rerunError")
             }
             Verdict::NoEvidence => {
-                let message = attribute(&reason(test)?);
+                let message = match &test.no_evidence {
+                    Some(why) if test.interrupted => attribute(why),
+                    _ => attribute(&reason(test)?),
+                };
                 writeln!(out, "      <skipped message=\"{message}\"/>")?;
                 write_output(out, test)
             }
@@ -305,9 +309,16 @@ fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, Rend
         return Ok(Some(format!("{}: {}", record.name, error.message)));
     }
     let failed = record.assertions.iter().find(|one| one.failed());
+    let said = server_words(&record).into_iter().next();
     Ok(failed.map(|assertion| {
         let judged = if assertion.judged { " (judged)" } else { "" };
-        format!("{}: {}{judged} did not hold", record.name, assertion.target)
+        let said = said.and_then(|(title, lines)| Some(format!("; {title} {}", lines.first()?)));
+        format!(
+            "{}: {}{judged} did not hold{}",
+            record.name,
+            assertion.target,
+            said.unwrap_or_default()
+        )
     }))
 }
 
@@ -449,6 +460,8 @@ mod tests {
             model: None,
         }];
         report.timing = Some(model::Timing {
+            tests: Vec::new(),
+            replayed: None,
             duration_ms: 61_002,
             runs: ["a #1", "a #2", "a #1"]
                 .map(|name| RunTiming {
@@ -465,17 +478,11 @@ mod tests {
     <testcase name="a [m]" classname="sample" time="1.400">
       <failure message="tool_selection: selection 50% (and 1 more)" type="fail">  PASS   a #1  (0 calls)
   FAIL   a #2  (0 calls)
-         tool_calls[0].name
-           expected  exact &quot;search&quot;
-           actual    &quot;fetch&quot;
+         tool_calls[0].name  expected exact &quot;search&quot;, actual &quot;fetch&quot;
   FAIL   a [m]: tool_selection  selection 50%
-         floor.passed
-           expected  &gt;= 1
-           actual    0
+         floor.passed  expected &gt;= 1, actual 0
 </failure>
-      <rerunFailure message="a #2" type="fail"><stackTrace>         tool_calls[0].name
-           expected  exact &quot;search&quot;
-           actual    &quot;fetch&quot;
+      <rerunFailure message="a #2" type="fail"><stackTrace>         tool_calls[0].name  expected exact &quot;search&quot;, actual &quot;fetch&quot;
 </stackTrace></rerunFailure>
     </testcase>
     <testcase name="a [m]" classname="sample" time="0.700">

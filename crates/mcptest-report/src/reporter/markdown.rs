@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use serde_json::Number;
 
@@ -15,19 +16,24 @@ use crate::complexity::{self, ComplexityGroup, DistractorResult};
 use crate::markdown::{Bounded, cell, code, plain};
 use crate::matrix::{Matrix, matrices};
 use crate::report::{Report, TestReport};
+use crate::server_words::server_words;
 
 /// The number of lines about one test that did not pass.
 const MAX_REASONS: usize = 10;
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut page = Bounded::new();
-    page.line(&format!("## mcptest: {}", words(report.verdict)));
+    let verdict = match report.interrupted {
+        true => "interrupted",
+        false => words(report.verdict),
+    };
+    page.line(&format!("## mcptest: {verdict}"));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
-    if let Some(spend) = &report.spend {
+    if let Some(spent) = spent(report) {
         page.line("");
         // As code: a dollar sign could begin a formula.
-        page.line(&format!("{}.", code(&spent(spend))));
+        page.line(&format!("{}.", code(&spent)));
     }
     let open: Vec<&TestReport> = report
         .tests
@@ -118,6 +124,7 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         .gates
         .iter()
         .filter(|gate| gate.verdict != Verdict::Pass)
+        .filter(|gate| !test.interrupted || gate.verdict != Verdict::NoEvidence)
     {
         reasons.push(format!(
             "{} {}: {}",
@@ -144,8 +151,16 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         }
         let failed = run.assertions.iter().filter(|one| one.failed());
         reasons.extend(failed.map(|one| format!("{} {}", code(&run.name), assertion(one))));
+        for (title, lines) in server_words(&run) {
+            reasons.push(format!("{} {}", code(&title), code(&lines.join(" / "))));
+        }
     }
-    let mut entry = format!("- **{}** {}", words(test.verdict), code(&test.label));
+    let word = if test.is_undecided() {
+        "interrupted"
+    } else {
+        words(test.verdict)
+    };
+    let mut entry = format!("- **{word}** {}", code(&test.label));
     for reason in reasons.lines() {
         entry.push_str("\n  - ");
         entry.push_str(&reason);
@@ -251,12 +266,18 @@ fn floor(floor: &Floor<'_>) -> Vec<String> {
 
 fn row(test: &TestReport) -> Vec<String> {
     let passed = test.passed_runs();
+    // Figures of some of the runs look like those of all of them.
+    let judged = |gate: &&GateOutcome| !test.interrupted || gate.verdict == Verdict::Fail;
     let gates: Vec<String> = test
         .gates
         .iter()
+        .filter(judged)
         .map(|gate| format!("{}: {}", cell(&gate.block), cell(&gate.summary)))
         .collect();
-    let verdict = verdict_word(test.verdict);
+    let verdict = match test.is_undecided() {
+        true => "interrupted",
+        false => verdict_word(test.verdict),
+    };
     vec![
         cell(&test.label),
         cell(&test.id.suite),
@@ -264,7 +285,10 @@ fn row(test: &TestReport) -> Vec<String> {
             Verdict::Pass => verdict.to_owned(),
             _ => format!("**{verdict}**"),
         },
-        if test.runs.is_empty() {
+        if test.is_undecided() {
+            let why = test.no_evidence.as_deref().unwrap_or_default();
+            cell(why.strip_prefix("interrupted: ").unwrap_or(why))
+        } else if test.runs.is_empty() {
             String::new()
         } else {
             format!("{passed}/{}", test.runs.len())
@@ -304,7 +328,7 @@ mod tests {
         }];
         assert_eq!(
             rendered(&report),
-            r#"## mcptest: error
+            r#"## mcptest: interrupted
 
 3 tests: 0 passed, 1 failed, 1 without evidence, 1 with errors, 1 not run (interrupted).
 

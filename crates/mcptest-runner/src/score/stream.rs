@@ -153,6 +153,7 @@ impl<'a> Fold for Scorer<'a> {
             verdict: outcome.facts.verdict,
             error: outcome.facts.error,
             calls: u32::try_from(trace.tool_calls.len()).unwrap_or(u32::MAX),
+            errors: u32::try_from(trace.failed_results()).unwrap_or(u32::MAX),
             tokens: trace.total_tokens(),
             stop_reason: part.stop_reason(&trace),
             has_details,
