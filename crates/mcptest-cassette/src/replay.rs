@@ -88,7 +88,7 @@ impl Player {
 /// Returns the error for a request or call that does not match the recording.
 fn not_recorded(message: String) -> RunError {
     RunError {
-        kind: ErrorKind::Protocol,
+        kind: ErrorKind::StaleCassette,
         message,
     }
 }

@@ -279,7 +279,7 @@ fn live_tools_with_new_ids_match_the_recorded_model() {
     let error = agent(replay.model(ModelRole::Agent).as_ref(), &shop)
         .error
         .unwrap();
-    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert_eq!(error.kind, ErrorKind::StaleCassette);
     assert!(
         error
             .message
@@ -353,7 +353,7 @@ fn errors_are_recorded_and_replayed() {
         "{findings:?}"
     );
     assert_eq!(findings.len(), 2);
-    assert_eq!(player.run(3).unwrap_err().kind, ErrorKind::Protocol);
+    assert_eq!(player.run(3).unwrap_err().kind, ErrorKind::StaleCassette);
 }
 
 #[test]

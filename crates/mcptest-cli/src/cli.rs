@@ -63,8 +63,9 @@ pub struct Cli {
     /// Use colours: always, never, or only on a terminal.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = GLOBAL)]
     pub color: Colour,
-    /// Log messages to and from servers and providers, timings and retries on standard error; `-vv`
-    /// does not truncate them. MCPTEST_LOG selects parts: `mcptest::wire=debug`.
+    /// Show every run, and log messages to and from servers and providers, timings and retries on
+    /// standard error; `-vv` does not truncate them. MCPTEST_LOG selects parts:
+    /// `mcptest::wire=debug`.
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub verbose: u8,
     /// Print only errors and the requested results.

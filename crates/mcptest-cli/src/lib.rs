@@ -26,9 +26,13 @@ use mcptest_gate_api::GateInfo;
 /// Carries out the command of this process's arguments. Suites may use the given gates.
 #[must_use]
 pub fn main(gates: &'static [GateInfo]) -> ExitCode {
-    let cli = cli::Cli::parse();
-    suites::use_gates(gates);
-    mcptest_http::use_proxies(secrets::proxies());
-    let code = panics::guarded(|| command::dispatch(&cli));
+    let code = match cli::Cli::try_parse() {
+        Ok(cli) => {
+            suites::use_gates(gates);
+            mcptest_http::use_proxies(secrets::proxies());
+            panics::guarded(|| command::dispatch(&cli))
+        }
+        Err(usage) => command::print_usage(&usage),
+    };
     ExitCode::from(u8::from(code))
 }

@@ -1,7 +1,8 @@
 //! The two output streams: results go to standard output, status lines to standard error.
 
-use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use mcptest_files::AtomicFile;
 use mcptest_report::{REPORTERS, RenderError, Report, Style};
@@ -21,10 +22,11 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn new(wish: Colour, quiet: bool) -> Self {
+    pub fn new(wish: Colour, quiet: bool, verbose: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let style = |terminal: bool, width: Option<u16>| Style {
             width: width.filter(|_| terminal),
+            verbose,
             colour: match wish {
                 Colour::Always => true,
                 Colour::Never => false,
@@ -41,9 +43,9 @@ impl Output {
         }
     }
 
-    /// Prints a result. A reader that has closed the pipe is not an error of ours.
+    /// Prints a result. An error is kept for the end, see [`unwritten`].
     pub fn result(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = CheckedStdout::default();
         let _ = stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.flush());
@@ -105,7 +107,10 @@ impl Output {
     /// The style for a reporter: a file has no colours and no width.
     pub fn style_for(&self, reporter: &Reporter) -> Style {
         if reporter.file.is_some() {
-            Style::default()
+            Style {
+                verbose: self.out.verbose,
+                ..Style::default()
+            }
         } else {
             self.out
         }
@@ -114,25 +119,75 @@ impl Output {
     /// Writes the output of a reporter to its file, or to standard output.
     ///
     /// # Errors
-    /// A file that cannot be written. A closed standard output is not an error.
+    /// A file that cannot be written. An error of standard output is kept for the end, see
+    /// [`unwritten`].
     pub fn deliver(
         &self,
         reporter: &Reporter,
         render: impl FnOnce(&mut dyn std::io::Write) -> Result<(), RenderError>,
     ) -> Result<(), String> {
         let Some(file) = &reporter.file else {
-            let mut stdout = BufWriter::new(std::io::stdout().lock());
+            let mut stdout = BufWriter::new(CheckedStdout::default());
             return match render(&mut stdout) {
                 Ok(()) => {
                     let _ = stdout.flush();
                     Ok(())
                 }
-                Err(RenderError::Write(_)) => Ok(()),
+                // Serializers wrap the error of a writer in errors of their own.
+                Err(_) if stdout.get_ref().failed => Ok(()),
                 Err(error) => Err(error.to_string()),
             };
         };
         write_file_with(file, render)
     }
+}
+
+/// The first error of standard output, other than a reader that left.
+static UNWRITTEN: OnceLock<String> = OnceLock::new();
+
+/// Standard output, with its errors kept for the end of the process.
+///
+/// Results that could not be written must not end with exit code 0, in any command. So errors are
+/// kept here, and not where a command could forget them.
+#[derive(Debug, Default)]
+pub struct CheckedStdout {
+    /// True after an error of any kind.
+    failed: bool,
+}
+
+impl CheckedStdout {
+    fn checked<T>(&mut self, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let result = if mcptest_stdio::was_closed() {
+            Err(io::Error::other("it is closed"))
+        } else {
+            write()
+        };
+        result.inspect_err(|error| match error.kind() {
+            ErrorKind::Interrupted | ErrorKind::WouldBlock => {}
+            // A reader that has what it wants (`| head`) is not an error.
+            ErrorKind::BrokenPipe => self.failed = true,
+            _ => {
+                self.failed = true;
+                UNWRITTEN.get_or_init(|| error.to_string());
+            }
+        })
+    }
+}
+
+impl Write for CheckedStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.checked(|| io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.checked(|| io::stdout().flush())
+    }
+}
+
+/// The reason why results could not be written to standard output, as a message.
+pub fn unwritten() -> Option<String> {
+    let error = UNWRITTEN.get()?;
+    Some(format!("cannot write to standard output: {error}"))
 }
 
 fn terminal_width() -> Option<u16> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{PlannedCase, ShardPlan};
 use crate::record::RunRecord;
-use crate::spend::{RunSpend, Spend};
+use crate::spend::{Replayed, RunSpend, Spend};
 
 /// One event. `case` is an index into the planned cases of the whole invocation.
 ///
@@ -199,6 +199,13 @@ pub struct CaseJudged {
     /// The cost of its finished runs, judges included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
+    /// The part of it that a cassette answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
+    /// The time from the start of its first run to the end of its last one, without the start-up
+    /// of servers; absent if no run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// Lines that gates print on standard error, whatever the reporter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub status_lines: Vec<String>,

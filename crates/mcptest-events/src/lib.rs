@@ -19,7 +19,7 @@ mod spend;
 pub use case::{CaseId, Kind, PlannedCase, ShardPlan};
 pub use event::{Begun, CaseJudged, Ended, Event, InputFile, RunFacts, RunFinished, Usage};
 pub use record::{RawRecord, RunRecord};
-pub use spend::{RunSpend, Spend};
+pub use spend::{Replayed, RunSpend, Spend};
 
 /// The version of the event format. It grows when a reader of the old form would misread the new
 /// one. New events and new keys do not change it.

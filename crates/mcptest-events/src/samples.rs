@@ -125,6 +125,8 @@ pub fn all(text: &str) -> Vec<Event> {
         run_finished(0, 1, text),
         Event::RunsSaved { case: 0, runs: 2 },
         Event::CaseJudged(CaseJudged {
+            duration_ms: None,
+            replayed: None,
             case: 0,
             verdict: Verdict::Error,
             complete: true,

@@ -20,6 +20,17 @@ pub struct Spend {
     pub usd: Option<f64>,
 }
 
+/// The part of a spend that was not spent now: requests that a cassette answered, with the cost
+/// that they had when they were recorded. It is not in [`Spend`], because the report of a replay is
+/// that of the recorded run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Replayed {
+    /// Answered requests.
+    pub requests: u64,
+    /// The US dollars that they cost when they were recorded, where prices are known.
+    pub usd: Option<f64>,
+}
+
 impl Spend {
     /// The sum of all parts; `None` without parts.
     #[must_use]
@@ -29,13 +40,26 @@ impl Spend {
             input_tokens: both(sum.input_tokens, part.input_tokens),
             output_tokens: both(sum.output_tokens, part.output_tokens),
             cached_input_tokens: either(sum.cached_input_tokens, part.cached_input_tokens),
-            // As decimals: in doubles, 0.1 and 0.2 are not 0.3.
-            usd: sum.usd.zip(part.usd).and_then(|(a, b)| {
-                let (a, b) = (Usd::from_f64(a)?, Usd::from_f64(b)?);
-                Some(a.plus(b).to_f64())
-            }),
+            usd: add_usd(sum.usd, part.usd),
         })
     }
+}
+
+impl Replayed {
+    /// The sum of all parts; `None` without parts.
+    #[must_use]
+    pub fn total(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        parts.into_iter().reduce(|sum, part| Self {
+            requests: sum.requests + part.requests,
+            usd: add_usd(sum.usd, part.usd),
+        })
+    }
+}
+
+/// The sum of two amounts. Added as decimals: in doubles, 0.1 and 0.2 are not 0.3.
+fn add_usd(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    let (a, b) = (Usd::from_f64(a?)?, Usd::from_f64(b?)?);
+    Some(a.plus(b).to_f64())
 }
 
 /// The cost of one run, with all that is needed to add it up and to continue budgets.
@@ -65,6 +89,12 @@ pub struct RunSpend {
     /// Requests to models that cost nothing by nature.
     #[serde(skip_serializing_if = "is_zero")]
     pub free: u64,
+    /// Requests that a cassette answered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub replayed: u64,
+    /// The price of the replayed requests when they were recorded, as far as prices are known.
+    #[serde(with = "units", skip_serializing_if = "is_nothing")]
+    pub replayed_usd: Usd,
     /// The dollars that count against budgets.
     #[serde(with = "units", skip_serializing_if = "is_nothing")]
     pub charged_usd: Usd,
@@ -86,6 +116,8 @@ impl RunSpend {
             unreported: self.unreported.saturating_add(more.unreported),
             unpriced: self.unpriced.saturating_add(more.unpriced),
             free: self.free.saturating_add(more.free),
+            replayed: self.replayed.saturating_add(more.replayed),
+            replayed_usd: self.replayed_usd.plus(more.replayed_usd),
             charged_usd: self.charged_usd.plus(more.charged_usd),
             charged_tokens: self.charged_tokens.saturating_add(more.charged_tokens),
         }
@@ -102,6 +134,17 @@ impl RunSpend {
             output_tokens: complete.then_some(self.output_tokens),
             cached_input_tokens: self.cached_input_tokens.filter(|_| complete),
             usd: (complete && self.unpriced == 0).then(|| self.usd.to_f64()),
+        })
+    }
+
+    /// The part that a cassette answered; `None` if there is none, or nothing is reported.
+    #[must_use]
+    pub fn replayed_part(self) -> Option<Replayed> {
+        let is_known = self.unreported == 0 && self.unpriced == 0;
+        let reported = self.requests > self.free && self.replayed > 0;
+        reported.then(|| Replayed {
+            requests: self.replayed,
+            usd: is_known.then(|| self.replayed_usd.to_f64()),
         })
     }
 }

@@ -59,9 +59,15 @@ impl AtomicFile {
         // permissions of one (the process's umask applies).
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary = loop {
+            let temporary = builder.tempfile_in(folder_of(path))?;
+            if is_locked(temporary.as_file())? {
+                break temporary;
+            }
+        };
         Ok(Self(Kind::Replaced {
             path: path.to_owned(),
-            temporary: BufWriter::new(builder.tempfile_in(folder_of(path))?),
+            temporary: BufWriter::new(temporary),
         }))
     }
 
@@ -119,16 +125,55 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder(to)
 }
 
-/// Removes the temporary files that a process which was killed left beside a file.
+/// Removes the temporary files that a process which was killed left beside a file. Those of a
+/// process that still writes are locked, and stay.
 pub fn remove_leftovers(path: &Path) {
     let prefix = prefix(path);
     let entries = fs::read_dir(folder_of(path));
     for entry in entries.into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name().to_string_lossy(), &prefix) {
             // The next attempt may succeed; until then the file only takes space.
-            let _ = fs::remove_file(entry.path());
+            let _ = remove_unlocked(&entry.path());
         }
     }
+}
+
+/// Locks a new temporary file against [`remove_leftovers`] of another process; the lock ends with
+/// the file or the process. Returns false if the other process was faster and removed the file.
+#[cfg(unix)]
+fn is_locked(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    // A file system without locks is no reason not to write: nobody can lock, and so remove, there.
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::LockExclusive);
+    Ok(file.metadata()?.nlink() > 0)
+}
+
+#[cfg(not(unix))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same signature as on systems with locks"
+)]
+fn is_locked(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Removes a file unless a process holds its lock.
+#[cfg(unix)]
+fn remove_unlocked(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    fs::remove_file(path)
+}
+
+/// Removes nothing: without locks, the file may be that of a running process.
+#[cfg(not(unix))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same signature as on systems with locks"
+)]
+fn remove_unlocked(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn is_leftover(name: &str, prefix: &str) -> bool {
@@ -243,6 +288,37 @@ mod tests {
     }
 
     #[test]
+    fn issue_10_a_file_that_is_being_written_is_not_a_leftover() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        remove_leftovers(&path);
+        assert_eq!(names(dir.path()).len(), 1);
+        file.write_all(b" and half").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "half and half");
+        assert_eq!(names(dir.path()), ["x.json"]);
+    }
+
+    /// Writers and sweepers at the same time: no writer may fail.
+    #[test]
+    #[cfg(unix)]
+    fn sweeps_and_writes_do_not_disturb_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| (0..200).for_each(|_| write(&path, "all of it").unwrap()));
+                scope.spawn(|| (0..400).for_each(|_| remove_leftovers(&path)));
+            }
+        });
+        assert_eq!(names(dir.path()), ["x.json"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "all of it");
+    }
+
+    #[test]
+    #[cfg(unix)]
     fn leftovers_of_one_file_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let kept = [".x.json.mine.tmp", ".xy.json.aB3d5F.tmp", "x.json"];

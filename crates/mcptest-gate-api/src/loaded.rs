@@ -64,18 +64,15 @@ impl LoadedGate {
         let mut verdict = Verdict::Pass;
         let mut assertions = Vec::new();
         for expectation in self.block.expectations() {
-            let target = expectation.target.as_str();
+            let target = &expectation.target;
             let why = score
                 .absent
                 .iter()
-                .find(|(name, _)| target.starts_with(name))
+                .find(|(name, _)| target.is_of(name))
                 .map(|(_, why)| why.as_str());
             let assertion = expectation.apply(&root, why);
             if !assertion.passed {
-                let undetermined = score
-                    .undetermined
-                    .iter()
-                    .any(|name| target.starts_with(name));
+                let undetermined = score.undetermined.iter().any(|name| target.is_of(name));
                 verdict = verdict.max(if undetermined {
                     Verdict::NoEvidence
                 } else {
@@ -152,6 +149,78 @@ fn nested(values: &[(&'static str, Value)]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    use crate::{Accumulator, Gate, TargetInfo, Unit};
+    use mcptest_trace::expect::{Expectation, WrittenExpectation};
+
+    /// A gate with two figures, of which the name of one begins with that of the other.
+    #[derive(Deserialize, JsonSchema)]
+    struct Costs {
+        expect: Vec<WrittenExpectation>,
+    }
+
+    #[derive(Default, Serialize, Deserialize)]
+    struct Nothing;
+
+    impl Accumulator for Nothing {
+        fn merge(&mut self, _: Self) {}
+
+        fn renumber(&mut self, _: &dyn Fn(u64) -> u64) {}
+    }
+
+    impl Gate for Costs {
+        const BLOCK: &'static str = "costs";
+        const SUMMARY: &'static str = "Costs.";
+        const TARGETS: &'static [TargetInfo] = &[
+            TargetInfo::new("costs.cost", Unit::Count, "All."),
+            TargetInfo::new("costs.cost_per_correct", Unit::Count, "Each."),
+        ];
+
+        fn defaults(&self) -> Vec<Expectation> {
+            Vec::new()
+        }
+
+        fn expect(&self) -> &[WrittenExpectation] {
+            &self.expect
+        }
+
+        type Accumulator = Nothing;
+
+        fn observe(&self, _: &mut Nothing, _: &Context<'_>, _: &Run<'_>) {}
+
+        fn finish(&self, _: Nothing, _: &Context<'_>) -> Score {
+            Score::default()
+        }
+    }
+
+    #[test]
+    fn issue_10_reasons_and_verdicts_belong_to_whole_names() {
+        static INFO: GateInfo = GateInfo::of::<Costs>();
+        let block = serde_json::json!({"expect": [
+            {"costs.cost_per_correct": {">=": 1}},
+            {"costs.cost": {">=": 1}},
+        ]});
+        let context = LoadContext {
+            to_run: true,
+            runs: None,
+            siblings: &[],
+        };
+        let gate = LoadedGate::load(&INFO, &block, &context).0.unwrap();
+        let figures = || Costs::TARGETS.iter().map(|target| target.name);
+        let outcome = gate.judge_score(Score {
+            values: figures().map(|name| (name, Value::Null)).collect(),
+            absent: vec![("costs.cost", "there is no price".to_owned())],
+            undetermined: vec!["costs.cost"],
+            ..Score::default()
+        });
+        let reason = |at: usize| outcome.assertions[at].reason.clone().unwrap_or_default();
+        assert!(!reason(0).contains("no price"), "{}", reason(0));
+        assert!(reason(1).contains("no price"), "{}", reason(1));
+        // The longer name is not undetermined, so its assertion fails.
+        assert_eq!(outcome.verdict, Verdict::Fail);
+    }
 
     #[test]
     fn values_nest_for_paths() {

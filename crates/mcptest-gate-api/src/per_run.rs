@@ -98,6 +98,11 @@ impl<Shared: Hash + Eq, Own> PerRun<Shared, Own> {
         self.rows.len()
     }
 
+    /// Returns true if no run was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// The highest index of a run.
     pub fn last_index(&self) -> Option<u64> {
         self.rows.last().map(|(index, ..)| *index)

@@ -31,7 +31,8 @@
 //! ```text
 //! PASS   books: distractors  accuracy 93 · right 14, distractors 1 · 0 of 15 runs chose nothing · certified 72 · accuracy by count 0: 100, 4: 100, 16: 80 · fell for: catalog.search_v2
 //! ```
-//! The report's `detail.curve` has accuracy against count.
+//! The report's `detail.curve` has accuracy against count. If a test states a `complexity`, every
+//! reporter also lists the curves by complexity.
 //!
 //! # Formula
 //! Every call is a choice. It is *correct* if it is one of `correct`, else a *distractor* if it is
@@ -46,8 +47,8 @@
 //!   least one correct choice and no distractor. One perfect run certifies 5 percent, ten certify
 //!   74.
 //!
-//! Accuracy does not count runs that chose nothing at all, so their number is always shown next to
-//! it. If distractors were requested and no trace lists any, the agent never met one, and the
+//! Accuracy does not count runs without any call, so their number ("chose nothing") is always shown
+//! next to it, and the number of runs that chose only other tools where there are any. If distractors were requested and no trace lists any, the agent never met one, and the
 //! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
 //!
 //! # When not to use it
@@ -198,16 +199,23 @@ struct Pool {
     counts: ChoiceCounts,
     runs: u64,
     succeeded: u64,
+    /// Runs without any call.
     chose_nothing: u64,
+    /// Runs whose calls were all out of scope.
+    #[serde(default)]
+    chose_only_others: u64,
 }
 
 impl Pool {
-    fn add(&mut self, choices: &Choices) {
+    fn add(&mut self, facts: &ChoiceFacts) {
+        let choices = &facts.choices;
+        let in_scope = choices.counts.in_scope() > 0;
         self.merge(Self {
             counts: choices.counts,
             runs: 1,
             succeeded: u64::from(choices.succeeded()),
-            chose_nothing: u64::from(choices.counts.in_scope() == 0),
+            chose_nothing: u64::from(facts.calls == 0),
+            chose_only_others: u64::from(facts.calls > 0 && !in_scope),
         });
     }
 
@@ -216,6 +224,7 @@ impl Pool {
         self.runs += other.runs;
         self.succeeded += other.succeeded;
         self.chose_nothing += other.chose_nothing;
+        self.chose_only_others += other.chose_only_others;
     }
 }
 
@@ -258,6 +267,7 @@ struct DistractorsDetail<'a, Curve, Rows> {
     chose_distractor: u64,
     succeeded: u64,
     chose_nothing: u64,
+    chose_only_others: u64,
     certified_lower: u64,
     complexity: Option<Complexity>,
     fell_for: &'a [&'a str],
@@ -274,6 +284,7 @@ struct CurvePoint {
     chose_distractor: u64,
     succeeded: u64,
     chose_nothing: u64,
+    chose_only_others: u64,
     certified_lower: u64,
     count: Option<usize>,
 }
@@ -342,12 +353,12 @@ impl Gate for DistractorsGate {
             context.servers,
         );
         accumulator.met |= injected.is_some_and(|list| !list.is_empty());
-        accumulator.pool.add(&choices);
         let facts = ChoiceFacts {
             injected: injected.map(<[String]>::len),
             calls: run.trace.tool_calls.len(),
             choices,
         };
+        accumulator.pool.add(&facts);
         accumulator.runs.insert(run.index, facts, ());
     }
 
@@ -357,9 +368,12 @@ impl Gate for DistractorsGate {
         let mut by_count: BTreeMap<Option<usize>, Pool> = BTreeMap::new();
         for row in runs.iter() {
             let pool = by_count.entry(row.shared.injected).or_default();
-            pool.add(&row.shared.choices);
+            pool.add(row.shared);
         }
-        let fell_for = distinct(runs.groups().map(|(_, facts)| &facts.choices.fell_for));
+        let fell_for = distinct(
+            runs.groups()
+                .flat_map(|(_, it)| it.choices.fell_for.iter().map(String::as_str)),
+        );
         let accuracy = pool.counts.accuracy(declared);
         let certified = certified_percent(pool.succeeded, pool.runs);
 
@@ -376,6 +390,12 @@ impl Gate for DistractorsGate {
              certified {certified}",
             pool.counts.chose_correct, pool.counts.chose_distractor, pool.chose_nothing, pool.runs
         );
+        if pool.chose_only_others > 0 {
+            score.summary.push_str(&format!(
+                " · {} of {} chose only other tools",
+                pool.chose_only_others, pool.runs
+            ));
+        }
         if by_count.len() > 1 {
             let points: Vec<String> = by_count
                 .iter()
@@ -409,6 +429,7 @@ impl Gate for DistractorsGate {
                 chose_distractor: pool.counts.chose_distractor,
                 succeeded: pool.succeeded,
                 chose_nothing: pool.chose_nothing,
+                chose_only_others: pool.chose_only_others,
                 certified_lower: certified_percent(pool.succeeded, pool.runs),
                 count: *count,
             })
@@ -438,6 +459,7 @@ impl Gate for DistractorsGate {
             chose_distractor: pool.counts.chose_distractor,
             succeeded: pool.succeeded,
             chose_nothing: pool.chose_nothing,
+            chose_only_others: pool.chose_only_others,
             certified_lower: certified,
             complexity: self.0.complexity,
             fell_for: &fell_for,

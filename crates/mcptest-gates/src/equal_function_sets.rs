@@ -62,6 +62,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
+use crate::names::Names;
 use crate::per_run::{List, PerRun};
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_numbers::percent;
@@ -202,12 +203,27 @@ pub fn score_selection(
     selection
 }
 
-/// The items of lists, each once, in the order of their first appearance.
-pub(crate) fn distinct<'a>(lists: impl Iterator<Item = &'a Vec<String>>) -> Vec<&'a str> {
-    let mut distinct: IndexSet<&str> = IndexSet::new();
-    for list in lists {
-        distinct.extend(list.iter().map(String::as_str));
+/// The facts of a run that an accumulator keeps of a [`Selection`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct SelectionFacts {
+    pub counts: SelectionCounts,
+    pub missed: Names,
+    pub unexpected: Names,
+}
+
+impl From<Selection> for SelectionFacts {
+    fn from(selection: Selection) -> Self {
+        Self {
+            counts: selection.counts,
+            missed: selection.missed.iter().collect(),
+            unexpected: selection.unexpected.iter().collect(),
+        }
     }
+}
+
+/// The names, each once, in the order of their first appearance.
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let distinct: IndexSet<&str> = names.collect();
     distinct.into_iter().collect()
 }
 
@@ -215,7 +231,7 @@ pub(crate) fn distinct<'a>(lists: impl Iterator<Item = &'a Vec<String>>) -> Vec<
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SelectionAccumulator {
     counts: SelectionCounts,
-    runs: PerRun<Selection>,
+    runs: PerRun<SelectionFacts>,
 }
 
 impl Accumulator for SelectionAccumulator {
@@ -346,13 +362,13 @@ impl Gate for EqualFunctionSets {
     ) {
         let selection = score_selection(&self.classes, &run.trace.tool_calls, context.servers);
         accumulator.counts = accumulator.counts.plus(selection.counts);
-        accumulator.runs.insert(run.index, selection, ());
+        accumulator.runs.insert(run.index, selection.into(), ());
     }
 
     fn finish(&self, accumulator: SelectionAccumulator, _: &Context<'_>) -> Score {
         let SelectionAccumulator { counts, runs } = accumulator;
-        let missed = distinct(runs.groups().map(|(_, selection)| &selection.missed));
-        let unexpected = distinct(runs.groups().map(|(_, selection)| &selection.unexpected));
+        let missed = distinct(runs.groups().flat_map(|(_, it)| it.missed.iter()));
+        let unexpected = distinct(runs.groups().flat_map(|(_, it)| it.unexpected.iter()));
         let mut summary = format!(
             "f1 {} · precision {} · recall {}",
             counts.f1(),
@@ -442,8 +458,8 @@ struct SelectionRow<'a> {
     true_positives: u64,
     false_positives: u64,
     false_negatives: u64,
-    missed: &'a [String],
-    unexpected: &'a [String],
+    missed: &'a Names,
+    unexpected: &'a Names,
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::{Bounds, Forecast};
+use crate::names::{Names, Places};
 use crate::per_run::{List, PerRun};
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::{one_line, shorten};
@@ -209,21 +210,25 @@ pub struct GoldenPathAccumulator {
     worst: u64,
     /// True if a run made a call.
     called: bool,
+    /// The first run with waste, and its path in one line.
+    first_wasteful: Option<(u64, String)>,
     runs: PerRun<PathFacts>,
 }
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct PathFacts {
-    report: GoldenPathReport,
+    waste: u64,
     /// The ids of the called tools.
-    calls: Vec<String>,
+    calls: Names,
+    /// Indices of the calls that are backtracks.
+    backtracks_at: Places,
+    /// Indices of the calls that are repeats.
+    repeats_at: Places,
     /// Indices of the calls that are off the golden path.
-    off_path: Vec<usize>,
+    off_path: Places,
     /// Indices of the golden steps that were not taken.
-    not_reached: Vec<usize>,
-    /// The path in one line, if it has waste.
-    path: Option<String>,
+    not_reached: Places,
 }
 
 impl Accumulator for GoldenPathAccumulator {
@@ -233,10 +238,17 @@ impl Accumulator for GoldenPathAccumulator {
         self.repeated_tools += other.repeated_tools;
         self.worst = self.worst.max(other.worst);
         self.called |= other.called;
+        self.first_wasteful = match (self.first_wasteful.take(), other.first_wasteful) {
+            (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
+            (one, other) => one.or(other),
+        };
         self.runs.merge(other.runs);
     }
 
     fn renumber(&mut self, number: &dyn Fn(u64) -> u64) {
+        if let Some((run, _)) = &mut self.first_wasteful {
+            *run = number(*run);
+        }
         self.runs.renumber(number);
     }
 }
@@ -348,21 +360,27 @@ impl Gate for GoldenPath {
         let is_step = |call: &ToolCallView<'_>, step: &String| call.is(step, context.servers);
         let off_path = |call: &ToolCallView<'_>| !self.calls.iter().any(|step| is_step(call, step));
         let not_reached = |step: &String| !calls.iter().any(|call| is_step(call, step));
-        let path = (!report.passed()).then(|| {
+        let is_first = match &accumulator.first_wasteful {
+            Some((first, _)) => run.index < *first,
+            None => true,
+        };
+        if is_first && !report.passed() {
             let names: Vec<String> = calls.iter().map(|call| one_line(call.name())).collect();
             // The longest part of it that a summary shows.
-            shorten(&names.join(" → "), 200)
-        });
+            let path = shorten(&names.join(" → "), 200);
+            accumulator.first_wasteful = Some((run.index, path));
+        }
         let facts = PathFacts {
+            waste: report.waste,
             calls: calls.iter().map(ToolCallView::full_id).collect(),
+            backtracks_at: report.backtracks_at.into_iter().collect(),
+            repeats_at: report.repeats_at.into_iter().collect(),
             off_path: (0..calls.len())
                 .filter(|index| off_path(&calls[*index]))
                 .collect(),
             not_reached: (0..self.calls.len())
                 .filter(|index| not_reached(&self.calls[*index]))
                 .collect(),
-            path,
-            report,
         };
         accumulator.runs.insert(run.index, facts, ());
     }
@@ -374,33 +392,42 @@ impl Gate for GoldenPath {
             repeated_tools,
             worst,
             called,
+            first_wasteful,
             runs,
         } = accumulator;
         let mut summary = format!(
             "penalty {:.2} · {extra_steps} extra, {backtracks} back, {repeated_tools} repeated",
             penalty(worst),
         );
-        let wasteful = runs
-            .iter()
-            .find_map(|row| Some(format!("run {}: {}", row.index, row.shared.path.as_ref()?)));
-        if let Some(first) = wasteful {
-            summary.push_str(&format!(" · {}", shorten(&first, 200)));
+        if let Some((run, path)) = first_wasteful {
+            summary.push_str(&format!(
+                " · {}",
+                shorten(&format!("run {run}: {path}"), 200)
+            ));
         }
         let per_run = List(|| {
             runs.iter().map(|row| {
-                let PathFacts { report, calls, .. } = row.shared;
+                let facts = row.shared;
+                let extra_steps = facts.calls.len().saturating_sub(self.calls.len());
+                let not_reached = facts.not_reached.iter();
                 PathRow {
                     index: row.index,
-                    penalty: report.penalty(),
-                    passed: report.passed(),
-                    extra_steps: report.extra_steps,
-                    backtracks: report.backtracks,
-                    repeated_tools: report.repeated_tools,
-                    backtracks_at: &report.backtracks_at,
-                    repeats_at: &report.repeats_at,
-                    calls,
-                    off_path: picked(calls, &row.shared.off_path),
-                    not_reached: picked(&self.calls, &row.shared.not_reached),
+                    penalty: penalty(facts.waste),
+                    passed: facts.waste == 0,
+                    extra_steps: extra_steps as u64,
+                    backtracks: facts.backtracks_at.iter().count() as u64,
+                    repeated_tools: facts.repeats_at.iter().count() as u64,
+                    backtracks_at: &facts.backtracks_at,
+                    repeats_at: &facts.repeats_at,
+                    calls: &facts.calls,
+                    off_path: facts
+                        .off_path
+                        .iter()
+                        .filter_map(|at| facts.calls.get(at))
+                        .collect(),
+                    not_reached: not_reached
+                        .filter_map(|at| self.calls.get(at).map(String::as_str))
+                        .collect(),
                 }
             })
         });
@@ -467,17 +494,11 @@ struct PathRow<'a> {
     extra_steps: u64,
     backtracks: u64,
     repeated_tools: u64,
-    backtracks_at: &'a [usize],
-    repeats_at: &'a [usize],
-    calls: &'a [String],
+    backtracks_at: &'a Places,
+    repeats_at: &'a Places,
+    calls: &'a Names,
     off_path: Vec<&'a str>,
     not_reached: Vec<&'a str>,
-}
-
-/// The items at these indices.
-fn picked<'a>(items: &'a [String], indices: &[usize]) -> Vec<&'a str> {
-    let items = indices.iter().filter_map(|index| items.get(*index));
-    items.map(String::as_str).collect()
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@
 pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
+mod names;
 pub mod narrative;
 pub mod orchestration;
 pub mod recovery;

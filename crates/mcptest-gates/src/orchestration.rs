@@ -564,7 +564,10 @@ impl Gate for Orchestration {
 
     fn finish(&self, accumulator: OrchestrationAccumulator, _: &Context<'_>) -> Score {
         let OrchestrationAccumulator { counts, runs } = accumulator;
-        let missed = distinct(runs.groups().map(|(_, facts)| &facts.diagnosis.missed));
+        let missed = distinct(
+            runs.groups()
+                .flat_map(|(_, it)| it.diagnosis.missed.iter().map(String::as_str)),
+        );
         let schema_valid = counts.schema_valid();
         let mut summary = format!(
             "discovery {} · parameterization {} · syntax {} · error recovery {} · efficiency {} · \

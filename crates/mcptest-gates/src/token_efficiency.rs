@@ -67,9 +67,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::equal_function_sets::{
-    Class, Selection, SelectionBounds, SelectionCounts, check_classes, distinct, score_selection,
+    Class, SelectionBounds, SelectionCounts, SelectionFacts, check_classes, distinct,
+    score_selection,
 };
 use crate::forecast::{Bounds, Forecast};
+use crate::names::Names;
 use crate::per_run::{List, PerRun};
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_catalog::prices::Usd;
@@ -176,7 +178,7 @@ pub struct EfficiencyAccumulator {
     without_cost: u64,
     /// The quoted names of models without a price.
     unpriced: BTreeSet<String>,
-    runs: PerRun<Selection, OwnFacts>,
+    runs: PerRun<SelectionFacts, OwnFacts>,
 }
 
 /// A list of offered tools.
@@ -330,8 +332,8 @@ struct EfficiencyRow<'a> {
     f1: u64,
     correct_selections: u64,
     cost: Option<f64>,
-    missed: &'a [String],
-    unexpected: &'a [String],
+    missed: &'a Names,
+    unexpected: &'a Names,
 }
 
 impl Gate for TokenEfficiency {
@@ -413,13 +415,13 @@ impl Gate for TokenEfficiency {
             RunCost::Known(cost) => accumulator.cost = accumulator.cost.plus(cost),
             _ => accumulator.without_cost += 1,
         }
-        accumulator.runs.insert(run.index, selection, own);
+        accumulator.runs.insert(run.index, selection.into(), own);
     }
 
     fn finish(&self, accumulator: EfficiencyAccumulator, context: &Context<'_>) -> Score {
         let EfficiencyAccumulator { counts, runs, .. } = &accumulator;
-        let missed = distinct(runs.groups().map(|(_, selection)| &selection.missed));
-        let unexpected = distinct(runs.groups().map(|(_, selection)| &selection.unexpected));
+        let missed = distinct(runs.groups().flat_map(|(_, it)| it.missed.iter()));
+        let unexpected = distinct(runs.groups().flat_map(|(_, it)| it.unexpected.iter()));
         let surface = accumulator.surface();
         let cost = accumulator.cost();
         let report = score_token_efficiency(

@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::forecast::{Bounds, BoundsOf, Forecast, HypotheticalRuns, PooledPercent};
+use crate::names::Names;
 use crate::per_run::{List, PerRun, Row};
 use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_json::text::one_line;
@@ -111,7 +112,7 @@ pub struct FloorAccumulator {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct FloorFacts {
     selected: bool,
-    called: Vec<String>,
+    called: Names,
 }
 
 type FloorRow<'a> = Row<'a, FloorFacts, Option<u64>>;
@@ -241,7 +242,7 @@ struct RunRow<'a> {
     selected: bool,
     tokens: Option<u64>,
     within_budget: Option<bool>,
-    called: &'a [String],
+    called: &'a Names,
 }
 
 impl Gate for ToolSelection {
@@ -317,7 +318,7 @@ impl Gate for ToolSelection {
         accumulator.without_tokens += u64::from(tokens.is_none());
         let facts = FloorFacts {
             selected,
-            called: calls.iter().map(|call| call.name().to_owned()).collect(),
+            called: calls.iter().map(|call| call.name()).collect(),
         };
         accumulator.runs.insert(run.index, facts, tokens);
     }

@@ -1,7 +1,9 @@
 //! JSON helpers: comparison by value, one canonical form, JSON pointers.
 //!
-//! [`text`] makes untrusted text safe to show, [`transcode`] lays out JSON text.
+//! [`text`] makes untrusted text safe to show, [`layout`] and [`transcode`] lay out JSON text.
 
+pub mod layout;
+pub mod scan;
 pub mod schema;
 pub mod text;
 pub mod transcode;

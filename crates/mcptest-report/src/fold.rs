@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use mcptest_events::log::{DecodeError, LogError, LogReader, decode, record_range};
 use mcptest_events::{
-    CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, RunFinished, RunSpend, ShardPlan,
+    CaseJudged, Ended, Event, Kind, PlannedCase, RawRecord, Replayed, RunFinished, RunSpend,
+    ShardPlan,
 };
 use mcptest_trace::verdict::Verdict;
 
@@ -42,6 +43,8 @@ pub struct ReportFold {
 #[derive(Debug)]
 struct Case {
     plan: PlannedCase,
+    /// True if a run has started.
+    started: bool,
     /// The finished runs, in the order of their ends. A run that was repeated is here twice.
     runs: Vec<Run>,
     judged: Option<Box<CaseJudged>>,
@@ -98,9 +101,15 @@ impl ReportFold {
                 let record = finished.record.as_ref().and_then(|_| record_range(line));
                 self.run_finished(finished, record, line, offset);
             }
-            // Nothing to fold, and nothing to copy.
-            Event::RunStarted { .. } => {}
+            // Nothing to copy.
+            Event::RunStarted { case, .. } => self.run_started(*case),
             other => self.without_record(other.clone()),
+        }
+    }
+
+    fn run_started(&mut self, case: usize) {
+        if let Some(case) = self.cases.get_mut(case) {
+            case.started = true;
         }
     }
 
@@ -126,7 +135,15 @@ impl ReportFold {
                 }
                 self.shard = shard;
             }
-            Event::Resumed { .. } => self.ended = None,
+            Event::Resumed { .. } => {
+                self.ended = None;
+                // Runs that were interrupted start again.
+                for case in &mut self.cases {
+                    case.started = false;
+                    case.judged = case.judged.take().filter(|judged| judged.complete);
+                }
+            }
+            Event::RunStarted { case, .. } => self.run_started(case),
             Event::CaseJudged(judged) => {
                 if let Some(case) = self.cases.get_mut(judged.case) {
                     case.judged = Some(Box::new(judged));
@@ -154,6 +171,8 @@ impl ReportFold {
     pub fn finish(self, store: RunStore) -> Report {
         let store = Arc::new(store);
         let (mut tests, mut not_run) = (Vec::new(), Vec::new());
+        let parts = self.cases.iter().map(Case::replayed);
+        let replayed = Replayed::total(parts.flatten());
         let mut shard = self.shard.map(|shard| Shard {
             number: shard.number,
             of: shard.of,
@@ -163,8 +182,7 @@ impl ReportFold {
         });
         for case in self.cases {
             let position = case.plan.position;
-            let judged = case.judged.as_ref().is_some_and(|judged| judged.complete);
-            if case.runs.is_empty() && !judged {
+            if case.runs.is_empty() && case.judged.is_none() && !case.started {
                 not_run.push(case.plan.id);
                 shard.iter_mut().for_each(|it| it.not_run.push(position));
             } else {
@@ -187,6 +205,7 @@ impl ReportFold {
         }
         report.not_run = not_run;
         report.shard = shard;
+        report.replayed = replayed;
         report.timing = Some(Timing::new(duration_ms));
         report
     }
@@ -196,6 +215,7 @@ impl Case {
     fn new(plan: PlannedCase) -> Self {
         Self {
             plan,
+            started: false,
             runs: Vec::new(),
             judged: None,
             spend: RunSpend::default(),
@@ -228,7 +248,15 @@ impl Case {
         });
     }
 
-    /// The report of a case with finished runs.
+    /// The part of the spend that a cassette answered.
+    fn replayed(&self) -> Option<Replayed> {
+        match &self.judged {
+            Some(judged) => judged.replayed,
+            None => self.spend.replayed_part(),
+        }
+    }
+
+    /// The report of a case that has started.
     fn report(self, store: &Arc<RunStore>) -> TestReport {
         let mut runs = self.runs;
         if !runs.is_sorted_by(|one, next| one.number < next.number) {
@@ -247,6 +275,8 @@ impl Case {
         }
         match self.judged {
             Some(judged) => {
+                test.interrupted = !judged.complete;
+                test.wall_ms = judged.duration_ms;
                 test.verdict = judged.verdict;
                 test.gates = judged.gates;
                 test.no_evidence = judged.no_evidence;
@@ -255,6 +285,7 @@ impl Case {
                 test.status_lines = judged.status_lines;
             }
             None => {
+                test.interrupted = true;
                 test.verdict = counted.max(Verdict::NoEvidence);
                 test.no_evidence = Some(format!(
                     "interrupted: {finished} of {} runs finished",
@@ -285,6 +316,7 @@ fn row<R>(plan: &PlannedCase, finished: &RunFinished<R>, text: &str, range: Reco
         verdict: facts.verdict,
         error: facts.error,
         calls: finished.calls,
+        errors: finished.errors,
         tokens: finished.tokens,
         duration_ms: finished.duration_ms,
         early_end: None,

@@ -5,6 +5,7 @@
 //! servers and models are escaped before they reach a terminal.
 
 pub mod compare;
+mod complexity;
 pub mod doctor;
 pub mod exit_code;
 mod fold;
@@ -18,9 +19,11 @@ mod report;
 mod reporter;
 #[cfg(test)]
 mod samples;
+mod server_words;
 mod store;
 mod summary;
 
+pub use complexity::{ComplexityGroup, CurvePoint, DistractorResult};
 pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};
 pub use mcptest_redact::redact::Redactor;

@@ -93,6 +93,9 @@ impl<'a> Matrix<'a> {
 /// The figure of a test: the selection rate of its floor, else its selection F1, else the number of
 /// runs that passed.
 fn headline(test: &TestReport) -> String {
+    if test.is_undecided() {
+        return "interrupted".to_owned();
+    }
     let value = |block: &str, target: &str| {
         let gate = test.gates.iter().find(|gate| gate.block == block)?;
         gate.values.get(target)?.as_u64()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_events::CaseId;
+use mcptest_events::{CaseId, Replayed};
 use mcptest_json::text::one_line;
 
 use crate::model::Shard;
@@ -134,6 +134,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
         .filter_map(|(_, report)| report.timing.as_ref())
         .map(|timing| timing.duration_ms)
         .sum();
+    let replayed = Replayed::total(parts.iter().filter_map(|(_, report)| report.replayed));
     let mut entries: Vec<(u64, Entry)> = Vec::new();
     for (_, report) in parts {
         take_apart(report, &mut entries);
@@ -149,6 +150,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
     }
     let mut merged = Report::conclude(tests, interrupted);
     merged.not_run = not_run;
+    merged.replayed = replayed;
     merged.timing = timed.then(|| Timing::new(duration_ms));
     Ok(merged)
 }
@@ -275,7 +277,9 @@ mod tests {
     }
 
     fn json(report: &Report) -> String {
-        serde_json::to_string_pretty(report).unwrap()
+        let mut out = Vec::new();
+        crate::render("json", report, crate::Style::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     fn shards_of(

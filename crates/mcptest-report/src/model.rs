@@ -2,13 +2,14 @@
 //!
 //! Section 6 of the decisions lists the parts that other programs may rely on.
 
-pub use mcptest_events::{CaseId, Kind, RunRecord as RunReport, Spend};
+pub use mcptest_events::{CaseId, Kind, Replayed, RunRecord as RunReport, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::complexity::ComplexityGroup;
 use crate::exit_code::ExitCode;
 
 /// The version of the format. It grows when a reader of the old form would misread the new one.
@@ -30,6 +31,9 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// The `tool_selection:` floors.
     pub tool_selection: Vec<FloorReport>,
+    /// The `distractors:` results by the complexity of their tests, if a test states one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distractors: Vec<ComplexityGroup>,
     /// Tests that were planned and did not run, because the invocation was interrupted or because
     /// of `--fail-fast`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,6 +88,10 @@ pub struct TestReport {
     /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,
+    /// Set if the test has fewer runs than requested because the invocation was interrupted. Its
+    /// verdict is then never `pass`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// For a test that stops when it is decided: the number of runs that were not needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_runs: Option<u64>,
@@ -112,9 +120,16 @@ pub struct Timing {
     pub duration_ms: u64,
     /// Each run, in the order of the report.
     pub runs: Vec<RunTiming>,
+    /// Each test, in the order of the report: the time from the start of its first run to the end
+    /// of its last one, without the start-up of servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<RunTiming>,
+    /// The part of `spend` that was not spent now, because cassettes answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
-/// The time of a run.
+/// The time of a run or a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTiming {
     /// The row's name.

@@ -91,6 +91,7 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         }
         tests.push(test);
     }
+    let replayed = written.timing.as_ref().and_then(|timing| timing.replayed);
     let timing = written.timing.map(|timing| timed(&mut tests, timing));
     records.finish(&mut tests);
     Ok(Report {
@@ -102,6 +103,7 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         shard: written.shard,
         spend: written.spend,
         timing,
+        replayed,
     })
 }
 
@@ -141,6 +143,8 @@ struct WrittenTest<'a> {
     #[serde(default)]
     no_evidence: Option<String>,
     #[serde(default)]
+    interrupted: bool,
+    #[serde(default)]
     saved_runs: Option<u64>,
     #[serde(default)]
     spend: Option<Spend>,
@@ -164,6 +168,7 @@ impl WrittenTest<'_> {
         test.verdict = self.verdict;
         test.gates = self.gates;
         test.no_evidence = self.no_evidence;
+        test.interrupted = self.interrupted;
         test.saved_runs = self.saved_runs;
         test.spend = self.spend;
         test
@@ -211,6 +216,12 @@ pub(crate) fn timed(tests: &mut [TestReport], timing: model::Timing) -> Timing {
     if !rows.eq(timing.runs.iter().map(|time| time.name.as_str())) {
         matched.unmatched = Some(timing.runs);
         return matched;
+    }
+    let names = timing.tests.iter().map(|time| time.name.as_str());
+    if names.eq(tests.iter().map(|test| test.label.as_str())) {
+        for (test, time) in tests.iter_mut().zip(&timing.tests) {
+            test.wall_ms = Some(time.duration_ms);
+        }
     }
     let mut times = timing.runs.into_iter().map(|time| time.duration_ms);
     for test in tests {
@@ -343,7 +354,7 @@ mod tests {
             error.starts_with(&format!("{line}:")),
             "{error}, not in line {line}"
         );
-        let compact = serde_json::to_string(&Report::from(&crate::samples::report(2))).unwrap();
+        let compact = serde_json::to_string(&crate::samples::report(2)).unwrap();
         let damaged = compact.replacen("\"index\":1,", "\"index\":-1,", 1);
         let column = damaged.find("-1").unwrap() + 2;
         let error = read(&damaged).unwrap_err().to_string();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
@@ -33,6 +33,9 @@ pub struct Report {
     pub spend: Option<Spend>,
     /// All times. Set it to `None` to compare reports byte by byte.
     pub timing: Option<Timing>,
+    /// The part of the spend that cassettes answered. Like a time, it is about this invocation and
+    /// not about the evidence.
+    pub replayed: Option<Replayed>,
 }
 
 /// The times of a report.
@@ -75,6 +78,8 @@ pub struct TestReport {
     pub gates: Vec<GateOutcome>,
     /// The reason why there was nothing to judge.
     pub no_evidence: Option<String>,
+    /// True if the test has fewer runs than requested because the invocation was interrupted.
+    pub interrupted: bool,
     /// For a test that stops when it is decided: the number of runs that were not needed.
     pub saved_runs: Option<u64>,
     /// The cost of its models, judges included.
@@ -83,6 +88,8 @@ pub struct TestReport {
     pub status_lines: Vec<String>,
     /// For a `tool_quality` test: the time of reading the catalog, which is not a run.
     pub(crate) catalog_ms: Option<u64>,
+    /// The time from the start of the first run to the end of the last one, if it is known.
+    pub(crate) wall_ms: Option<u64>,
     /// The records of the runs.
     pub(crate) store: Arc<RunStore>,
 }
@@ -99,6 +106,8 @@ pub struct RunRow {
     index: u64,
     name: RowName,
     calls: u32,
+    /// The number of calls whose result is an error.
+    errors: u32,
     verdict: Verdict,
     error: Option<ErrorKind>,
     early_end: Option<EarlyEnd>,
@@ -122,6 +131,8 @@ pub struct ScoredRow<'a> {
     pub error: Option<ErrorKind>,
     /// The number of tool calls.
     pub calls: u32,
+    /// The number of tool results that are errors.
+    pub errors: u32,
     /// The reported total of tokens.
     pub tokens: Option<u64>,
     /// The recorded reason why the agent stopped.
@@ -150,6 +161,7 @@ impl From<ScoredRow<'_>> for RunRow {
                 RowName::Label
             },
             calls: run.calls,
+            errors: run.errors,
             verdict: run.verdict,
             error: run.error,
             early_end: run.stop_reason.and_then(EarlyEnd::of_stop_reason),
@@ -203,6 +215,7 @@ pub(crate) struct RowFacts {
     pub verdict: Verdict,
     pub error: Option<ErrorKind>,
     pub calls: u64,
+    pub errors: u64,
     pub tokens: Option<u64>,
     pub duration_ms: u64,
     pub early_end: Option<EarlyEnd>,
@@ -227,6 +240,7 @@ impl RunRow {
             index: facts.index,
             name,
             calls: u32::try_from(facts.calls).unwrap_or(u32::MAX),
+            errors: u32::try_from(facts.errors).unwrap_or(u32::MAX),
             verdict: facts.verdict,
             error: facts.error,
             early_end: facts.early_end,
@@ -251,6 +265,7 @@ impl RunRow {
             verdict: record.verdict,
             error: record.error.as_ref().map(|error| error.kind),
             calls: record.trace.tool_calls.len() as u64,
+            errors: record.trace.failed_results() as u64,
             tokens: record.trace.total_tokens(),
             duration_ms,
             early_end: EarlyEnd::of_trace(&record.trace),
@@ -281,6 +296,12 @@ impl RunRow {
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.calls
+    }
+
+    /// The number of tool results that are errors.
+    #[must_use]
+    pub fn errors(&self) -> u32 {
+        self.errors
     }
 
     /// The reported total of tokens.
@@ -334,8 +355,13 @@ impl Report {
         if interrupted {
             codes.push(ExitCode::Interrupted);
         }
+        // What did not run is not passed.
+        let floor = match interrupted {
+            true => Verdict::NoEvidence,
+            false => Verdict::Pass,
+        };
         Self {
-            verdict: Verdict::worst(tests.iter().map(|test| test.verdict)),
+            verdict: Verdict::worst(tests.iter().map(|test| test.verdict)).max(floor),
             exit_code: ExitCode::first_of(codes),
             interrupted,
             spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
@@ -343,16 +369,24 @@ impl Report {
             not_run: Vec::new(),
             shard: None,
             timing: None,
+            replayed: None,
         }
     }
 
-    /// The number of tests with this verdict.
+    /// The number of tests with this verdict. A test that was interrupted before it was decided is
+    /// not among them.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.tests
             .iter()
-            .filter(|test| test.verdict == verdict)
+            .filter(|test| test.verdict == verdict && !test.is_undecided())
             .count()
+    }
+
+    /// The number of tests that were interrupted before they were decided.
+    #[must_use]
+    pub fn count_interrupted(&self) -> usize {
+        self.tests.iter().filter(|test| test.is_undecided()).count()
     }
 
     /// True if the report has the duration of every run.
@@ -371,7 +405,7 @@ impl Report {
                 Kind::ToolQuality => 1,
                 Kind::Agent | Kind::Tool => test.runs.len() as u64,
             };
-            (test.id.clone(), test.duration_ms(), runs)
+            (test.id.clone(), test.work_ms(), runs)
         };
         self.is_timed()
             .then(|| self.tests.iter().map(time).collect())
@@ -390,10 +424,12 @@ impl TestReport {
             runs: Vec::new(),
             gates: Vec::new(),
             no_evidence: None,
+            interrupted: false,
             saved_runs: None,
             spend: None,
             status_lines: Vec::new(),
             catalog_ms: None,
+            wall_ms: None,
             store,
         }
     }
@@ -439,9 +475,22 @@ impl TestReport {
         self.runs.iter().filter(passed).count()
     }
 
-    /// The sum of the durations of its runs, in milliseconds.
+    /// True if the test was interrupted before it was decided.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.interrupted && self.verdict == Verdict::NoEvidence
+    }
+
+    /// The time from the start of its first run to the end of its last one, in milliseconds. The
+    /// sum of all runs where that is not known, as in a report of an older version.
     #[must_use]
     pub fn duration_ms(&self) -> u64 {
+        self.wall_ms.unwrap_or_else(|| self.work_ms())
+    }
+
+    /// The sum of the durations of its runs, in milliseconds.
+    #[must_use]
+    pub fn work_ms(&self) -> u64 {
         match self.kind {
             Kind::ToolQuality => self.catalog_ms.unwrap_or(0),
             Kind::Agent | Kind::Tool => self

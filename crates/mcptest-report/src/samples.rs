@@ -40,6 +40,8 @@ pub fn report(tests: usize) -> Report {
         .collect();
     let mut report = Report::conclude(tests, false);
     report.timing = Some(Timing {
+        tests: Vec::new(),
+        replayed: None,
         duration_ms: 99,
         runs,
     });
@@ -54,6 +56,7 @@ pub fn concluded(tests: Vec<TestReport>) -> crate::Report {
 /// A test with one run, both with this verdict.
 pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
     TestReport {
+        interrupted: false,
         name: name.to_owned(),
         kind: Kind::Agent,
         model: model.map(Into::into),
@@ -159,6 +162,7 @@ impl Report {
             exit_code: ExitCode::first_of(codes),
             interrupted,
             tool_selection: floors(&tests),
+            distractors: Vec::new(),
             spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
             tests,
             not_run: Vec::new(),
@@ -196,6 +200,7 @@ impl From<&Report> for crate::report::Report {
         let timing = timing.map(|timing| crate::read::timed(&mut tests, timing));
         records.finish(&mut tests);
         Self {
+            replayed: report.timing.as_ref().and_then(|timing| timing.replayed),
             verdict: report.verdict,
             exit_code: report.exit_code,
             interrupted: report.interrupted,
@@ -309,6 +314,8 @@ pub mod log {
     /// The judgement on a case, with a floor.
     pub fn judged(case: usize, verdict: Verdict) -> Event {
         Event::CaseJudged(CaseJudged {
+            duration_ms: None,
+            replayed: None,
             case,
             verdict,
             complete: true,

@@ -116,11 +116,12 @@ impl Spool {
         Self::default()
     }
 
-    /// Appends a line and returns its offset.
+    /// Appends a line, in UTF-8, and returns its offset.
     ///
     /// # Errors
     /// The temporary file cannot be written.
-    pub fn append(&mut self, line: &str) -> io::Result<u64> {
+    pub fn append(&mut self, line: impl AsRef<[u8]>) -> io::Result<u64> {
+        let line = line.as_ref();
         if self.file.is_none() && self.memory.len() + line.len() > MAX_IN_MEMORY {
             let mut file = BufWriter::new(tempfile::tempfile()?);
             file.write_all(&self.memory)?;
@@ -128,8 +129,8 @@ impl Spool {
             self.file = Some(file);
         }
         match &mut self.file {
-            Some(file) => file.write_all(line.as_bytes())?,
-            None => self.memory.extend_from_slice(line.as_bytes()),
+            Some(file) => file.write_all(line)?,
+            None => self.memory.extend_from_slice(line),
         }
         let offset = self.len;
         self.len += line.len() as u64;

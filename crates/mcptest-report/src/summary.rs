@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 use mcptest_events::log::{LogError, LogReader};
-use mcptest_events::{CaseId, Event, Spend};
+use mcptest_events::{CaseId, Event, Replayed, Spend};
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::fold::ReportFold;
 use crate::reporter::Style;
-use crate::reporter::pretty::{colour, count_parts, paint, spent_usd};
+use crate::reporter::pretty::{colour, count_parts, duration, paint, spent_usd};
 use crate::store::RunStore;
 
 /// The longest list of suites in a row, in characters.
@@ -41,6 +41,9 @@ pub struct RunSummary {
     /// The cost of the models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
+    /// The part of it that cassettes answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Replayed>,
 }
 
 /// The number of tests per verdict.
@@ -55,6 +58,8 @@ pub struct VerdictCounts {
     pub no_evidence: usize,
     /// Tests with errors.
     pub errors: usize,
+    /// Tests that were interrupted before they were decided.
+    pub interrupted: usize,
     /// Tests that did not run.
     pub not_run: usize,
 }
@@ -101,12 +106,14 @@ pub fn summarise(file: File) -> Result<RunSummary, LogError> {
             failed: report.count(Verdict::Fail),
             no_evidence: report.count(Verdict::NoEvidence),
             errors: report.count(Verdict::Error),
+            interrupted: report.count_interrupted(),
             not_run: report.not_run.len(),
         },
         runs,
         interrupted: report.interrupted,
         duration_ms,
         spend: report.spend,
+        replayed: report.replayed,
     })
 }
 
@@ -139,10 +146,14 @@ pub fn write_list(runs: &[RunSummary], style: Style, out: &mut dyn Write) -> io:
             (run.tests.failed, "failed"),
             (run.tests.no_evidence, "without evidence"),
             (run.tests.errors, "with errors"),
+            (run.tests.interrupted, "interrupted"),
             (run.tests.not_run, "not run"),
         ])];
-        facts.extend(run.duration_ms.map(seconds));
-        facts.extend(run.spend.as_ref().map(spent_usd));
+        facts.extend(run.duration_ms.map(duration));
+        facts.extend(run.spend.as_ref().map(|spend| {
+            let is_live = true;
+            spent_usd(spend, run.replayed, is_live)
+        }));
         let suites = shorten(&one_line(&run.suites.join(", ")), MAX_SUITES);
         let id = one_line(&run.id);
         writeln!(out, "{id}  {verdict}  {suites}: {}", facts.join(", "))?;
@@ -156,11 +167,6 @@ pub fn write_list(runs: &[RunSummary], style: Style, out: &mut dyn Write) -> io:
 /// `out` cannot be written.
 pub fn write_list_json(runs: &[RunSummary], out: &mut dyn Write) -> io::Result<()> {
     crate::reporter::json::write_pretty(&runs, out)
-}
-
-/// `1.2 s`.
-fn seconds(milliseconds: u64) -> String {
-    format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100)
 }
 
 #[cfg(test)]
@@ -189,14 +195,14 @@ mod tests {
         let end = text.match_indices("\n{\"run_finished\"").nth(3).unwrap().0;
         let killed = summary(&text[..=end]);
         assert_eq!((killed.runs, killed.interrupted), (3, true));
-        assert_eq!((killed.tests.failed, killed.tests.not_run), (1, 1));
+        assert_eq!((killed.tests.failed, killed.tests.interrupted), (1, 1));
         assert_eq!(killed.duration_ms, None);
         let mut out = Vec::new();
         write_list(&[whole, killed], Style::default(), &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "20261117T183012Z-3fa9  failed       sample: 0 passed, 2 failed, 1.2 s\n\
-             20261117T183012Z-3fa9  interrupted  sample: 0 passed, 1 failed, 1 not run\n"
+             20261117T183012Z-3fa9  interrupted  sample: 0 passed, 1 failed, 1 interrupted\n"
         );
         let mut out = Vec::new();
         write_list_json(&[summary(&text)], &mut out).unwrap();

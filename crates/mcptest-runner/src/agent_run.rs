@@ -9,25 +9,38 @@ use mcptest_trace::catalog::Tool;
 use mcptest_trace::fault::FaultState;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
+use serde_json::{Map, Value};
 
 use crate::ask_judges;
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
-use crate::sessions::{RunTools, Sessions};
+use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
 
-/// Runs an agent once. A problem that keeps it from running is the trace's error.
+/// The end of an agent's run.
+pub(crate) struct AgentRun {
+    /// The trace. A problem that kept the agent from running is its error.
+    pub trace: Trace,
+    /// The last stderr lines of servers with a failed call. They are for the report only: a
+    /// recording does not keep them.
+    pub stderr: Map<String, Value>,
+}
+
+/// Runs an agent once.
 pub(crate) async fn agent_run(
     context: &RunContext,
     case: CaseRef<'_>,
     test: &AgentTest,
     cassette: &RunCassette,
-) -> Trace {
+) -> AgentRun {
     let failed = |error: RunError| Trace {
         error: Some(error),
         ..Trace::default()
     };
     if let Some(error) = cassette.error() {
-        return failed(error);
+        return AgentRun {
+            trace: failed(error),
+            stderr: Map::new(),
+        };
     }
     let mut tools = RunTools::new(
         FaultState::new(&test.faults, test.detection_budget_ms),
@@ -72,8 +85,9 @@ pub(crate) async fn agent_run(
             trace
         }
     };
+    let stderr = tools.stderr(&trace).await;
     tools.release().await;
-    trace
+    AgentRun { trace, stderr }
 }
 
 /// Emits a step of the agent loop.
@@ -118,7 +132,8 @@ async fn prepare(
     let catalogs = match cassette.servers() {
         Some(replay) => replay.catalogs().to_vec(),
         None => {
-            let catalogs = list(test, &context.sessions, tools).await?;
+            let startup = &case.meter.startup;
+            let catalogs = list(test, &context.sessions, startup, tools).await?;
             cassette.listed(&catalogs, &context.redactor)?;
             catalogs
         }
@@ -138,13 +153,16 @@ async fn prepare(
 async fn list(
     test: &AgentTest,
     sessions: &Sessions,
+    startup: &StartupTime,
     tools: &mut RunTools<'_>,
 ) -> Result<Vec<RecordedCatalog>, RunError> {
     let mut listed = Vec::new();
     for name in &test.servers {
-        let session = sessions.open(name).await?;
+        let session = sessions.open_for(name, None, startup).await?;
         let found = session.listing().await;
-        tools.sessions.insert(name.clone(), session);
+        tools
+            .sessions
+            .insert(name.clone(), OpenSession::new(session));
         listed.push(RecordedCatalog {
             server: name.clone(),
             tools: found?,

@@ -14,6 +14,7 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use tokio::time::Instant;
 
 use crate::plan::Case;
+use crate::sessions::StartupTime;
 
 /// The budget of all suites of an invocation together. A limit that is set here overrides the
 /// suite's.
@@ -66,10 +67,14 @@ struct CaseBudget {
     account: OnceLock<AccountId>,
 }
 
-/// The spending of one run.
+/// The spending of one run, and its waiting.
 #[derive(Default)]
 pub(crate) struct RunMeter {
     account: OnceLock<AccountId>,
+    /// The part of it that a cassette answered.
+    replayed: OnceLock<AccountId>,
+    /// The time that the run waited for servers to start.
+    pub startup: StartupTime,
     /// True if a model was asked that counts against budgets.
     is_charged: AtomicBool,
 }
@@ -133,7 +138,11 @@ impl SuiteBudget {
         prices: &Prices,
         model: Box<dyn Model>,
     ) -> Box<dyn Model> {
-        let accounts = vec![self.account_of(run)];
+        let replayed = *run.replayed.get_or_init(|| {
+            self.ledger
+                .open("the replayed part of a run", SpendCaps::default())
+        });
+        let accounts = vec![self.account_of(run), replayed];
         let price = price_of(prices, id);
         Box::new(MeteredModel::new(model, id, price, &self.ledger, accounts))
     }
@@ -178,6 +187,7 @@ impl SuiteBudget {
         } else {
             (Usd::ZERO, 0)
         };
+        let replayed = run.replayed.get().map(|part| self.ledger.totals(*part));
         Some(RunSpend {
             requests: totals.requests,
             input_tokens: totals.usage.input,
@@ -187,6 +197,8 @@ impl SuiteBudget {
             unreported: totals.without_usage,
             unpriced: totals.without_price,
             free: totals.free,
+            replayed: replayed.as_ref().map_or(0, |part| part.requests),
+            replayed_usd: replayed.map_or(Usd::ZERO, |part| part.usd),
             charged_usd,
             charged_tokens,
         })

@@ -250,7 +250,7 @@ fn replay(
     }
     let found = cassette_changes(&cassette, suite, test, model, settings);
     if !found.is_empty() {
-        return refused(stale(&path.display().to_string(), &found));
+        return CassettePlan::Refused(stale(&path.display().to_string(), &found));
     }
     let side = settings
         .replay
@@ -262,15 +262,18 @@ fn replay(
     }
 }
 
-fn stale(place: &str, changes: &[CassetteChange]) -> String {
+fn stale(place: &str, changes: &[CassetteChange]) -> RunError {
     let changes: Vec<String> = changes
         .iter()
         .map(|change| format!("\n  {change}"))
         .collect();
-    format!(
-        "the cassette {place} is stale:{}\n{REMEDY}",
-        changes.concat()
-    )
+    RunError {
+        kind: ErrorKind::StaleCassette,
+        message: format!(
+            "the cassette {place} is stale:{}\n{REMEDY}",
+            changes.concat()
+        ),
+    }
 }
 
 /// The use of a cassette in one run.
@@ -323,10 +326,7 @@ impl RunCassette {
                 }
                 let found = catalog_changes(replay.catalogs(), &now);
                 if !found.is_empty() {
-                    return Err(RunError {
-                        kind: ErrorKind::Protocol,
-                        message: stale("of this run", &found),
-                    });
+                    return Err(stale("of this run", &found));
                 }
             }
             Self::Off => {}
@@ -362,9 +362,17 @@ fn redacted(redactor: &Redactor, trace: Trace) -> Trace {
     if redactor.is_clean_in(&trace) {
         return trace;
     }
-    let Ok(mut value) = serde_json::to_value(&trace) else {
-        return trace;
-    };
-    redactor.value(&mut value);
-    serde_json::from_value(value).unwrap_or(trace)
+    let clean = serde_json::to_value(&trace).and_then(|mut value| {
+        redactor.value(&mut value);
+        serde_json::from_value(value)
+    });
+    // A secret may be a word of the format. Then nothing of the trace can be shown: a gap is better
+    // than a leak.
+    clean.unwrap_or_else(|_| Trace {
+        error: Some(RunError {
+            kind: ErrorKind::Protocol,
+            message: "the trace is withheld: a secret is also a word of its format".to_owned(),
+        }),
+        ..Trace::default()
+    })
 }

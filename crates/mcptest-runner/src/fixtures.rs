@@ -10,7 +10,7 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::CallOutcome;
 use serde_json::{Value, json};
 
-use crate::sessions::{Session, Sessions, reply};
+use crate::sessions::{OpenSession, Session, Sessions, StartupTime, reply};
 use crate::tool_answer::{fixture_error, observe, unlisted};
 
 /// The phase in which a fixture call is made.
@@ -33,17 +33,23 @@ impl FixturePhase {
 pub(crate) struct FixtureSession<'a> {
     sessions: &'a Sessions,
     isolation: Option<Isolation>,
-    open: BTreeMap<String, Arc<Session>>,
+    startup: &'a StartupTime,
+    open: BTreeMap<String, OpenSession>,
     saved: Saved,
     /// The fixture calls that were made, as the trace records them.
     record: Vec<Value>,
 }
 
 impl<'a> FixtureSession<'a> {
-    pub fn new(sessions: &'a Sessions, isolation: Option<Isolation>) -> Self {
+    pub fn new(
+        sessions: &'a Sessions,
+        isolation: Option<Isolation>,
+        startup: &'a StartupTime,
+    ) -> Self {
         Self {
             sessions,
             isolation,
+            startup,
             open: BTreeMap::new(),
             saved: Saved::new(),
             record: Vec::new(),
@@ -52,12 +58,22 @@ impl<'a> FixtureSession<'a> {
 
     /// The test's session with a server. All of its calls use the same one.
     pub async fn session(&mut self, server: &str) -> Result<Arc<Session>, RunError> {
-        if let Some(session) = self.open.get(server) {
-            return Ok(Arc::clone(session));
+        if let Some(open) = self.open.get(server) {
+            return Ok(Arc::clone(&open.session));
         }
-        let session = self.sessions.open_as(server, self.isolation).await?;
-        self.open.insert(server.to_owned(), Arc::clone(&session));
+        let opened = self.sessions.open_for(server, self.isolation, self.startup);
+        let session = opened.await?;
+        let open = OpenSession::new(Arc::clone(&session));
+        self.open.insert(server.to_owned(), open);
         Ok(session)
+    }
+
+    /// The lines that a server wrote to stderr since the test opened its session.
+    pub async fn stderr(&self, server: &str) -> Vec<String> {
+        match self.open.get(server) {
+            Some(open) => open.stderr().await,
+            None => Vec::new(),
+        }
     }
 
     /// Inserts the saved values into arguments.
@@ -158,8 +174,8 @@ impl<'a> FixtureSession<'a> {
 
     /// Ends the sessions that belong to this test.
     pub async fn release(&self) {
-        for session in self.open.values() {
-            session.release().await;
+        for open in self.open.values() {
+            open.session.release().await;
         }
     }
 }

@@ -11,7 +11,7 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::Value;
 
-use crate::agent_run::agent_run;
+use crate::agent_run::{AgentRun, agent_run};
 use crate::budget::RunMeter;
 use crate::case_context::CaseContext;
 use crate::plan::Case;
@@ -21,6 +21,16 @@ use crate::tool_call::tool_call;
 use crate::tool_list::tool_list;
 use crate::verdicts::{RunOutcome, one_run_decides};
 
+/// The end of a run.
+pub(crate) enum RunEnd {
+    /// It ended and was judged.
+    Judged(Box<JudgedRun>),
+    /// The user interrupted it. It leaves no evidence, but may have cost something.
+    Interrupted(Option<RunSpend>),
+    /// It was interrupted, or held back by `--fail-fast`, before it started.
+    NotStarted,
+}
+
 /// A run that ended and was judged.
 pub(crate) struct JudgedRun {
     pub run: u32,
@@ -29,7 +39,16 @@ pub(crate) struct JudgedRun {
     /// The gate of a catalog that was listed.
     pub gate: Option<GateOutcome>,
     pub spend: Option<RunSpend>,
-    pub duration_ms: u64,
+    pub duration: Duration,
+    /// The time of its end; `None` if it did not start.
+    pub ended: Option<Instant>,
+}
+
+impl JudgedRun {
+    /// The duration in whole milliseconds.
+    pub fn duration_ms(&self) -> u64 {
+        u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 /// The result of a run in addition to its trace.
@@ -42,9 +61,8 @@ enum RunOutput {
     Listed(Option<Vec<Value>>),
 }
 
-/// Makes and judges one run, unless the user, `--fail-fast` or a budget prevents it. A run that the
-/// user interrupted leaves nothing.
-pub(crate) async fn one_run(context: &CaseContext, run: u32) -> Option<JudgedRun> {
+/// Makes and judges one run, unless the user, `--fail-fast` or a budget prevents it.
+pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
     let test = context.test();
     let meter = RunMeter::default();
     let stop = StopSignal {
@@ -67,9 +85,17 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> Option<JudgedRun
         reason = stopped => Err(reason),
         finished = work => finished,
     };
-    let (trace, output, duration) = match finished {
+    let Finished {
+        trace,
+        output,
+        duration,
+        ended,
+    } = match finished {
         Ok(finished) => finished,
-        Err(StopReason::Interrupted) => return None,
+        Err(StopReason::Interrupted) if started.load(Ordering::Relaxed) => {
+            return RunEnd::Interrupted(context.run.budget.spend_of(&meter));
+        }
+        Err(StopReason::Interrupted) => return RunEnd::NotStarted,
         Err(StopReason::Deadline(deadline)) => {
             let how = if started.load(Ordering::Relaxed) {
                 "stopped"
@@ -87,17 +113,26 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> Option<JudgedRun
     if one_run_decides(test) {
         context.fail_fast.judged(outcome.facts.verdict);
     }
-    Some(JudgedRun {
+    RunEnd::Judged(Box::new(JudgedRun {
         run,
         trace,
         outcome,
         gate,
         spend: context.run.budget.spend_of(&meter),
-        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-    })
+        duration,
+        ended,
+    }))
 }
 
-type Finished = (Trace, RunOutput, Duration);
+/// A run that ended.
+struct Finished {
+    trace: Trace,
+    output: RunOutput,
+    /// The time from its start, without the start-up of its servers.
+    duration: Duration,
+    /// The time of its end; `None` if it did not start.
+    ended: Option<Instant>,
+}
 
 /// Waits for its servers and a permit, and makes the run.
 async fn work<'a>(
@@ -139,7 +174,14 @@ async fn work<'a>(
     // 9.3 kB, which is 75 MB for 10,000 direct tests.
     let (mut trace, output) = Box::pin(make(context, run, meter, stop)).await?;
     name_trace(&mut trace, shared, case, run);
-    Ok((trace, output, began.elapsed()))
+    let ended = Instant::now();
+    let took = ended.saturating_duration_since(began);
+    Ok(Finished {
+        trace,
+        output,
+        duration: took.saturating_sub(meter.startup.total()),
+        ended: Some(ended),
+    })
 }
 
 /// Makes the run. A direct call that was interrupted leaves nothing.
@@ -166,8 +208,13 @@ async fn make<'a>(
         Test::Agent(test) => {
             let trace = match shared.cassettes.run(case, run) {
                 Ok(cassette) => {
-                    let trace = Box::pin(agent_run(shared, place, test, &cassette)).await;
-                    Box::pin(cassette.finish(trace)).await
+                    let ran = Box::pin(agent_run(shared, place, test, &cassette));
+                    let AgentRun { trace, stderr } = ran.await;
+                    let mut trace = Box::pin(cassette.finish(trace)).await;
+                    if !stderr.is_empty() {
+                        trace.extra.insert("stderr", stderr);
+                    }
+                    trace
                 }
                 Err(error) => Trace {
                     error: Some(error),
@@ -181,7 +228,8 @@ async fn make<'a>(
             (called.trace, RunOutput::Assertions(called.assertions))
         }
         Test::ToolQuality(test) => {
-            let (trace, listed) = Box::pin(tool_list(test, &shared.sessions)).await;
+            let listed = Box::pin(tool_list(test, &shared.sessions, &meter.startup));
+            let (trace, listed) = listed.await;
             (trace, RunOutput::Listed(listed))
         }
     })
@@ -216,7 +264,12 @@ fn failed(shared: &RunContext, case: &Case, run: u32, error: RunError) -> Finish
         ..Trace::default()
     };
     name_trace(&mut trace, shared, case, run);
-    (trace, RunOutput::Nothing, Duration::ZERO)
+    Finished {
+        trace,
+        output: RunOutput::Nothing,
+        duration: Duration::ZERO,
+        ended: None,
+    }
 }
 
 fn name_trace(trace: &mut Trace, shared: &RunContext, case: &Case, run: u32) {

@@ -1,6 +1,7 @@
 //! Running one case: all runs at once, or batch by batch until the verdict is decided.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use mcptest_events::{Event, RunFinished, RunSpend, Spend};
 use mcptest_gate_api::GateOutcome;
@@ -9,7 +10,7 @@ use mcptest_trace::verdict::Verdict;
 use tokio::task::JoinSet;
 
 use crate::case_context::{CaseContext, StopOnPanic};
-use crate::one_run::{JudgedRun, one_run};
+use crate::one_run::{JudgedRun, RunEnd, one_run};
 use crate::run_batches::RunBatches;
 use crate::verdicts::{CaseJudge, CaseVerdict};
 
@@ -50,21 +51,97 @@ async fn run_direct_case(context: &Arc<CaseContext>) -> CaseResult {
         }
         (test, _) => {
             let mut made = None;
-            make_runs(context, &[1], |run| made = Some(run)).await;
+            let mut timer = CaseTimer::default();
+            let ends = make_runs(context, &[1], |run| {
+                timer.add(&run);
+                made = Some(run);
+            });
+            let interrupted = ends.await;
             let Some(run) = made else {
-                return CaseResult::default();
+                return finish_interrupted(context, &interrupted, RunSpend::default());
             };
             let (facts, spend) = (run.outcome.facts, run.spend);
-            let gate = finish_run(context, run);
+            let gate = finish_run(context, *run);
             let verdict = match test {
                 Test::ToolQuality(_) => CaseVerdict::of_catalog(&facts, gate),
                 Test::Tool(_) | Test::Agent(_) => CaseVerdict::of_tool(&facts),
             };
-            (verdict, spend)
+            let end = CaseEnd {
+                spend: spend.unwrap_or_default(),
+                duration_ms: timer.duration_ms(),
+                ..CaseEnd::default()
+            };
+            return finish_case(context, verdict, end);
         }
     };
-    let complete = true;
-    finish_case(context, verdict, complete, None, spend.unwrap_or_default())
+    let end = CaseEnd {
+        spend: spend.unwrap_or_default(),
+        ..CaseEnd::default()
+    };
+    finish_case(context, verdict, end)
+}
+
+/// The facts about the end of a case, in addition to its verdict.
+struct CaseEnd {
+    /// True if the case has all the runs that it needs.
+    complete: bool,
+    saved_runs: Option<u64>,
+    spend: RunSpend,
+    duration_ms: Option<u64>,
+}
+
+impl Default for CaseEnd {
+    fn default() -> Self {
+        Self {
+            complete: true,
+            saved_runs: None,
+            spend: RunSpend::default(),
+            duration_ms: None,
+        }
+    }
+}
+
+/// The wall-clock time of a case: from the start of its first run to the end of its last one.
+#[derive(Default)]
+struct CaseTimer(Option<(Instant, Instant)>);
+
+impl CaseTimer {
+    fn add(&mut self, run: &JudgedRun) {
+        let Some(ended) = run.ended else { return };
+        let began = ended.checked_sub(run.duration).unwrap_or(ended);
+        let (first, last) = self.0.unwrap_or((began, ended));
+        self.0 = Some((first.min(began), last.max(ended)));
+    }
+
+    fn duration_ms(&self) -> Option<u64> {
+        let (first, last) = self.0?;
+        u64::try_from(last.saturating_duration_since(first).as_millis()).ok()
+    }
+}
+
+/// Emits the judgement on a case of which no run finished. A case that did not start has none.
+fn finish_interrupted(
+    context: &CaseContext,
+    interrupted: &Interrupted,
+    spend: RunSpend,
+) -> CaseResult {
+    if interrupted.runs == 0 {
+        return CaseResult::default();
+    }
+    let end = CaseEnd {
+        complete: false,
+        spend: spend.plus(interrupted.spend),
+        ..CaseEnd::default()
+    };
+    let verdict = CaseVerdict::interrupted(0, context.case.runs);
+    finish_case(context, verdict, end)
+}
+
+/// The runs of a case that were interrupted after they had started.
+#[derive(Default)]
+struct Interrupted {
+    runs: u32,
+    spend: RunSpend,
 }
 
 /// An agent test with one model: its runs, batch by batch.
@@ -74,6 +151,8 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
     let model = case.model.as_deref();
     let mut judge = CaseJudge::new(run.judge_context(), test, model, &case.label);
     let mut spend = RunSpend::default();
+    let mut timer = CaseTimer::default();
+    let mut interrupted = Interrupted::default();
     let (mut made, mut complete) = (0, true);
     while complete {
         let batch = batches.next(made, &mut judge);
@@ -91,18 +170,19 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
             }
         }
         let mut missing = to_make.len();
-        make_runs(context, &to_make, |run| {
+        interrupted = make_runs(context, &to_make, |run| {
             missing -= 1;
+            timer.add(&run);
             judge.observe(u64::from(run.run), &run.trace, &run.outcome.facts);
             spend = spend.plus(run.spend.unwrap_or_default());
-            finish_run(context, run);
+            finish_run(context, *run);
         })
         .await;
         complete = missing == 0;
         made += batch;
     }
     if judge.runs() == 0 {
-        return CaseResult::default();
+        return finish_interrupted(context, &interrupted, spend);
     }
     let saved = complete.then(|| case.runs - made);
     if let Some(runs) = saved.filter(|runs| *runs > 0) {
@@ -115,23 +195,42 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
         run.cassettes.write(case).await;
     }
     let saved = saved.filter(|_| test.stops_when_decided).map(u64::from);
-    finish_case(context, judge.finish(), complete, saved, spend)
+    let verdict = if complete {
+        judge.finish()
+    } else {
+        judge.finish_interrupted(case.runs)
+    };
+    let end = CaseEnd {
+        complete,
+        saved_runs: saved,
+        spend: spend.plus(interrupted.spend),
+        duration_ms: timer.duration_ms(),
+    };
+    finish_case(context, verdict, end)
 }
 
-/// Makes runs at once, and passes on each that finishes. A run that was interrupted, or whose task
-/// panicked, leaves nothing.
+/// Makes runs at once, and passes on each that finishes. A run whose task panicked leaves nothing.
 async fn make_runs(
     context: &Arc<CaseContext>,
     numbers: &[u32],
-    mut finished: impl FnMut(JudgedRun),
-) {
+    mut finished: impl FnMut(Box<JudgedRun>),
+) -> Interrupted {
+    let mut interrupted = Interrupted::default();
+    let mut ended = |end: RunEnd| match end {
+        RunEnd::Judged(run) => finished(run),
+        RunEnd::Interrupted(spend) => {
+            interrupted.runs += 1;
+            interrupted.spend = interrupted.spend.plus(spend.unwrap_or_default());
+        }
+        RunEnd::NotStarted => {}
+    };
     // Runs wait for their servers in the order of the suite. Where some cases have several runs,
     // which are tasks, a run that is not a task would overtake them.
     if context.single {
         for number in numbers {
-            one_run(context, *number).await.map(&mut finished);
+            ended(one_run(context, *number).await);
         }
-        return;
+        return interrupted;
     }
     let mut tasks = JoinSet::new();
     for number in numbers.iter().copied() {
@@ -142,29 +241,29 @@ async fn make_runs(
         });
     }
     while let Some(joined) = tasks.join_next().await {
-        joined.ok().flatten().map(&mut finished);
+        if let Ok(end) = joined {
+            ended(end);
+        }
     }
+    interrupted
 }
 
 /// Emits the end of a run, with its trace. Returns the gate of a catalog.
 fn finish_run(context: &CaseContext, run: JudgedRun) -> Option<GateOutcome> {
+    let duration_ms = run.duration_ms();
     let JudgedRun {
         run: number,
         trace,
         outcome,
         gate,
         spend,
-        duration_ms,
+        ..
     } = run;
-    let errors = trace
-        .tool_results
-        .iter()
-        .filter(|result| result.is_error == Some(true));
     let mut finished = RunFinished {
         case: context.planned(),
         run: number,
         calls: trace.tool_calls.len() as u64,
-        errors: errors.count() as u64,
+        errors: trace.failed_results() as u64,
         tokens: trace.total_tokens(),
         duration_ms,
         facts: outcome.facts,
@@ -181,20 +280,18 @@ fn finish_run(context: &CaseContext, run: JudgedRun) -> Option<GateOutcome> {
 }
 
 /// Emits the judgement on a case.
-fn finish_case(
-    context: &CaseContext,
-    verdict: CaseVerdict,
-    complete: bool,
-    saved_runs: Option<u64>,
-    spend: RunSpend,
-) -> CaseResult {
+fn finish_case(context: &CaseContext, verdict: CaseVerdict, end: CaseEnd) -> CaseResult {
     let result = CaseResult {
         verdict: Some(verdict.verdict),
-        complete,
-        spend: spend.reported(),
+        complete: end.complete,
+        spend: end.spend.reported(),
     };
-    let judged = verdict.into_event(context.planned(), complete, saved_runs, spend);
-    if complete {
+    let mut judged = verdict.into_event(context.planned(), end.complete);
+    judged.saved_runs = end.saved_runs;
+    judged.spend = result.spend;
+    judged.replayed = end.spend.replayed_part();
+    judged.duration_ms = end.duration_ms;
+    if end.complete {
         context.fail_fast.judged(judged.verdict);
     }
     context.run.emit(Event::CaseJudged(judged));

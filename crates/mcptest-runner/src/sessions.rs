@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use mcptest_agent::{Future, ToolReply, Tools};
 use mcptest_suite::suite::{Isolation, Lifecycle, Server};
 use mcptest_trace::fault::{FaultState, Strike, timeout_text};
+use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 use mcptest_wire::{
     CallOptions, CallOutcome, Client, ConnectOptions, HttpServer, ServerCommand, WireError,
     WireErrorKind,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::server_locks::ServerLocks;
@@ -22,6 +24,17 @@ use crate::server_locks::ServerLocks;
 /// the server must not fail all later runs, and a server that always crashes must not be started
 /// forever.
 const MAX_RESTARTS: u32 = 5;
+
+/// The bounds of the time for the answer to a `ping` after a call timed out; within them it is the
+/// timeout of a call.
+const MIN_PING_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The stderr lines that a failed call shows.
+const MAX_STDERR_LINES: usize = 10;
+
+/// The time for stderr lines to arrive after a failed call.
+const STDERR_WAIT: Duration = Duration::from_millis(20);
 
 /// The settings for all servers of an invocation.
 #[derive(Debug, Clone)]
@@ -52,6 +65,21 @@ struct Shared {
     /// The error of a server that could not be started; it is not tried again for every run.
     failed: Option<RunError>,
     starts: u32,
+}
+
+/// The time that a run waited for servers to start.
+#[derive(Debug, Default)]
+pub(crate) struct StartupTime(AtomicU64);
+
+impl StartupTime {
+    fn add(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// A connected server.
@@ -89,8 +117,21 @@ impl Sessions {
         self.open_as(name, None).await
     }
 
-    /// Like [`Self::open`], for a test that may set its own isolation.
-    pub async fn open_as(
+    /// Like [`Self::open`], for a run that may set its own isolation. The time that the server
+    /// takes to start is not the time of the run.
+    pub async fn open_for(
+        &self,
+        name: &str,
+        isolation: Option<Isolation>,
+        startup: &StartupTime,
+    ) -> Result<Arc<Session>, RunError> {
+        let began = Instant::now();
+        let session = self.open_as(name, isolation).await;
+        startup.add(began.elapsed());
+        session
+    }
+
+    async fn open_as(
         &self,
         name: &str,
         isolation: Option<Isolation>,
@@ -234,11 +275,48 @@ impl Session {
             .map_err(|error| run_error(&error))
     }
 
+    /// Returns true if the server answers a `ping`, with whatever answer.
+    ///
+    /// This separates two kinds of timeouts. A call that hangs in a server which still answers
+    /// (`mcptest mock --fault hang`, a tool that waits for something) is evidence: the agent could
+    /// have noticed it and continued. A server that answers nothing any more, or whose process is
+    /// gone, is an infrastructure error, and no judgement of the agent is possible. A server that
+    /// works on one request at a time cannot answer during a hung call, and counts as the latter.
+    async fn answers(&self) -> bool {
+        let timeout = self.call_timeout.clamp(MIN_PING_TIMEOUT, MAX_PING_TIMEOUT);
+        let pong = self.client.request("ping", None, timeout);
+        self.client.is_alive() && Box::pin(pong).await.is_ok()
+    }
+
     /// Ends a session that belongs to one run.
     pub async fn release(&self) {
         if self.fresh {
             Box::pin(self.client.shutdown()).await;
         }
+    }
+}
+
+/// A session as one run uses it.
+pub(crate) struct OpenSession {
+    pub session: Arc<Session>,
+    /// The stderr lines before the run.
+    mark: u64,
+}
+
+impl OpenSession {
+    pub fn new(session: Arc<Session>) -> Self {
+        let mark = session.client.stderr_mark();
+        Self { session, mark }
+    }
+
+    /// The last lines that the server wrote to stderr since the run opened the session. With a
+    /// shared server, other runs may have caused some of them.
+    pub async fn stderr(&self) -> Vec<String> {
+        // The answer and stderr are two pipes: a line written before the answer may come after it.
+        tokio::time::sleep(STDERR_WAIT).await;
+        let mut lines = self.session.client.stderr_after(self.mark);
+        lines.drain(..lines.len().saturating_sub(MAX_STDERR_LINES));
+        lines
     }
 }
 
@@ -259,7 +337,7 @@ fn run_error(error: &WireError) -> RunError {
 /// The sessions of one run, by server, through which the agent loop calls tools. Injected faults
 /// are applied here, in virtual time: nothing waits.
 pub(crate) struct RunTools<'a> {
-    pub sessions: BTreeMap<String, Arc<Session>>,
+    pub sessions: BTreeMap<String, OpenSession>,
     faults: std::sync::Mutex<FaultState<'a>>,
     detection_budget_ms: Option<u64>,
 }
@@ -275,9 +353,31 @@ impl<'a> RunTools<'a> {
 
     /// Ends the sessions that belong to this run.
     pub async fn release(&self) {
-        for session in self.sessions.values() {
-            session.release().await;
+        for open in self.sessions.values() {
+            open.session.release().await;
         }
+    }
+
+    /// The last stderr lines of the servers with a failed call in the trace, by server.
+    pub async fn stderr(&self, trace: &Trace) -> Map<String, Value> {
+        let mut found = Map::new();
+        let results = trace.results_by_call();
+        for (call, result) in trace.tool_calls.iter().zip(results) {
+            // An injected fault is ours: the server knows nothing of it.
+            let failed = result.is_some_and(|result| {
+                result.is_error == Some(true) && result.extra("fault").is_none()
+            });
+            let Some(server) = call.server.as_deref().filter(|_| failed) else {
+                continue;
+            };
+            if let Some(open) = self.sessions.get(server)
+                && !found.contains_key(server)
+            {
+                found.insert(server.to_owned(), open.stderr().await.into());
+            }
+        }
+        found.retain(|_, lines| lines.as_array().is_some_and(|lines| !lines.is_empty()));
+        found
     }
 
     fn strike(&self, server: &str, tool: &str) -> Option<Strike> {
@@ -304,20 +404,38 @@ impl Tools for RunTools<'_> {
                 reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
                 return Ok(reply);
             }
-            let Some(session) = self.sessions.get(server) else {
+            let Some(OpenSession { session, .. }) = self.sessions.get(server) else {
                 return Err(RunError {
                     kind: ErrorKind::Transport,
                     message: format!("unknown server `{server}`"),
                 });
             };
-            let mut reply = session
-                .call(tool, args, None)
-                .await
-                .map(|outcome| reply(&outcome))?;
-            reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
+            let mut reply = match session.call(tool, args, None).await {
+                Ok(outcome) => reply(&outcome),
+                Err(error) if error.kind == ErrorKind::Timeout && session.answers().await => {
+                    hung(tool, session.call_timeout)
+                }
+                Err(error) => return Err(error),
+            };
+            reply
+                .marks
+                .extend(strike.map(|strike| strike.marks()).unwrap_or_default());
             Ok(reply)
         })
     }
+}
+
+/// The error result in place of an answer that did not come within the timeout, from a server that
+/// is otherwise responsive. The agent sees it and can continue another way, as with an injected
+/// fault; `timeout_ms` is the time that it really took.
+fn hung(tool: &str, timeout: Duration) -> ToolReply {
+    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let mut reply = ToolReply::refusal(timeout_text(tool, Some(timeout_ms)));
+    reply.marks = Map::from_iter([
+        ("error_kind".to_owned(), "timeout".into()),
+        ("timeout_ms".to_owned(), timeout_ms.into()),
+    ]);
+    reply
 }
 
 /// The answer of a server, as the agent receives it and the trace keeps it. A protocol error

@@ -29,6 +29,12 @@ pub(crate) struct Called {
 }
 
 impl Called {
+    /// Returns true if the call did not fail and all assertions hold.
+    fn is_good(&self) -> bool {
+        let failed = |result: &ToolResult| result.is_error == Some(true);
+        self.all_hold() && !self.trace.tool_results.iter().any(failed)
+    }
+
     fn all_hold(&self) -> bool {
         self.trace.error.is_none() && !self.assertions.iter().any(Assertion::failed)
     }
@@ -41,7 +47,7 @@ pub(crate) async fn tool_call<'a>(
     test: &ToolTest,
     stop: StopSignal<'a>,
 ) -> Result<Called, StopReason<'a>> {
-    let mut session = FixtureSession::new(&context.sessions, test.isolation);
+    let mut session = FixtureSession::new(&context.sessions, test.isolation, &case.meter.startup);
     let mut called = call_until(context, case, test, stop, &mut session).await;
     let torn_down = tear_down(test, stop, &mut session).await;
     if let Err(error) = torn_down {
@@ -52,6 +58,14 @@ pub(crate) async fn tool_call<'a>(
         }
     }
     if let Ok(called) = &mut called {
+        // An error of the connection has these lines in its message.
+        if called.trace.error.is_none() && !called.is_good() {
+            let lines = session.stderr(&test.server).await;
+            if !lines.is_empty() {
+                let by_server = json!({ test.server.as_str(): lines });
+                called.trace.extra.insert("stderr", by_server);
+            }
+        }
         let fixtures = session.take_record();
         if !fixtures.is_empty() {
             called.trace.extra.insert("fixtures", fixtures);

@@ -6,7 +6,7 @@
 
 use mcptest_catalog::prices::Prices;
 use mcptest_catalog::quality;
-use mcptest_events::{CaseJudged, RunFacts, RunRecord, RunSpend};
+use mcptest_events::{CaseJudged, RunFacts, RunRecord};
 use mcptest_gate_api::{Context, GateAccumulator, GateOutcome, Run};
 use mcptest_redact::redact;
 use mcptest_suite::suite::{AgentTest, NoEvidence, Test, ToolQualityTest};
@@ -86,6 +86,9 @@ impl RunOutcome {
         explain: Explain,
     ) -> Self {
         count_judgement();
+        if is_never_offered(trace) {
+            return Self::without_evidence(context);
+        }
         let mut assertions = Vec::new();
         let mut error = trace.error.clone();
         let mut expectations_held = None;
@@ -139,6 +142,22 @@ impl RunOutcome {
             assertions,
             error,
             facts,
+        }
+    }
+
+    /// The outcome of a run that shows nothing about the agent.
+    fn without_evidence(context: &JudgeContext<'_>) -> Self {
+        let verdict = context.settle(Verdict::NoEvidence);
+        Self {
+            assertions: Vec::new(),
+            error: None,
+            facts: RunFacts {
+                verdict,
+                counted: verdict,
+                fails_case: false,
+                expectations_held: None,
+                error: None,
+            },
         }
     }
 
@@ -241,6 +260,14 @@ enum Explain {
     Problems,
 }
 
+/// Returns true for the recording of a session in which the client never listed the tools: the
+/// agent could not call any, so its silence is no evidence. The proxy marks such recordings.
+fn is_never_offered(trace: &TraceView<'_>) -> bool {
+    trace.tool_calls.is_empty()
+        && trace.error.is_none()
+        && trace.extra.get("tools_listed") == Some(&Value::Bool(false))
+}
+
 /// Returns true if evidence decides all assertions, and all hold.
 fn all_hold(test: &AgentTest, seen: Observable<'_>) -> bool {
     let holds = |one: &mcptest_trace::expect::Expectation| one.judge().is_none() && one.holds(seen);
@@ -309,14 +336,17 @@ impl CaseVerdict {
         }
     }
 
+    /// The verdict on a case that was interrupted before a run finished.
+    pub fn interrupted(finished: u64, runs: u32) -> Self {
+        Self {
+            verdict: Verdict::NoEvidence,
+            gates: Vec::new(),
+            no_evidence: Some(interrupted(finished, runs)),
+        }
+    }
+
     /// The event for a case.
-    pub fn into_event(
-        mut self,
-        case: usize,
-        complete: bool,
-        saved_runs: Option<u64>,
-        spend: RunSpend,
-    ) -> CaseJudged {
+    pub fn into_event(mut self, case: usize, complete: bool) -> CaseJudged {
         let lines = self
             .gates
             .iter_mut()
@@ -328,8 +358,10 @@ impl CaseVerdict {
             complete,
             gates: self.gates,
             no_evidence: self.no_evidence,
-            saved_runs,
-            spend: spend.reported(),
+            saved_runs: None,
+            spend: None,
+            replayed: None,
+            duration_ms: None,
             status_lines,
         }
     }
@@ -340,6 +372,8 @@ pub(crate) struct CaseTally<'a> {
     gates: Vec<GateAccumulator<'a>>,
     /// The number of runs.
     runs: u64,
+    /// The number of runs in which no tool was offered.
+    never_offered: u64,
     /// The worst verdict that a run adds to the case.
     counted: Verdict,
     /// True if a run fails the case.
@@ -351,6 +385,7 @@ impl<'a> CaseTally<'a> {
         Self {
             gates: test.gates.iter().map(|gate| gate.accumulator()).collect(),
             runs: 0,
+            never_offered: 0,
             counted: Verdict::Pass,
             failed: false,
         }
@@ -371,6 +406,10 @@ impl<'a> CaseTally<'a> {
         if trace.error.is_some() {
             return;
         }
+        if is_never_offered(trace) {
+            self.never_offered += 1;
+            return;
+        }
         let run = Run {
             index,
             trace,
@@ -387,6 +426,7 @@ impl<'a> CaseTally<'a> {
             gate.merge(other);
         }
         self.runs += other.runs;
+        self.never_offered += other.never_offered;
         self.counted = self.counted.max(other.counted);
         self.failed |= other.failed;
     }
@@ -408,7 +448,12 @@ impl<'a> CaseTally<'a> {
         let runs = self.runs;
         let gates = self.gates.into_iter();
         let mut gates: Vec<GateOutcome> = gates.map(|gate| gate.finish(gate_context)).collect();
-        let mut no_evidence = why_no_evidence(context, test, runs);
+        let mut no_evidence = match self.never_offered {
+            0 => why_no_evidence(context, test, runs),
+            count => Some(format!(
+                "in {count} of {runs} runs the client never listed the tools"
+            )),
+        };
         for gate in &mut gates {
             gate.verdict = context.settle(gate.verdict);
         }
@@ -430,6 +475,11 @@ impl<'a> CaseTally<'a> {
             no_evidence,
         }
     }
+}
+
+/// The reason why an interrupted case is not judged.
+fn interrupted(finished: u64, runs: u32) -> String {
+    format!("interrupted: {finished} of {runs} runs finished")
 }
 
 /// Observes the runs of an agent test with one model.
@@ -484,6 +534,31 @@ impl<'a> CaseJudge<'a> {
                 Some(_) => self.context.judges,
                 None => !self.test.tolerates_failed_runs,
             })
+    }
+
+    /// Judges a case that was interrupted. A gate whose figures could still change has judged
+    /// nothing; one that no further run can pass has failed.
+    pub fn finish_interrupted(mut self, runs: u32) -> CaseVerdict {
+        let finished = self.tally.runs;
+        let remaining = u64::from(runs).saturating_sub(finished);
+        let gates = self.tally.gates.iter_mut();
+        let lost: Vec<bool> = gates
+            .map(|gate| gate.decided(remaining) == Some(Verdict::Fail))
+            .collect();
+        let counted = self.tally.counted;
+        let mut verdict = self.finish();
+        let why = interrupted(finished, runs);
+        for (gate, lost) in verdict.gates.iter_mut().zip(&lost) {
+            gate.status_lines.clear();
+            if !lost {
+                gate.verdict = Verdict::NoEvidence;
+                gate.no_evidence = Some(why.clone());
+            }
+        }
+        let of_gates = Verdict::worst(verdict.gates.iter().map(|gate| gate.verdict));
+        verdict.verdict = counted.max(of_gates).max(Verdict::NoEvidence);
+        verdict.no_evidence = Some(why);
+        verdict
     }
 
     /// Judges the case.

@@ -55,6 +55,23 @@ impl Detail {
         }
     }
 
+    /// Writes the compact JSON text piece by piece.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        match &self.0 {
+            Text::Plain(text) => out.write_all(text.as_bytes()),
+            Text::Packed(frame) => io::copy(&mut FrameDecoder::new(frame.as_ref()), out).map(drop),
+        }
+    }
+
+    /// Returns true if the object has no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Text::Plain(text) if text == "{}")
+    }
+
     /// The whole object, parsed.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -236,6 +253,9 @@ mod tests {
             assert_eq!(matches!(detail.0, Text::Packed(_)), rows == 5000);
             assert_eq!(detail.text(), value.to_string());
             assert_eq!(detail.to_value(), value);
+            let mut written = Vec::new();
+            detail.write_to(&mut written).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), value.to_string());
             let read: Detail = serde_json::from_str(&format!("{value:#}")).unwrap();
             assert_eq!(read, detail);
         }

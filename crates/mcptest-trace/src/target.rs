@@ -99,6 +99,23 @@ impl Target {
             .collect()
     }
 
+    /// Returns true if the path is this figure or a part of it. Names match as a whole:
+    /// `token_efficiency.cost` is not a part of `token_efficiency.cost_per_correct`, nor the other
+    /// way round.
+    ///
+    /// ```
+    /// # use mcptest_trace::target::Target;
+    /// let target = Target::parse("reliability.decay[0]").unwrap();
+    /// assert!(target.is_of("reliability.decay") && target.is_of("reliability"));
+    /// assert!(!target.is_of("reliability.dec"));
+    /// ```
+    #[must_use]
+    pub fn is_of(&self, name: &str) -> bool {
+        let mut steps = self.steps.iter();
+        name.split('.')
+            .all(|key| matches!(steps.next(), Some(Step::Key(own)) if own == key))
+    }
+
     /// The path as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -297,6 +314,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn issue_10_names_match_as_a_whole() {
+        for (path, name, is_of) in [
+            ("a.cost", "a.cost", true),
+            ("a.cost_per_correct", "a.cost", false),
+            ("a.cost", "a.cost_per_correct", false),
+            ("a.cost[0]", "a.cost", true),
+            ("a.cost[0].x", "a.cost", true),
+            ("a[\"cost\"]", "a.cost", true),
+            ("a[*].cost", "a.cost", false),
+            ("a", "a.cost", false),
+            ("ab.cost", "a", false),
+        ] {
+            assert_eq!(
+                Target::parse(path).unwrap().is_of(name),
+                is_of,
+                "{path} {name}"
+            );
+        }
+    }
 
     fn get(path: &str, value: Value) -> Option<Value> {
         Target::parse(path).unwrap().select(&value)

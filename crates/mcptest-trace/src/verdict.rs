@@ -50,6 +50,8 @@ pub enum ErrorKind {
     /// The test could not be prepared or cleaned up: a `setup` or `teardown` call failed, or a
     /// snapshot could not be written.
     Fixture,
+    /// A cassette does not match the test any more, and must be recorded again.
+    StaleCassette,
 }
 
 impl ErrorKind {
@@ -66,6 +68,7 @@ impl ErrorKind {
             Self::Provider => "provider",
             Self::Budget => "budget",
             Self::Fixture => "fixture",
+            Self::StaleCassette => "stale_cassette",
         }
     }
 }

@@ -183,6 +183,18 @@ impl Client {
         self.inner.connection.state().late_replies
     }
 
+    /// The number of stderr lines so far, for [`stderr_after`](Self::stderr_after).
+    #[must_use]
+    pub fn stderr_mark(&self) -> u64 {
+        self.inner.connection.stderr_mark()
+    }
+
+    /// The last stderr lines after a mark, truncated and sanitized.
+    #[must_use]
+    pub fn stderr_after(&self, mark: u64) -> Vec<String> {
+        self.inner.connection.stderr_after(mark)
+    }
+
     /// The last lines of the server's stderr, truncated and sanitized.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {

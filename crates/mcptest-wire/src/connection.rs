@@ -147,6 +147,14 @@ impl Connection {
         self.shared.state()
     }
 
+    pub(crate) fn stderr_mark(&self) -> u64 {
+        self.shared.stderr().received()
+    }
+
+    pub(crate) fn stderr_after(&self, mark: u64) -> Vec<String> {
+        self.shared.stderr().lines_after(mark)
+    }
+
     pub(crate) fn stderr_tail(&self) -> Vec<String> {
         self.shared.stderr().lines()
     }

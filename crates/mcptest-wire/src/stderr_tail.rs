@@ -17,6 +17,8 @@ const MAX_PARTIAL_BYTES: usize = 4 * 1024;
 pub(crate) struct StderrTail {
     lines: VecDeque<String>,
     bytes: usize,
+    /// The number of lines that were ever received.
+    received: u64,
     partial: Vec<u8>,
     max_lines: usize,
     max_bytes: usize,
@@ -28,6 +30,7 @@ impl StderrTail {
         Self {
             lines: VecDeque::new(),
             bytes: 0,
+            received: 0,
             partial: Vec::new(),
             max_lines,
             max_bytes,
@@ -54,6 +57,7 @@ impl StderrTail {
             return;
         }
         self.log.stderr(&line);
+        self.received += 1;
         self.bytes += line.len();
         self.lines.push_back(line);
         while self.lines.len() > self.max_lines || self.bytes > self.max_bytes {
@@ -62,6 +66,18 @@ impl StderrTail {
                 None => break,
             }
         }
+    }
+
+    /// The number of lines that were ever received.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The kept lines after the first `mark` ones, including an unfinished one.
+    pub(crate) fn lines_after(&self, mark: u64) -> Vec<String> {
+        let dropped = self.received - self.lines.len() as u64;
+        let skipped = usize::try_from(mark.saturating_sub(dropped)).unwrap_or(usize::MAX);
+        self.lines().into_iter().skip(skipped).collect()
     }
 
     /// The last lines, including an unfinished one.
@@ -88,6 +104,17 @@ mod tests {
         tail.push(b"o\r\n\nthree\nun");
         tail.push(b"finished");
         assert_eq!(tail.lines(), ["two", "three", "unfinished"]);
+    }
+
+    #[test]
+    fn lines_after_a_mark_are_told_from_earlier_ones() {
+        let mut tail = StderrTail::new(2, 1000, ConnectionLog::default());
+        tail.push(b"one\ntwo\nthree\n");
+        let mark = tail.received();
+        assert!(tail.lines_after(mark).is_empty());
+        tail.push(b"four\nfi");
+        assert_eq!(tail.lines_after(mark), ["four", "fi"]);
+        assert_eq!(tail.lines_after(0), ["three", "four", "fi"]);
     }
 
     #[test]

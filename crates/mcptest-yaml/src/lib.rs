@@ -19,6 +19,7 @@ pub mod compiled_schema;
 mod decode;
 mod diagnostic;
 mod document;
+mod entries;
 mod explain;
 mod limits;
 mod parse;

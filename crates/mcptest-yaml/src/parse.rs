@@ -7,6 +7,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::document::{Document, Entry, Node, NodeValue};
+use crate::entries::Entries;
 use crate::limits::DocumentLimits;
 use crate::plain_subset;
 use crate::scalar;
@@ -112,7 +113,7 @@ enum Frame {
     Mapping {
         span: Span,
         anchor: usize,
-        entries: Vec<Entry>,
+        entries: Entries,
         /// The key whose value comes next.
         key: Option<(String, Span)>,
         /// The mappings under `<<`, in the order of the file.
@@ -166,7 +167,7 @@ impl Builder<'_> {
                     stack.push(Frame::Mapping {
                         span,
                         anchor,
-                        entries: Vec::new(),
+                        entries: Entries::default(),
                         key: None,
                         merges: Vec::new(),
                     });
@@ -223,7 +224,7 @@ impl Builder<'_> {
                 None => *key = Some(self.key_text(node)?),
                 Some((text, _)) if text == "<<" => merges.push(node),
                 Some((text, key_span)) => {
-                    if let Some(first) = entries.iter().find(|entry| entry.key == text) {
+                    if let Some(first) = entries.get(&text) {
                         let (line, _) = self.source.line_column(first.key_span.start);
                         self.problems.push(
                             Diagnostic::new(Severity::Error, format!("duplicate key `{text}`"))
@@ -286,7 +287,7 @@ impl Builder<'_> {
                 Ok((
                     Node {
                         span,
-                        value: NodeValue::Mapping(entries),
+                        value: NodeValue::Mapping(entries.into_vec()),
                     },
                     anchor,
                 ))
@@ -296,12 +297,12 @@ impl Builder<'_> {
 
     /// `<<`: adds the merged mapping's keys that are not set yet; of several mappings, the first
     /// one wins.
-    fn merge(&mut self, entries: &mut Vec<Entry>, merged: Node) -> Result<(), Fatal> {
+    fn merge(&mut self, entries: &mut Entries, merged: Node) -> Result<(), Fatal> {
         let span = merged.span;
         match merged.value {
             NodeValue::Mapping(more) => {
                 for entry in more {
-                    if !entries.iter().any(|known| known.key == entry.key) {
+                    if entries.get(&entry.key).is_none() {
                         entries.push(entry);
                     }
                 }

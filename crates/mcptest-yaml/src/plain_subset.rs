@@ -18,6 +18,7 @@
 //! values, document markers, and anything that is not valid.
 
 use crate::document::{Entry, Node, NodeValue};
+use crate::entries::Entries;
 use crate::limits::DocumentLimits;
 use crate::scalar;
 use crate::source::Span;
@@ -159,11 +160,11 @@ impl Reader<'_> {
             return None;
         }
         let position = empty(self.at);
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries = Entries::default();
         loop {
             let (key, key_span) = self.key(false)?;
             self.nodes += 1;
-            if key == "<<" || entries.iter().any(|known| known.key == key) {
+            if key == "<<" || entries.get(&key).is_some() {
                 return None;
             }
             let value = self.value_of_key(column, depth)?;
@@ -178,7 +179,7 @@ impl Reader<'_> {
                 // The list item of an outer list, or a key of an outer mapping.
                 _ => {
                     return self
-                        .node(position, NodeValue::Mapping(entries))
+                        .node(position, NodeValue::Mapping(entries.into_vec()))
                         .inspect(|_| self.back_to_line_start());
                 }
             }
@@ -390,14 +391,14 @@ impl Reader<'_> {
             start,
             end: self.at,
         };
-        let (mut items, mut entries) = (Vec::new(), Vec::<Entry>::new());
+        let (mut items, mut entries) = (Vec::new(), Entries::default());
         let mut is_first = true;
         while !(is_first && self.peek() == close) {
             is_first = false;
             if is_mapping {
                 let (key, key_span) = self.key(true)?;
                 self.nodes += 1;
-                if key == "<<" || entries.iter().any(|known| known.key == key) {
+                if key == "<<" || entries.get(&key).is_some() {
                     return None;
                 }
                 self.skip_spaces();
@@ -422,7 +423,7 @@ impl Reader<'_> {
         }
         self.at += 1;
         let value = if is_mapping {
-            NodeValue::Mapping(entries)
+            NodeValue::Mapping(entries.into_vec())
         } else {
             NodeValue::Sequence(items)
         };

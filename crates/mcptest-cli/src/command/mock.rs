@@ -21,7 +21,7 @@ pub fn mock(args: &MockArgs) -> Result<ExitCode, Failure> {
         return http(server, port);
     }
     let input = BufReader::with_capacity(BUFFER, std::io::stdin().lock());
-    mcptest_mock::serve_stdio(&server, input, std::io::stdout())
+    mcptest_mock::serve_stdio(&server, input, output::CheckedStdout::default())
         .map_err(|error| format!("the connection broke: {error}"))?;
     Ok(ExitCode::Passed)
 }

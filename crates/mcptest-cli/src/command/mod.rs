@@ -18,14 +18,14 @@ mod validate;
 
 use mcptest_report::ExitCode;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Colour, Command};
 use crate::failure::Failure;
 use crate::log;
-use crate::output::Output;
+use crate::output::{self, Output};
 
 /// Carries out what was asked for.
 pub fn dispatch(cli: &Cli) -> ExitCode {
-    let mut output = Output::new(cli.color, cli.quiet);
+    let mut output = Output::new(cli.color, cli.quiet, cli.verbose > 0);
     match log::start(cli.verbose, cli.quiet) {
         Ok(logs) => output.logs = logs,
         Err(message) => return Failure::Message(message).report(&output),
@@ -47,5 +47,37 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Cassette(args) => cassette::cassette(args, &output),
         Command::Completions(args) => Ok(completions::completions(args, &output)),
     };
-    outcome.unwrap_or_else(|failure| failure.report(&output))
+    finish(outcome, &output)
+}
+
+/// Reports a failure, or results that could not be written, and returns the exit code.
+fn finish(outcome: Result<ExitCode, Failure>, output: &Output) -> ExitCode {
+    let code = match outcome {
+        Ok(code) => code,
+        Err(failure) => return failure.report(output),
+    };
+    match output::unwritten() {
+        Some(message) => {
+            output.error(&message);
+            ExitCode::first_of([code, ExitCode::CouldNotRun])
+        }
+        None => code,
+    }
+}
+
+/// Prints the help, the version, or an error in the arguments, and returns the exit code.
+pub fn print_usage(usage: &clap::Error) -> ExitCode {
+    let output = Output::new(Colour::Auto, false, false);
+    if usage.use_stderr() {
+        // If standard error cannot be written, nothing can be said about it.
+        let _ = usage.print();
+        return ExitCode::CouldNotRun;
+    }
+    let text = usage.render();
+    if output.result_style().colour {
+        output.result(&text.ansi().to_string());
+    } else {
+        output.result(&text.to_string());
+    }
+    finish(Ok(ExitCode::Passed), &output)
 }

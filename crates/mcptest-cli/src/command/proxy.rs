@@ -13,6 +13,7 @@ use crate::cli::{DistractorsFrom, ProxyArgs};
 use crate::failure::Failure;
 use crate::files;
 use crate::log;
+use crate::output::CheckedStdout;
 use crate::secrets;
 use crate::signals::asked_to_end;
 
@@ -42,7 +43,7 @@ pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, Failure> {
     };
     let end = runtime.block_on(async {
         let ended = asked_to_end();
-        mcptest_proxy::relay(options, std::io::stdin(), std::io::stdout(), ended).await
+        mcptest_proxy::relay(options, std::io::stdin(), CheckedStdout::default(), ended).await
     });
     // The thread that reads our input may wait for ever; it ends with us.
     runtime.shutdown_background();

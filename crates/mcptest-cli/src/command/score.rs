@@ -90,6 +90,7 @@ fn row(run: &ScoredRun, numbered: bool) -> RunRow {
         verdict: run.verdict,
         error: run.error,
         calls: run.calls,
+        errors: run.errors,
         tokens: run.tokens,
         stop_reason: run.stop_reason.as_deref(),
         has_details: run.has_details,

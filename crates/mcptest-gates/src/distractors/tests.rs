@@ -106,11 +106,15 @@ fn figures_pool_over_the_runs() {
         Value::Object(outcome.values),
         json!({"distractors.accuracy": 66, "distractors.chose_distractor": 1, "distractors.certified_lower": 1})
     );
-    assert_eq!(outcome.detail.to_value()["chose_nothing"], 2);
+    // Only the run without a call chose nothing; `s.x` is out of scope.
+    assert_eq!(outcome.detail.to_value()["chose_nothing"], 1);
+    assert_eq!(outcome.detail.to_value()["chose_only_others"], 1);
     assert_eq!(outcome.detail.to_value()["complexity"], "parallel");
     assert_eq!(outcome.detail.to_value()["fell_for"], json!(["s.b"]));
     assert!(
-        outcome.summary.contains("2 of 4 runs chose nothing"),
+        outcome
+            .summary
+            .contains("1 of 4 runs chose nothing · certified 1 · 1 of 4 chose only other tools"),
         "{}",
         outcome.summary
     );

@@ -3,28 +3,24 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use mcptest_events::{Kind, Spend};
-use mcptest_json::transcode::JsonText;
+use mcptest_events::Kind;
+use mcptest_json::layout::PrettyWriter;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::outcome::GateOutcome;
-use serde::de::{MapAccess, Visitor};
-use serde::ser::{Error as _, SerializeMap, SerializeSeq, SerializeStruct};
-use serde::{Deserializer as _, Serialize, Serializer};
+use mcptest_trace::verdict::Verdict;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{RenderError, Style};
+use crate::complexity;
 use crate::model::{RunTiming, SCHEMA_VERSION};
 use crate::report::{Report, TestReport, Timing};
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
-    serde_json::to_writer_pretty(&mut *out, report).map_err(|error| {
-        if error.is_io() {
-            RenderError::Write(error.into())
-        } else {
-            RenderError::Record(error.to_string())
-        }
-    })?;
-    Ok(writeln!(out)?)
+    let mut pretty = PrettyWriter::new(&mut *out);
+    write_report(report, &mut pretty)?;
+    Ok(writeln!(pretty.finish()?)?)
 }
 
 /// Writes indented JSON and a line end: people diff reports too.
@@ -33,61 +29,173 @@ pub(crate) fn write_pretty(value: &impl Serialize, out: &mut dyn Write) -> io::R
     writeln!(out)
 }
 
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Report", 10)?;
-        map.serialize_field("schema_version", &SCHEMA_VERSION)?;
-        map.serialize_field("verdict", &self.verdict)?;
-        map.serialize_field("exit_code", &self.exit_code)?;
-        if self.interrupted {
-            map.serialize_field("interrupted", &true)?;
-        }
-        map.serialize_field("tests", &Each(|| self.tests.iter()))?;
-        map.serialize_field("tool_selection", &Each(|| floors(self)))?;
-        if !self.not_run.is_empty() {
-            map.serialize_field("not_run", &self.not_run)?;
-        }
-        if let Some(shard) = &self.shard {
-            map.serialize_field("shard", shard)?;
-        }
-        if let Some(spend) = &self.spend {
-            map.serialize_field("spend", spend)?;
-        }
-        if let Some(timing) = &self.timing {
-            map.serialize_field(
-                "timing",
-                &Times {
-                    timing,
-                    report: self,
-                },
-            )?;
-        }
-        map.end()
+fn write_report(report: &Report, out: &mut impl Write) -> Result<(), RenderError> {
+    let mut object = Object::open(out)?;
+    object.entry("schema_version", &SCHEMA_VERSION)?;
+    object.entry("verdict", &report.verdict)?;
+    object.entry("exit_code", &report.exit_code)?;
+    if report.interrupted {
+        object.entry("interrupted", &true)?;
+    }
+    object.list("tests", &report.tests, write_test)?;
+    object.list("tool_selection", floors(report), write_floor)?;
+    let distractors = complexity::groups(report);
+    if !distractors.is_empty() {
+        object.entry("distractors", &distractors)?;
+    }
+    if !report.not_run.is_empty() {
+        object.entry("not_run", &report.not_run)?;
+    }
+    object.optional("shard", &report.shard)?;
+    object.optional("spend", &report.spend)?;
+    object.optional(
+        "timing",
+        &report
+            .timing
+            .as_ref()
+            .map(|timing| Times { timing, report }),
+    )?;
+    object.close()
+}
+
+fn write_test(test: &TestReport, out: &mut dyn Write) -> Result<(), RenderError> {
+    let mut object = Object::open(out)?;
+    object.entry("name", &test.id.name)?;
+    object.entry("kind", &test.kind)?;
+    object.entry("model", &test.id.model)?;
+    object.entry("label", &test.label)?;
+    object.entry("suite", &test.id.suite)?;
+    object.entry("verdict", &test.verdict)?;
+    let mut buffer = Vec::new();
+    object.list("runs", &test.runs, |run, out| {
+        let text = test.record_text(run, &mut buffer)?;
+        Ok(out.write_all(text.as_bytes())?)
+    })?;
+    object.list("gates", &test.gates, write_gate)?;
+    object.optional("no_evidence", &test.no_evidence)?;
+    if test.interrupted {
+        object.entry("interrupted", &true)?;
+    }
+    object.optional("saved_runs", &test.saved_runs)?;
+    object.optional("spend", &test.spend)?;
+    object.close()
+}
+
+/// Writes a gate as it is serialised, with its detail piece by piece.
+fn write_gate(gate: &GateOutcome, out: &mut dyn Write) -> Result<(), RenderError> {
+    let mut object = Object::open(out)?;
+    object.entry("block", &gate.block)?;
+    object.entry("verdict", &gate.verdict)?;
+    object.entry("values", &gate.values)?;
+    object.key("detail")?;
+    gate.detail.write_to(&mut object.out)?;
+    object.entry("assertions", &gate.assertions)?;
+    object.entry("summary", &gate.summary)?;
+    if !gate.findings.is_empty() {
+        object.entry("findings", &gate.findings)?;
+    }
+    object.optional("no_evidence", &gate.no_evidence)?;
+    object.close()
+}
+
+/// Writes the test of a floor, and then the entries of the gate's detail.
+fn write_floor(floor: Floor<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
+    let mut object = Object::open(out)?;
+    object.entry("test", &floor.test.id.name)?;
+    object.entry("model", &floor.test.id.model)?;
+    if floor.detail.is_empty() {
+        return object.close();
+    }
+    object.out.write_all(b",")?;
+    Ok(floor.detail.write_to(&mut WithoutBrace {
+        out: object.out,
+        passed: false,
+    })?)
+}
+
+/// Leaves out the first byte: the opening brace of an object.
+struct WithoutBrace<'o> {
+    out: &'o mut dyn Write,
+    passed: bool,
+}
+
+impl Write for WithoutBrace<'_> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let skipped = usize::from(!self.passed && !text.is_empty());
+        self.passed |= skipped == 1;
+        self.out.write_all(&text[skipped..])?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
-impl Serialize for TestReport {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("TestReport", 11)?;
-        map.serialize_field("name", &self.id.name)?;
-        map.serialize_field("kind", &self.kind)?;
-        map.serialize_field("model", &self.id.model)?;
-        map.serialize_field("label", &self.label)?;
-        map.serialize_field("suite", &self.id.suite)?;
-        map.serialize_field("verdict", &self.verdict)?;
-        map.serialize_field("runs", &Records(self))?;
-        map.serialize_field::<Vec<GateOutcome>>("gates", &self.gates)?;
-        if let Some(why) = &self.no_evidence {
-            map.serialize_field("no_evidence", why)?;
-        }
-        if let Some(saved) = &self.saved_runs {
-            map.serialize_field("saved_runs", saved)?;
-        }
-        if let Some(spend) = &self.spend {
-            map.serialize_field::<Spend>("spend", spend)?;
-        }
-        map.end()
+/// Writes an object as compact JSON, key by key.
+struct Object<'o> {
+    out: &'o mut dyn Write,
+    first: bool,
+}
+
+impl<'o> Object<'o> {
+    fn open(out: &'o mut dyn Write) -> Result<Self, RenderError> {
+        out.write_all(b"{")?;
+        Ok(Self { out, first: true })
     }
+
+    fn key(&mut self, key: &str) -> Result<(), RenderError> {
+        let comma = if std::mem::take(&mut self.first) {
+            ""
+        } else {
+            ","
+        };
+        Ok(write!(self.out, "{comma}\"{key}\":")?)
+    }
+
+    fn entry(&mut self, key: &str, value: &impl Serialize) -> Result<(), RenderError> {
+        self.key(key)?;
+        write_value(value, self.out)
+    }
+
+    fn optional(&mut self, key: &str, value: &Option<impl Serialize>) -> Result<(), RenderError> {
+        match value {
+            Some(value) => self.entry(key, value),
+            None => Ok(()),
+        }
+    }
+
+    /// A list whose items are written one at a time.
+    fn list<T>(
+        &mut self,
+        key: &str,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(T, &mut dyn Write) -> Result<(), RenderError>,
+    ) -> Result<(), RenderError> {
+        self.key(key)?;
+        self.out.write_all(b"[")?;
+        for (at, item) in items.into_iter().enumerate() {
+            if at > 0 {
+                self.out.write_all(b",")?;
+            }
+            write(item, self.out)?;
+        }
+        Ok(self.out.write_all(b"]")?)
+    }
+
+    fn close(self) -> Result<(), RenderError> {
+        Ok(self.out.write_all(b"}")?)
+    }
+}
+
+fn write_value(value: &impl Serialize, out: &mut dyn Write) -> Result<(), RenderError> {
+    serde_json::to_writer(out, value).map_err(|error| {
+        if error.is_io() {
+            RenderError::Write(error.into())
+        } else {
+            RenderError::Record(error.to_string())
+        }
+    })
 }
 
 /// A list whose items are made one at a time.
@@ -99,34 +207,19 @@ impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Each<F> {
     }
 }
 
-/// The records of a test's runs.
-struct Records<'a>(&'a TestReport);
-
-impl Serialize for Records<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let runs = &self.0.runs;
-        let mut list = serializer.serialize_seq(Some(runs.len()))?;
-        let mut buffer = Vec::new();
-        for run in runs {
-            let text = self.0.record_text(run, &mut buffer);
-            let text = text.map_err(S::Error::custom)?;
-            list.serialize_element(&JsonText(text))?;
-        }
-        list.end()
-    }
-}
-
 /// A `tool_selection:` floor with its test: the detail of the gate.
 pub(super) struct Floor<'a> {
     pub(super) test: &'a TestReport,
     pub(super) detail: &'a Detail,
 }
 
-/// The `tool_selection:` floors of a report.
+/// The `tool_selection:` floors of a report. One that was interrupted is not judged.
 pub(super) fn floors(report: &Report) -> impl Iterator<Item = Floor<'_>> {
     report.tests.iter().flat_map(|test| {
         let gates = test.gates.iter();
-        let floors = gates.filter(|gate| gate.block == "tool_selection");
+        let is_judged =
+            |gate: &GateOutcome| !test.interrupted || gate.verdict != Verdict::NoEvidence;
+        let floors = gates.filter(move |gate| gate.block == "tool_selection" && is_judged(gate));
         floors.map(move |gate| Floor {
             test,
             detail: &gate.detail,
@@ -141,40 +234,6 @@ impl Floor<'_> {
     }
 }
 
-impl Serialize for Floor<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("test", &self.test.id.name)?;
-        map.serialize_entry("model", &self.test.id.model)?;
-        let text = self.detail.text();
-        let mut detail = serde_json::Deserializer::from_str(&text);
-        detail.disable_recursion_limit();
-        let copied = detail.deserialize_map(Entries(&mut map));
-        copied.map_err(S::Error::custom)?;
-        map.end()
-    }
-}
-
-/// Copies the entries of an object into a map.
-struct Entries<'a, M>(&'a mut M);
-
-impl<'de, M: SerializeMap> Visitor<'de> for Entries<'_, M> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        use serde::de::Error as _;
-        while let Some((key, value)) = entries.next_entry::<String, &RawValue>()? {
-            let entry = self.0.serialize_entry(&key, &JsonText(value.get()));
-            entry.map_err(A::Error::custom)?;
-        }
-        Ok(())
-    }
-}
-
 /// The times of a report and its runs.
 struct Times<'a> {
     timing: &'a Timing,
@@ -183,14 +242,30 @@ struct Times<'a> {
 
 impl Serialize for Times<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("Timing", 2)?;
+        let mut map = serializer.serialize_struct("Timing", 4)?;
         map.serialize_field("duration_ms", &self.timing.duration_ms)?;
         match &self.timing.unmatched {
             Some(runs) => map.serialize_field("runs", runs)?,
-            None => map.serialize_field("runs", &Each(|| run_times(self.report)))?,
+            None => {
+                map.serialize_field("runs", &Each(|| run_times(self.report)))?;
+                if self.report.tests.iter().any(|test| test.wall_ms.is_some()) {
+                    map.serialize_field("tests", &Each(|| test_times(self.report)))?;
+                }
+            }
+        }
+        if let Some(replayed) = &self.report.replayed {
+            map.serialize_field("replayed", replayed)?;
         }
         map.end()
     }
+}
+
+/// The time of each test, in the order of the report.
+fn test_times(report: &Report) -> impl Iterator<Item = RunTiming> {
+    report.tests.iter().map(|test| RunTiming {
+        name: test.label.clone(),
+        duration_ms: test.duration_ms(),
+    })
 }
 
 /// The time of each run, in the order of the report.
@@ -199,7 +274,7 @@ fn run_times(report: &Report) -> impl Iterator<Item = RunTiming> {
         let is_catalog = test.kind == Kind::ToolQuality;
         let catalog = is_catalog.then(|| RunTiming {
             name: test.label.clone(),
-            duration_ms: test.duration_ms(),
+            duration_ms: test.work_ms(),
         });
         let runs = test.runs.iter().filter(move |_| !is_catalog);
         catalog.into_iter().chain(runs.map(|run| RunTiming {

@@ -22,7 +22,9 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 
 use super::{RenderError, Style, pretty};
 use crate::compare::verdict_word;
+use crate::complexity;
 use crate::report::{Report, RunRow, TestReport};
+use crate::server_words::server_words;
 
 /// The longest text of one element, in characters; the JSON report has everything.
 const MAX_TEXT: usize = 20_000;
@@ -119,6 +121,7 @@ fn write_suite(
         counts.skipped,
         seconds(counts.duration_ms)
     )?;
+    write_properties(out, cases)?;
     for case in cases {
         writeln!(
             out,
@@ -131,6 +134,31 @@ fn write_suite(
         writeln!(out, "    </testcase>")?;
     }
     Ok(writeln!(out, "  </testsuite>")?)
+}
+
+/// Writes the results of `distractors:` by complexity, if a test of the suite states one.
+fn write_properties(out: &mut dyn Write, cases: &[TestCase<'_>]) -> io::Result<()> {
+    let tests = cases.iter().filter_map(|case| match case {
+        TestCase::Run(test, _) => Some(*test),
+        TestCase::NotRun(_) => None,
+    });
+    let groups = complexity::groups_of(tests);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "    <properties>")?;
+    for group in &groups {
+        for test in &group.tests {
+            let name = format!("distractors.{}: {}", group.name(), test.label());
+            writeln!(
+                out,
+                "      <property name=\"{}\" value=\"{}\"/>",
+                attribute(&name),
+                attribute(&test.line())
+            )?;
+        }
+    }
+    writeln!(out, "    </properties>")
 }
 
 impl TestCase<'_> {
@@ -185,7 +213,10 @@ impl TestCase<'_> {
                 write_attempts(out, test, Verdict::Error, "rerunError")
             }
             Verdict::NoEvidence => {
-                let message = attribute(&reason(test)?);
+                let message = match &test.no_evidence {
+                    Some(why) if test.interrupted => attribute(why),
+                    _ => attribute(&reason(test)?),
+                };
                 writeln!(out, "      <skipped message=\"{message}\"/>")?;
                 write_output(out, test)
             }
@@ -278,9 +309,16 @@ fn reason_of_run(test: &TestReport, run: &RunRow) -> Result<Option<String>, Rend
         return Ok(Some(format!("{}: {}", record.name, error.message)));
     }
     let failed = record.assertions.iter().find(|one| one.failed());
+    let said = server_words(&record).into_iter().next();
     Ok(failed.map(|assertion| {
         let judged = if assertion.judged { " (judged)" } else { "" };
-        format!("{}: {}{judged} did not hold", record.name, assertion.target)
+        let said = said.and_then(|(title, lines)| Some(format!("; {title} {}", lines.first()?)));
+        format!(
+            "{}: {}{judged} did not hold{}",
+            record.name,
+            assertion.target,
+            said.unwrap_or_default()
+        )
     }))
 }
 
@@ -422,6 +460,8 @@ mod tests {
             model: None,
         }];
         report.timing = Some(model::Timing {
+            tests: Vec::new(),
+            replayed: None,
             duration_ms: 61_002,
             runs: ["a #1", "a #2", "a #1"]
                 .map(|name| RunTiming {
@@ -438,17 +478,11 @@ mod tests {
     <testcase name="a [m]" classname="sample" time="1.400">
       <failure message="tool_selection: selection 50% (and 1 more)" type="fail">  PASS   a #1  (0 calls)
   FAIL   a #2  (0 calls)
-         tool_calls[0].name
-           expected  exact &quot;search&quot;
-           actual    &quot;fetch&quot;
+         tool_calls[0].name  expected exact &quot;search&quot;, actual &quot;fetch&quot;
   FAIL   a [m]: tool_selection  selection 50%
-         floor.passed
-           expected  &gt;= 1
-           actual    0
+         floor.passed  expected &gt;= 1, actual 0
 </failure>
-      <rerunFailure message="a #2" type="fail"><stackTrace>         tool_calls[0].name
-           expected  exact &quot;search&quot;
-           actual    &quot;fetch&quot;
+      <rerunFailure message="a #2" type="fail"><stackTrace>         tool_calls[0].name  expected exact &quot;search&quot;, actual &quot;fetch&quot;
 </stackTrace></rerunFailure>
     </testcase>
     <testcase name="a [m]" classname="sample" time="0.700">

@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use mcptest_trace::expect::Assertion;
+use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use serde_json::Number;
 
@@ -11,22 +12,28 @@ use super::json::{Floor, floors};
 use super::pretty::{count_words, spent};
 use super::{RenderError, Style};
 use crate::compare::verdict_word;
-use crate::markdown::{Bounded, cell, code};
+use crate::complexity::{self, ComplexityGroup, DistractorResult};
+use crate::markdown::{Bounded, cell, code, plain};
 use crate::matrix::{Matrix, matrices};
 use crate::report::{Report, TestReport};
+use crate::server_words::server_words;
 
 /// The number of lines about one test that did not pass.
 const MAX_REASONS: usize = 10;
 
 pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut page = Bounded::new();
-    page.line(&format!("## mcptest: {}", words(report.verdict)));
+    let verdict = match report.interrupted {
+        true => "interrupted",
+        false => words(report.verdict),
+    };
+    page.line(&format!("## mcptest: {verdict}"));
     page.line("");
     page.line(&format!("{}.", count_words(report)));
-    if let Some(spend) = &report.spend {
+    if let Some(spent) = spent(report) {
         page.line("");
         // As code: a dollar sign could begin a formula.
-        page.line(&format!("{}.", code(&spent(spend))));
+        page.line(&format!("{}.", code(&spent)));
     }
     let open: Vec<&TestReport> = report
         .tests
@@ -57,6 +64,26 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
             "tokens (median / max)",
         ]);
         page.rows(floors(report).map(|one| floor(&one)), "floors");
+    }
+    let groups = complexity::groups(report);
+    if !groups.is_empty() {
+        page.line("");
+        page.line("### Distractors");
+        page.line("");
+        page.table(&[
+            "complexity",
+            "test",
+            "model",
+            "accuracy",
+            "by count",
+            "chose nothing",
+            "certified",
+        ]);
+        let rows = groups.iter().flat_map(|group| {
+            let tests = group.tests.iter();
+            tests.map(|test| distractors_row(group, test))
+        });
+        page.rows(rows, "results among distractors");
     }
     if !report.tests.is_empty() {
         page.line("");
@@ -97,6 +124,7 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         .gates
         .iter()
         .filter(|gate| gate.verdict != Verdict::Pass)
+        .filter(|gate| !test.interrupted || gate.verdict != Verdict::NoEvidence)
     {
         reasons.push(format!(
             "{} {}: {}",
@@ -123,8 +151,16 @@ fn reasons(test: &TestReport) -> Result<String, RenderError> {
         }
         let failed = run.assertions.iter().filter(|one| one.failed());
         reasons.extend(failed.map(|one| format!("{} {}", code(&run.name), assertion(one))));
+        for (title, lines) in server_words(&run) {
+            reasons.push(format!("{} {}", code(&title), code(&lines.join(" / "))));
+        }
     }
-    let mut entry = format!("- **{}** {}", words(test.verdict), code(&test.label));
+    let word = if test.is_undecided() {
+        "interrupted"
+    } else {
+        words(test.verdict)
+    };
+    let mut entry = format!("- **{word}** {}", code(&test.label));
     for reason in reasons.lines() {
         entry.push_str("\n  - ");
         entry.push_str(&reason);
@@ -186,6 +222,18 @@ fn write_matrix(page: &mut Bounded, matrix: &Matrix<'_>) {
     page.rows(rows, "tests by model");
 }
 
+fn distractors_row(group: &ComplexityGroup, test: &DistractorResult) -> Vec<String> {
+    vec![
+        plain(group.name()),
+        cell(&test.test),
+        test.model.as_deref().map(cell).unwrap_or_default(),
+        format!("{} %", test.accuracy),
+        test.points(),
+        format!("{} of {}", test.chose_nothing, test.runs),
+        format!("{} %", test.certified_lower),
+    ]
+}
+
 fn floor(floor: &Floor<'_>) -> Vec<String> {
     let figures = floor.figures();
     let figure = |name: &str| {
@@ -218,12 +266,18 @@ fn floor(floor: &Floor<'_>) -> Vec<String> {
 
 fn row(test: &TestReport) -> Vec<String> {
     let passed = test.passed_runs();
+    // Figures of some of the runs look like those of all of them.
+    let judged = |gate: &&GateOutcome| !test.interrupted || gate.verdict == Verdict::Fail;
     let gates: Vec<String> = test
         .gates
         .iter()
+        .filter(judged)
         .map(|gate| format!("{}: {}", cell(&gate.block), cell(&gate.summary)))
         .collect();
-    let verdict = verdict_word(test.verdict);
+    let verdict = match test.is_undecided() {
+        true => "interrupted",
+        false => verdict_word(test.verdict),
+    };
     vec![
         cell(&test.label),
         cell(&test.id.suite),
@@ -231,7 +285,10 @@ fn row(test: &TestReport) -> Vec<String> {
             Verdict::Pass => verdict.to_owned(),
             _ => format!("**{verdict}**"),
         },
-        if test.runs.is_empty() {
+        if test.is_undecided() {
+            let why = test.no_evidence.as_deref().unwrap_or_default();
+            cell(why.strip_prefix("interrupted: ").unwrap_or(why))
+        } else if test.runs.is_empty() {
             String::new()
         } else {
             format!("{passed}/{}", test.runs.len())
@@ -271,7 +328,7 @@ mod tests {
         }];
         assert_eq!(
             rendered(&report),
-            r#"## mcptest: error
+            r#"## mcptest: interrupted
 
 3 tests: 0 passed, 1 failed, 1 without evidence, 1 with errors, 1 not run (interrupted).
 

@@ -18,6 +18,8 @@ pub struct Style {
     pub colour: bool,
     /// The number of columns, if there is a display.
     pub width: Option<u16>,
+    /// Set if every run has a row of its own, also where all runs of a test passed.
+    pub verbose: bool,
 }
 
 type Render = fn(&Report, Style, &mut dyn Write) -> Result<(), RenderError>;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_events::{Kind, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
 use mcptest_trace::expect::Assertion;
@@ -14,12 +14,16 @@ use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 use serde_json::Value;
 
 use super::{RenderError, Style, table};
+use crate::complexity;
 use crate::line_diff;
 use crate::matrix::matrices;
 use crate::report::{EarlyEnd, Report, RunRow, TestReport};
+use crate::server_words::server_words;
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 240;
+/// The longest expected and actual value that fit in one line, in characters.
+const MAX_ONE_LINE: usize = 100;
 /// The largest number of lines of two strings that are compared line by line.
 const MAX_DIFF_LINES: usize = 400;
 /// The number of findings shown per gate; the JSON report has all of them.
@@ -50,35 +54,65 @@ pub(crate) fn render(
         line(out, &paint(style, Paint::new().bold(), &head))?;
         table::write(out, &matrix, style)?;
     }
-    write_not_run(out, report, style)?;
+    write_by_complexity(out, report, style)?;
+    write_list(out, "interrupted", interrupted_ids(report), style)?;
+    write_list(out, "not run", report.not_run.iter(), style)?;
     writeln!(out)?;
     line(out, &totals(report, style))?;
-    if let Some(spend) = &report.spend {
-        line(out, &spent(spend))?;
+    if let Some(spent) = spent(report) {
+        line(out, &spent)?;
     }
     Ok(())
 }
 
-/// The money spent on models.
-pub(crate) fn spent_usd(spend: &Spend) -> String {
-    match spend.usd.and_then(Usd::from_f64) {
-        Some(usd) => format!("spent {usd}"),
-        None => "spent an unknown amount".to_owned(),
+/// The tests that were started and interrupted.
+pub(super) fn interrupted_ids(report: &Report) -> impl ExactSizeIterator<Item = &CaseId> + Clone {
+    let interrupted = report.tests.iter().filter(|test| test.interrupted);
+    let ids: Vec<&CaseId> = interrupted.map(|test| &test.id).collect();
+    ids.into_iter()
+}
+
+/// The money spent on models. A replay spends nothing: its cost is that of the recording. A report
+/// without the facts of its invocation (`--no-timing`) does not show if it was one.
+pub(crate) fn spent_usd(spend: &Spend, replayed: Option<Replayed>, is_live: bool) -> String {
+    let amount = |usd: Option<f64>| match usd.and_then(Usd::from_f64) {
+        Some(usd) => usd.to_string(),
+        None => "an unknown amount".to_owned(),
+    };
+    match replayed {
+        Some(part) if part.requests >= spend.requests => {
+            format!("the recording cost {}", amount(spend.usd))
+        }
+        Some(part) => {
+            let live = spend.usd.zip(part.usd).and_then(|(all, part)| {
+                let (all, part) = (Usd::from_f64(all)?, Usd::from_f64(part)?);
+                let live = all.units().checked_sub(part.units())?;
+                Some(Usd::from_units(live).to_f64())
+            });
+            format!(
+                "spent {}, and the replayed part cost {} when it was recorded",
+                amount(live),
+                amount(part.usd)
+            )
+        }
+        None if is_live => format!("spent {}", amount(spend.usd)),
+        None => format!("cost {}", amount(spend.usd)),
     }
 }
 
-/// The cost of the models, in a line.
-pub(super) fn spent(spend: &Spend) -> String {
+/// The cost of the models of a report, in a line.
+pub(super) fn spent(report: &Report) -> Option<String> {
+    let spend = report.spend.as_ref()?;
     let known =
         |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-    let money = spent_usd(spend);
+    let money = spent_usd(spend, report.replayed, report.timing.is_some());
     let plural = if spend.requests == 1 { "" } else { "s" };
-    format!(
+    Some(format!(
         "{money}: {} request{plural}, {} tokens read, {} written",
         spend.requests,
         known(spend.input_tokens),
         known(spend.output_tokens)
-    )
+    ))
 }
 
 /// The row of a run, in the form that progress output also uses.
@@ -87,20 +121,57 @@ pub fn row(verdict: Verdict, name: &str, style: Style) -> String {
     format!("  {}  {}", badge(verdict, style), one_line(name))
 }
 
-fn write_not_run(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    if report.not_run.is_empty() {
+/// Writes the results of `distractors:` by complexity, if a test states one.
+fn write_by_complexity(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let groups = complexity::groups(report);
+    if groups.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
-    line(out, &paint(style, Paint::new().bold(), "not run"))?;
-    for id in report.not_run.iter().take(MAX_NOT_RUN) {
-        line(out, &format!("  {}", one_line(&id.to_string())))?;
-    }
-    if report.not_run.len() > MAX_NOT_RUN {
-        let more = report.not_run.len() - MAX_NOT_RUN;
-        line(out, &format!("  and {more} more"))?;
+    let head = paint(style, Paint::new().bold(), "distractors by complexity");
+    line(out, &head)?;
+    for group in groups {
+        line(out, &format!("  {}", one_line(group.name())))?;
+        for test in &group.tests {
+            let label = one_line(&test.label());
+            line(out, &format!("    {label}  {}", test.line()))?;
+        }
     }
     Ok(())
+}
+
+/// Writes a list of tests that have no verdict.
+fn write_list<'a>(
+    out: &mut dyn Write,
+    title: &str,
+    ids: impl ExactSizeIterator<Item = &'a CaseId>,
+    style: Style,
+) -> io::Result<()> {
+    let count = ids.len();
+    if count == 0 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    line(out, &paint(style, Paint::new().bold(), title))?;
+    for id in ids.take(MAX_NOT_RUN) {
+        line(out, &format!("  {}", one_line(&id.to_string())))?;
+    }
+    if count > MAX_NOT_RUN {
+        line(out, &format!("  and {} more", count - MAX_NOT_RUN))?;
+    }
+    Ok(())
+}
+
+/// Returns true if all runs of a test fit in one row: there are several, and all of them passed
+/// without anything to add.
+fn is_folded(test: &TestReport, style: Style) -> bool {
+    let is_plain = |run: &RunRow| {
+        run.verdict() == Verdict::Pass && !run.has_details() && run.early_end().is_none()
+    };
+    !style.verbose
+        && test.runs.len() > 1
+        && test.no_evidence.is_none()
+        && test.runs.iter().all(is_plain)
 }
 
 /// Writes the rows of a test and their details.
@@ -110,15 +181,21 @@ pub(super) fn write_test(
     style: Style,
 ) -> Result<(), RenderError> {
     let mut skipped = Skipped::default();
-    let mut runs = test.runs.iter().peekable();
+    let folded = is_folded(test, style);
+    if folded {
+        let name = format!("{} ×{}", test.label, test.runs.len());
+        let facts = facts(test.kind, &test.runs, style);
+        line(out, &format!("{}{facts}", row(Verdict::Pass, &name, style)))?;
+    }
+    let mut runs = test.runs.iter().filter(|_| !folded).peekable();
     while let Some(run) = runs.next() {
         // A passing run of a test without expectations proves nothing.
         let verdict = match run.verdict() {
-            Verdict::Pass if test.no_evidence.is_some() => test.verdict,
+            Verdict::Pass if test.no_evidence.is_some() && !test.interrupted => test.verdict,
             verdict => verdict,
         };
         let mut name = test.row_name(run);
-        let mut facts = facts(test.kind, run, style);
+        let mut facts = facts(test.kind, std::slice::from_ref(run), style);
         let record = match run.has_details() {
             true => Some(test.record(run)?),
             false => None,
@@ -155,8 +232,21 @@ pub(super) fn write_test(
         );
         block(out, &paint(style, Paint::new().dimmed(), &text))?;
     }
-    // The only row of a quality bar is that of its gate.
-    if test.runs.is_empty() && test.kind != Kind::ToolQuality {
+    if test.is_undecided() {
+        let why = test.no_evidence.as_deref().unwrap_or_default();
+        let why = why.strip_prefix("interrupted: ").unwrap_or(why);
+        let badge = paint(style, colour(test.verdict).bold(), "INTERRUPTED");
+        let facts = paint(
+            style,
+            Paint::new().dimmed(),
+            &format!("({})", one_line(why)),
+        );
+        line(
+            out,
+            &format!("  {badge}  {}  {facts}", one_line(&test.label)),
+        )?;
+    } else if test.runs.is_empty() && test.kind != Kind::ToolQuality {
+        // The only row of a quality bar is that of its gate.
         line(out, &row(test.verdict, &test.label, style))?;
     }
     for gate in &test.gates {
@@ -164,15 +254,22 @@ pub(super) fn write_test(
         if test.verdict == Verdict::Error && gate.verdict == Verdict::NoEvidence {
             continue;
         }
+        // Figures of some of the runs look like those of all of them.
+        if test.interrupted && gate.verdict == Verdict::NoEvidence {
+            continue;
+        }
         write_gate(out, test, gate, style)?;
     }
-    if let Some(why) = &test.no_evidence {
-        block(out, &format!("no evidence: {}", one_line(why)))?;
+    match &test.no_evidence {
+        Some(_) if test.is_undecided() => {}
+        Some(why) if test.interrupted => block(out, &one_line(why))?,
+        Some(why) => block(out, &format!("no evidence: {}", one_line(why)))?,
+        None => {}
     }
     Ok(())
 }
 
-/// Writes the error and the failed assertions of a run.
+/// Writes the error and the failed assertions of a run, and what its servers said.
 pub(super) fn write_run_details(
     out: &mut dyn Write,
     run: &RunRecord,
@@ -184,6 +281,12 @@ pub(super) fn write_run_details(
     }
     for assertion in run.assertions.iter().filter(|assertion| assertion.failed()) {
         write_assertion(out, assertion, style)?;
+    }
+    for (title, said) in server_words(run) {
+        block(out, &title)?;
+        for one in said {
+            block(out, &format!("  {one}"))?;
+        }
     }
     Ok(())
 }
@@ -227,23 +330,37 @@ impl Skipped {
     }
 }
 
-/// The figures after a run's name.
-fn facts(kind: Kind, run: &RunRow, style: Style) -> String {
+/// The figures after the name of a run, or of several runs together.
+fn facts(kind: Kind, runs: &[RunRow], style: Style) -> String {
+    let sum = |figure: fn(&RunRow) -> u32| runs.iter().map(|run| u64::from(figure(run))).sum();
+    let (calls, errors): (u64, u64) = (sum(RunRow::calls), sum(RunRow::errors));
     if kind != Kind::Agent {
+        // A direct test makes one call. A passing one may expect an error.
         return String::new();
     }
-    let calls = run.calls();
-    let plural = if calls == 1 { "" } else { "s" };
-    let mut facts = format!("{calls} call{plural}");
-    if let Some(tokens) = run.tokens() {
+    let mut facts = counted(calls, "call");
+    if errors > 0 {
+        facts.push_str(&format!(", {}", counted(errors, "error")));
+    }
+    let tokens = runs.iter().map(RunRow::tokens);
+    if let Some(tokens) = tokens
+        .reduce(|sum, one| Some(sum?.saturating_add(one?)))
+        .flatten()
+    {
         facts.push_str(&format!(", {tokens} tokens"));
     }
-    if let Some(end) = run.early_end() {
+    if let Some(end) = runs.first().and_then(RunRow::early_end) {
         facts.push_str(", ");
         facts.push_str(early_end(end));
     }
     let facts = paint(style, Paint::new().dimmed(), &format!("({facts})"));
     format!("  {facts}")
+}
+
+/// `1 call`, `2 calls`.
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// The reason why a run ended without an answer. Errors are shown below the row.
@@ -267,7 +384,7 @@ fn write_gate(
         Kind::Agent | Kind::Tool => format!("{}: {}", test.label, gate.block),
     };
     let row = row(gate.verdict, &name, style);
-    line(out, &format!("{row}  {}", one_line(&gate.summary)))?;
+    line(out, &format!("{row}  {}", one_line(summary(gate))))?;
     if let Some(why) = &gate.no_evidence {
         block(out, &format!("no evidence: {}", one_line(why)))?;
     }
@@ -287,6 +404,17 @@ fn write_gate(
     Ok(())
 }
 
+/// The summary of a gate, without a finding that is listed below it.
+fn summary(gate: &GateOutcome) -> &str {
+    let listed = gate.findings.iter().take(MAX_FINDINGS);
+    let mut listed = listed.filter(|_| gate.verdict == Verdict::Fail);
+    let without = listed.find_map(|finding| {
+        let rest = gate.summary.strip_suffix(finding.as_str())?;
+        rest.strip_suffix(" · ")
+    });
+    without.unwrap_or(&gate.summary)
+}
+
 fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> io::Result<()> {
     let default = if assertion.default {
         "  (the default)"
@@ -295,12 +423,18 @@ fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> 
     };
     let judged = if assertion.judged { "  (judged)" } else { "" };
     let target = paint(style, Paint::new().bold(), &one_line(&assertion.target));
-    block(out, &format!("{target}{default}{judged}"))?;
-    block(out, &format!("  expected  {}", matcher(&assertion.matcher)))?;
-    block(out, &format!("  actual    {}", value(&assertion.actual)))?;
-    // Expected and actual already show that values differ.
-    let reason = assertion.reason.as_ref();
-    if let Some(reason) = reason.filter(|reason| *reason != "the values differ") {
+    let (expected, actual) = (matcher(&assertion.matcher), value(&assertion.actual));
+    if expected.chars().count() + actual.chars().count() <= MAX_ONE_LINE {
+        let facts = format!("expected {expected}, actual {actual}");
+        block(out, &format!("{target}  {facts}{default}{judged}"))?;
+    } else {
+        block(out, &format!("{target}{default}{judged}"))?;
+        block(out, &format!("  expected  {expected}"))?;
+        block(out, &format!("  actual    {actual}"))?;
+    }
+    if let Some(reason) = &assertion.reason
+        && !is_obvious(assertion)
+    {
         block(out, &format!("  because   {}", one_line(reason)))?;
     }
     for difference in &assertion.diff {
@@ -321,6 +455,19 @@ fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> 
         block(out, &text)?;
     }
     Ok(())
+}
+
+/// Returns true if expected and actual already show why an assertion does not hold: values differ,
+/// or a number is on the wrong side of a bound.
+fn is_obvious(assertion: &Assertion) -> bool {
+    let is_bound = |matcher: &Value| {
+        matcher.as_object().is_some_and(|rules| {
+            let bounds = ["==", "!=", ">=", ">", "<=", "<"];
+            rules.len() == 1 && rules.keys().all(|rule| bounds.contains(&rule.as_str()))
+        })
+    };
+    let differs = assertion.reason.as_deref() == Some("the values differ");
+    differs || (assertion.actual.is_number() && is_bound(&assertion.matcher))
 }
 
 /// The line diff of two strings with several lines. Very long strings are shown by their beginnings
@@ -394,16 +541,35 @@ pub(super) fn count_words(report: &Report) -> String {
         (report.count(Verdict::Fail), "failed"),
         (report.count(Verdict::NoEvidence), "without evidence"),
         (report.count(Verdict::Error), "with errors"),
+        (report.count_interrupted(), "interrupted"),
         (report.not_run.len(), "not run"),
     ]);
     let total = report.tests.len();
     let plural = if total == 1 { "test" } else { "tests" };
+    let time = report.timing.as_ref().filter(|_| report.is_timed());
+    let time = time.map(|timing| format!(" in {}", duration(timing.duration_ms)));
     let interrupted = if report.interrupted {
         " (interrupted)"
     } else {
         ""
     };
-    format!("{total} {plural}: {parts}{interrupted}")
+    format!(
+        "{total} {plural}: {parts}{}{interrupted}",
+        time.unwrap_or_default()
+    )
+}
+
+/// A duration in the unit that people would choose: `7 ms`, `1.2 s`, `3 min 5 s`.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        1000..60_000 => format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100),
+        _ => format!(
+            "{} min {} s",
+            milliseconds / 60_000,
+            milliseconds % 60_000 / 1000
+        ),
+    }
 }
 
 /// The first count and all others that are not zero: `2 passed, 1 failed`.
@@ -459,4 +625,85 @@ fn block(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 pub(crate) fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "{}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model;
+    use crate::samples::{concluded, run, test};
+
+    fn shown(test: model::TestReport, verbose: bool) -> String {
+        let style = Style {
+            verbose,
+            ..Style::default()
+        };
+        let mut out = Vec::new();
+        render(&concluded(vec![test]), style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn several(verdicts: &[Verdict]) -> model::TestReport {
+        let mut test = test("a", Some("m"), Verdict::worst(verdicts.iter().copied()));
+        let named = |(index, verdict): (u64, &Verdict)| {
+            let mut run = run(index, &format!("a [m] #{index}"), *verdict, Some(50));
+            let trace = r#"{"tool_calls": [{"name": "t"}], "tool_results": [{"is_error": true}],
+                "conversation": {"tokens": {"total": 50}}}"#;
+            run.trace = serde_json::from_str(trace).unwrap();
+            run
+        };
+        test.runs = (1..).zip(verdicts).map(named).collect();
+        test
+    }
+
+    #[test]
+    fn passing_runs_share_a_row_and_errors_are_counted() {
+        use Verdict::{Fail, Pass};
+        let folded = shown(several(&[Pass, Pass]), false);
+        let expected = "  PASS   a [m] ×2  (2 calls, 2 errors, 100 tokens)\n";
+        assert!(folded.contains(expected), "{folded}");
+        assert!(!folded.contains("a [m] #1"), "{folded}");
+        let verbose = shown(several(&[Pass, Pass]), true);
+        let expected = "  PASS   a [m] #2  (1 call, 1 error, 50 tokens)\n";
+        assert!(verbose.contains(expected), "{verbose}");
+        let failed = shown(several(&[Pass, Fail]), false);
+        assert!(failed.contains("  PASS   a [m] #1  (1 call, "), "{failed}");
+    }
+
+    #[test]
+    fn a_bound_needs_one_line() {
+        let text = shown(several(&[Verdict::Fail]), false);
+        let line = "tool_calls[0].name  expected exact \"search\", actual \"fetch\"\n";
+        assert!(text.contains(line), "{text}");
+        assert!(!text.contains("because"), "{text}");
+    }
+
+    #[test]
+    fn only_a_live_run_has_spent_something() {
+        let spend = Spend {
+            requests: 2,
+            usd: Some(0.3),
+            ..Spend::default()
+        };
+        let replayed = |requests, usd| {
+            Some(Replayed {
+                requests,
+                usd: Some(usd),
+            })
+        };
+        assert_eq!(spent_usd(&spend, None, true), "spent $0.3");
+        assert_eq!(spent_usd(&spend, None, false), "cost $0.3");
+        let replay = spent_usd(&spend, replayed(2, 0.3), true);
+        assert_eq!(replay, "the recording cost $0.3");
+        assert_eq!(
+            spent_usd(&spend, replayed(1, 0.1), true),
+            "spent $0.2, and the replayed part cost $0.1 when it was recorded"
+        );
+    }
+
+    #[test]
+    fn durations_have_a_readable_unit() {
+        let texts = [7, 1234, 185_000].map(duration);
+        assert_eq!(texts, ["7 ms", "1.2 s", "3 min 5 s"]);
+    }
 }

@@ -161,6 +161,7 @@ mod tests {
         let style = Style {
             colour: false,
             width: Some(width),
+            ..Style::default()
         };
         let mut out = Vec::new();
         write(&mut out, matrix, style).unwrap();

@@ -191,7 +191,10 @@ fn folded(events: &[Event]) -> BTreeMap<(usize, Option<u32>), Value> {
                 run.duration_ms = 0;
                 (run.case, Some(run.run))
             }
-            Event::CaseJudged(judged) => (judged.case, None),
+            Event::CaseJudged(judged) => {
+                judged.duration_ms = None;
+                (judged.case, None)
+            }
             _ => continue,
         };
         last.insert(key, serde_json::to_value(&event).expect("it serialises"));
@@ -388,14 +391,31 @@ fn an_interrupted_case_is_judged_by_its_finished_runs() {
                 _ => None,
             });
             let count = runs.iter().filter(|(of, _)| *of == case).count();
+            let started = events
+                .iter()
+                .any(|event| matches!(event, Event::RunStarted { case: of, .. } if *of == case));
             assert_eq!(
                 judged.is_some(),
-                count > 0,
+                started,
                 "a case without a run was not run"
             );
             if let Some(judged) = judged {
                 let saved = judged.saved_runs.unwrap_or(0) as usize;
                 assert_eq!(judged.complete, count + saved == planned.runs as usize);
+                // What is missing is never good, and a part of the runs decides no gate.
+                let why = format!("interrupted: {count} of {} runs finished", planned.runs);
+                let reason = judged.no_evidence.as_ref();
+                assert_eq!(reason == Some(&why), !judged.complete);
+                if !judged.complete {
+                    assert_ne!(judged.verdict, Verdict::Pass);
+                    assert!(
+                        judged
+                            .gates
+                            .iter()
+                            .all(|gate| gate.verdict != Verdict::Pass)
+                    );
+                    assert_eq!(judged.status_lines, [""; 0]);
+                }
             }
         }
         // And it can be resumed.

@@ -115,7 +115,7 @@ pub struct ScoredCase {
 }
 
 /// Stores text and returns its offset.
-pub type Store<'a> = &'a mut dyn FnMut(&str) -> io::Result<u64>;
+pub type Store<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<u64>;
 
 /// Applies a suite's expectations and gates to the traces of some files.
 ///

@@ -17,6 +17,8 @@ pub struct ScoredRun {
     pub error: Option<ErrorKind>,
     /// The number of tool calls.
     pub calls: u32,
+    /// The number of tool results that are errors.
+    pub errors: u32,
     /// The reported total of tokens.
     pub tokens: Option<u64>,
     /// The recorded reason why the agent stopped.
@@ -77,6 +79,7 @@ mod tests {
             verdict: Verdict::Pass,
             error: None,
             calls: 0,
+            errors: 0,
             tokens: None,
             stop_reason: None,
             has_details: false,

@@ -1,11 +1,11 @@
 //! The record of a scored run, as a reporter needs it.
 
-use mcptest_events::log::redact_json;
+use mcptest_events::log::{is_clean_json, redact_json};
 use mcptest_redact::redact::Redactor;
 use mcptest_trace::expect::Assertion;
 use mcptest_trace::trace::{Trace, TraceView};
 use mcptest_trace::verdict::{RunError, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::verdicts::RunOutcome;
 
@@ -15,47 +15,52 @@ pub(super) fn encode_record(
     outcome: &RunOutcome,
     trace: &TraceView<'_>,
     redactor: &Redactor,
-    out: &mut String,
+    out: &mut Vec<u8>,
 ) {
-    let mut whole = whole_record(outcome, &trace.to_json());
-    if let Some(redacted) = redact_json(&whole, redactor) {
-        whole = if is_readable(&redacted) {
-            redacted
-        } else {
-            // A secret is a word of the format: an empty record is better than a leak.
-            let empty = RunOutcome {
-                assertions: Vec::new(),
-                error: None,
-                facts: outcome.facts,
-            };
-            whole_record(&empty, &Trace::default().to_json())
-        };
+    let start = out.len();
+    write_record(outcome, trace, out);
+    // Nothing but JSON text, which is UTF-8, was appended.
+    let whole = std::str::from_utf8(&out[start..]).unwrap_or_default();
+    if is_clean_json(whole, redactor) {
+        return;
     }
-    out.push_str(whole.strip_prefix('{').unwrap_or(&whole));
+    let Some(redacted) = redact_json(&format!("{{{whole}"), redactor) else {
+        return;
+    };
+    out.truncate(start);
+    if is_readable(&redacted) {
+        let text = redacted.strip_prefix('{').unwrap_or(&redacted);
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        // A secret is a word of the format: an empty record is better than a leak.
+        let empty = RunOutcome {
+            assertions: Vec::new(),
+            error: None,
+            facts: outcome.facts,
+        };
+        write_record(&empty, &Trace::default(), out);
+    }
 }
 
-fn whole_record(outcome: &RunOutcome, trace: &str) -> String {
-    // Verdicts, assertions and errors consist of strings, numbers and JSON values.
-    let json = |part: serde_json::Result<String>| part.unwrap_or_default();
-    let verdict = json(serde_json::to_string(&outcome.facts.verdict));
-    let assertions = json(serde_json::to_string(&outcome.assertions));
-    let mut text = String::with_capacity(trace.len() + assertions.len() + 64);
-    for part in [
-        "{\"verdict\":",
-        &verdict,
-        ",\"trace\":",
-        trace,
-        ",\"assertions\":",
-        &assertions,
-    ] {
-        text.push_str(part);
-    }
+/// Appends the JSON object of a record, without its opening brace.
+fn write_record(outcome: &RunOutcome, trace: &TraceView<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"verdict\":");
+    write_value(&outcome.facts.verdict, out);
+    out.extend_from_slice(b",\"trace\":");
+    trace.write_json(out);
+    out.extend_from_slice(b",\"assertions\":");
+    write_value(&outcome.assertions, out);
     if let Some(error) = &outcome.error {
-        text.push_str(",\"error\":");
-        text.push_str(&json(serde_json::to_string(error)));
+        out.extend_from_slice(b",\"error\":");
+        write_value(error, out);
     }
-    text.push('}');
-    text
+    out.push(b'}');
+}
+
+/// Verdicts, assertions and errors consist of strings, numbers and JSON values, which can always be
+/// written to memory.
+fn write_value(value: &impl Serialize, out: &mut Vec<u8>) {
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// Returns true if a redacted record has kept its form.

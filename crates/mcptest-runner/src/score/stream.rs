@@ -86,7 +86,7 @@ struct Part<'a> {
     /// The first trace without a test: its place and the test that it names.
     unmatched: Option<(u64, Option<String>)>,
     /// The records of the runs.
-    records: String,
+    records: Vec<u8>,
     stop_reasons: Vec<Arc<str>>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Fold for Scorer<'a> {
             traces: 0,
             groups: Groups::default(),
             unmatched: None,
-            records: String::new(),
+            records: Vec::new(),
             stop_reasons: Vec::new(),
         }
     }
@@ -153,6 +153,7 @@ impl<'a> Fold for Scorer<'a> {
             verdict: outcome.facts.verdict,
             error: outcome.facts.error,
             calls: u32::try_from(trace.tool_calls.len()).unwrap_or(u32::MAX),
+            errors: u32::try_from(trace.failed_results()).unwrap_or(u32::MAX),
             tokens: trace.total_tokens(),
             stop_reason: part.stop_reason(&trace),
             has_details,
@@ -293,7 +294,7 @@ impl<'a, 's> Merger<'a, 's> {
         self.pending.push((parts, groups));
     }
 
-    fn place_records(&mut self, records: &str) -> io::Result<u64> {
+    fn place_records(&mut self, records: &[u8]) -> io::Result<u64> {
         if records.is_empty() {
             return Ok(0);
         }

@@ -48,26 +48,22 @@ impl<R: Read> Blocks<R> {
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear();
         block.append(&mut self.over);
-        let mut ends = line_ends(&block);
         while !self.ended {
             let before = block.len();
             let wanted = u64::try_from(self.size).unwrap_or(u64::MAX);
             let got = self.input.by_ref().take(wanted).read_to_end(&mut block)?;
             self.ended = got < self.size;
-            ends += line_ends(&block[before..]);
-            if ends < lines || self.ended {
+            if self.ended || !has_lines(&block, lines) {
                 continue;
             }
             // A line that begins with an object most likely begins a trace, also in a file with
             // many lines for each.
             let new = before.saturating_sub(1);
-            let cut = block[new..]
-                .windows(2)
-                .rposition(|pair| pair == b"\n{")
-                .or_else(|| block[new..].iter().rposition(|byte| *byte == b'\n'));
+            let cut = memchr::memmem::rfind(&block[new..], b"\n{")
+                .or_else(|| memchr::memrchr(b'\n', &block[new..]));
             if let Some(cut) = cut
                 .map(|cut| new + cut + 1)
-                .filter(|cut| line_ends(&block[..*cut]) >= lines)
+                .filter(|cut| has_lines(&block[..*cut], lines))
             {
                 self.over.extend_from_slice(&block[cut..]);
                 block.truncate(cut);
@@ -98,7 +94,12 @@ pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
 }
 
 pub(super) fn line_ends(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
+    memchr::memchr_iter(b'\n', bytes).count()
+}
+
+/// Returns true if there are at least this number of line ends.
+fn has_lines(bytes: &[u8], lines: usize) -> bool {
+    memchr::memchr_iter(b'\n', bytes).take(lines).count() == lines
 }
 
 #[cfg(test)]

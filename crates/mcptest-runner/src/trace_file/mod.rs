@@ -209,7 +209,7 @@ struct Position {
 impl Position {
     fn pass(&mut self, text: &[u8]) {
         self.line += line_ends(text);
-        self.column = match text.iter().rposition(|byte| *byte == b'\n') {
+        self.column = match memchr::memrchr(b'\n', text) {
             Some(end) => text.len() - end - 1,
             None => self.column + text.len(),
         };

@@ -45,7 +45,7 @@ fn unknown_root(
     let owner = gates.iter().find(|gate| {
         gate.targets
             .iter()
-            .any(|known| target.starts_with(known.name))
+            .any(|known| expectation.target.is_of(known.name))
     });
     let diagnostic = document.error(span, format!("unknown target `{target}`"));
     if let Some(owner) = owner {

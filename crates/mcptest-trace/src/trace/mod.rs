@@ -8,11 +8,12 @@
 //! decoded; arguments, results, contents, catalogs and unknown keys stay slices of the text
 //! ([`Raw`]) until something reads them. [`Trace`] is the view that borrows nothing.
 
-mod canonical;
 mod extra;
+mod foreign;
 mod names;
 mod observable;
 mod pairing;
+mod quick;
 mod raw;
 mod read;
 mod schema;

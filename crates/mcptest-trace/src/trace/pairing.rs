@@ -26,6 +26,13 @@ impl<'t> Id<'t> {
 }
 
 impl<'a> TraceView<'a> {
+    /// The number of results that are errors.
+    #[must_use]
+    pub fn failed_results(&self) -> usize {
+        let results = self.tool_results.iter();
+        results.filter(|one| one.is_error == Some(true)).count()
+    }
+
     /// For each call, the index of its result: by id where both have one, else by position.
     #[must_use]
     pub fn pair_results(&self) -> Vec<Option<usize>> {

@@ -8,10 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// A raw value nests at most this deep; the quick reader rejects a deeper one.
-const MAX_DEPTH: usize = 100;
-
-/// A run of digits that is this long may be a number out of range (309 digits are).
-const LONG_NUMBER: usize = 64;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// One JSON value of a trace: a slice of the text that it was read from, or a built value.
 ///
@@ -24,30 +21,27 @@ pub struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Wraps JSON text that a parser has accepted. Returns nothing if the text might still not be
-    /// readable as a value: half of a surrogate pair, a number out of range, deep nesting.
-    pub(super) fn from_json(text: &'a str) -> Option<Self> {
-        let raw = Self {
+    /// Wraps JSON text that certainly is readable as a value.
+    pub(super) fn from_plain(text: &'a str) -> Self {
+        Self {
             text: Cow::Borrowed(text),
             value: OnceLock::new(),
-        };
-        if is_plain(text.as_bytes()) {
-            return Some(raw);
         }
-        if depth(text.as_bytes()) > MAX_DEPTH {
-            return None;
-        }
+    }
+
+    /// Parses JSON text. Nothing if it is not readable as a value.
+    pub(super) fn parsed(text: &'a str) -> Option<Self> {
         let value = serde_json::from_str(text).ok()?;
         Some(Self {
+            text: Cow::Borrowed(text),
             value: OnceLock::from(Box::new(value)),
-            ..raw
         })
     }
 
     /// The value. It is parsed once.
     #[must_use]
     pub fn value(&self) -> &Value {
-        // `from_json` rejects text that does not parse.
+        // The reader rejects text that does not parse.
         self.value
             .get_or_init(|| Box::new(serde_json::from_str(&self.text).unwrap_or_default()))
     }
@@ -67,7 +61,7 @@ impl<'a> Raw<'a> {
     pub fn to_value(&self) -> Value {
         match self.value.get() {
             Some(value) => value.as_ref().clone(),
-            // `from_json` rejects text that does not parse.
+            // The reader rejects text that does not parse.
             None => serde_json::from_str(&self.text).unwrap_or_default(),
         }
     }
@@ -167,62 +161,17 @@ impl Serialize for Raw<'_> {
     }
 }
 
-/// Returns true if text that a parser has skipped as JSON is certainly readable as a value too.
-/// Each pass is branch-free over the bytes, which is many times faster than parsing.
-fn is_plain(text: &[u8]) -> bool {
-    let openings = text
-        .iter()
-        .filter(|byte| matches!(byte, b'[' | b'{'))
-        .count();
-    if openings > MAX_DEPTH {
-        return false;
-    }
-    let pairs = text.iter().zip(text.iter().skip(1));
-    let doubtful = pairs.fold(false, |doubtful, (one, next)| {
-        let exponent = one.is_ascii_digit() & (next | 0x20 == b'e');
-        let escape = (*one == b'\\') & (*next == b'u');
-        doubtful | exponent | escape
-    });
-    !doubtful
-        && !text
-            .chunks_exact(LONG_NUMBER)
-            .any(|chunk| chunk.iter().all(u8::is_ascii_digit))
-}
-
-/// The depth of nested lists and objects.
-fn depth(text: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => {
-                while let Some(byte) = bytes.next().filter(|byte| **byte != b'"') {
-                    if *byte == b'\\' {
-                        bytes.next();
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    deepest
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use super::super::quick::read_raw;
     use super::*;
 
     #[test]
     fn a_value_is_parsed_on_demand_and_can_be_changed() {
-        let mut raw = Raw::from_json(r#"{"b": 1, "a": [2.50]}"#).unwrap();
+        let mut raw = read_raw(r#"{"b": 1, "a": [2.50]}"#).unwrap();
         assert_eq!(raw.value(), &json!({"b": 1, "a": [2.5]}));
         raw.value_mut()["b"] = json!(7);
         assert_eq!(serde_json::to_string(&raw).unwrap(), r#"{"b":7,"a":[2.5]}"#);
@@ -232,7 +181,7 @@ mod tests {
 
     #[test]
     fn equality_is_that_of_values() {
-        let raw = |text: &'static str| Raw::from_json(text).unwrap();
+        let raw = |text: &'static str| read_raw(text).unwrap();
         assert_eq!(raw(r#"{"a":1,"b":2}"#), raw(r#"{ "b": 2, "a": 1 }"#));
         assert_eq!(raw(r#""\u0061""#), raw(r#""a""#));
         assert_ne!(raw("1"), raw("1.0"));
@@ -255,12 +204,11 @@ mod tests {
             } else {
                 text
             };
-            assert!(Raw::from_json(text).is_none(), "{text}");
+            assert!(read_raw(text).is_none(), "{text}");
         }
-        assert!(Raw::from_json(r#"["\ud83d\ude00", 1e3, "3e5"]"#).is_some());
+        assert!(read_raw(r#"["\ud83d\ude00", 1e3, "3e5"]"#).is_some());
         let wide = format!("[{}[]]", "[],".repeat(500));
-        assert!(Raw::from_json(&wide).is_some());
-        assert_eq!(depth(br#"{"a[[[\"[": [[]]}"#), 3);
+        assert!(read_raw(&wide).is_some());
     }
 
     proptest! {
@@ -270,7 +218,9 @@ mod tests {
             let parsed = serde_json::from_str::<Value>(&text);
             if let Ok(raw) = skipped {
                 let trimmed = raw.get();
-                prop_assert_eq!(Raw::from_json(trimmed).map(Raw::into_value), parsed.ok());
+                prop_assert_eq!(read_raw(trimmed).map(Raw::into_value), parsed.ok());
+            } else {
+                prop_assert!(read_raw(&text).is_none());
             }
         }
     }

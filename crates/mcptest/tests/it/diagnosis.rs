@@ -18,9 +18,9 @@ const MANIFEST: &str =
 #[test]
 fn messages_are_logged_if_asked_for() {
     let dir = folder(&[("s.yml", SUITE), ("m.yml", MANIFEST)]);
-    let silent = run(dir.path(), &["run", "s.yml"]);
+    let silent = run(dir.path(), &["run", "s.yml", "--no-timing"]);
     assert!(!silent.stderr.contains("mcptest::"), "{}", silent.stderr);
-    let verbose = run(dir.path(), &["run", "s.yml", "-v"]);
+    let verbose = run(dir.path(), &["run", "s.yml", "-v", "--no-timing"]);
     assert_eq!(verbose.stdout, silent.stdout);
     for part in [
         "method=\"tools/call\"",
@@ -90,13 +90,13 @@ fn servers_do_not_inherit_the_log_variable() {
 #[test]
 fn quiet_prints_only_errors_and_results() {
     let dir = folder(&[("s.yml", SUITE), ("m.yml", MANIFEST)]);
-    let loud = run(dir.path(), &["run", "s.yml"]);
+    let loud = run(dir.path(), &["run", "s.yml", "--no-timing"]);
     assert!(
         loud.stderr.contains("tool-selection floor"),
         "{}",
         loud.stderr
     );
-    let quiet = run(dir.path(), &["run", "s.yml", "--quiet"]);
+    let quiet = run(dir.path(), &["run", "s.yml", "--quiet", "--no-timing"]);
     assert_eq!((quiet.stdout, quiet.stderr.as_str()), (loud.stdout, ""));
     let wrong = run(dir.path(), &["-q", "run", "none.yml"]);
     assert_eq!(wrong.code, 2);

@@ -13,6 +13,7 @@
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `history` | logs of runs: shown, listed, resumed after kills, removed |
 //! | `diagnosis` | `-v`, `MCPTEST_LOG`, `--quiet` |
+//! | `hung_calls` | calls that hang: evidence if the server still answers, else an error |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -21,6 +22,7 @@
 //! | `proxy` | `proxy`: bytes, traces, faults, the end of both sides |
 //! | `reports` | `report`: shown again, compared, merged; JUnit, Markdown, models side by side |
 //! | `scoring` | `score`: how traces find their tests, what is no evidence, bad traces |
+//! | `streams` | standard output that cannot be written, readers that leave early |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
@@ -42,6 +44,7 @@ mod examples;
 mod golden;
 mod history;
 mod http;
+mod hung_calls;
 mod judges;
 mod mangled;
 mod many;
@@ -57,6 +60,7 @@ mod servers;
 #[path = "../../../mcptest-provider/tests/it/stand_in.rs"]
 mod stand_in;
 mod stops;
+mod streams;
 mod suites;
 mod support;
 mod teardown;

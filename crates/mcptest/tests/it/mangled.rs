@@ -271,6 +271,7 @@ fn scored(suite: &Suite, file: PathBuf, settings: &ScoreSettings) -> Report {
                 verdict: run.verdict,
                 error: run.error,
                 calls: run.calls,
+                errors: run.errors,
                 tokens: run.tokens,
                 stop_reason: run.stop_reason.as_deref(),
                 has_details: run.has_details,

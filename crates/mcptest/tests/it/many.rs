@@ -49,7 +49,11 @@ fn the_first_failure_ends_it() {
         report["not_run"],
         json!([{"suite": "1.yml", "name": "c"}, {"suite": "2.yml", "name": "d"}])
     );
-    let told = run(dir.path(), &["run", ".", "-j", "1", "--fail-fast"]).stdout;
+    let told = run(
+        dir.path(),
+        &["run", ".", "-j", "1", "--fail-fast", "--no-timing"],
+    )
+    .stdout;
     assert!(
         told.ends_with(
             "\nnot run\n  1.yml: c\n  2.yml: d\n\n2 tests: 1 passed, 1 failed, 2 not run\n"

@@ -1,6 +1,7 @@
 //! Servers that misbehave, through the whole program: a typed error in bounded time, the other
 //! tests untouched, no process left behind.
 
+use serde_json::json;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -209,6 +210,7 @@ run_options: {{jobs: 1}}
 tools:
   - {{name: good call, server: good, tool: t}}
   - {{name: slow call, server: slow, tool: t}}
+  - {{name: last call, server: good, tool: t}}
 "
                 ),
             ),
@@ -217,13 +219,29 @@ tools:
         assert_eq!(ran.code, 130, "{}", ran.stderr);
         let report = ran.json();
         assert_eq!(report["interrupted"], true);
-        assert_eq!(report["tests"].as_array().unwrap().len(), 1);
+        // The slow call was started: it is interrupted, and only the one after it was not run.
+        let slow = &report["tests"][1];
         assert_eq!(report["tests"][0]["name"], "good call");
-        assert_eq!(report["not_run"][0]["name"], "slow call");
+        assert_eq!(
+            (&slow["name"], &slow["interrupted"]),
+            (&json!("slow call"), &json!(true))
+        );
+        assert_eq!(slow["verdict"], "no_evidence");
+        assert_eq!(
+            report["not_run"],
+            json!([{"suite": "s.yml", "name": "last call"}])
+        );
         for (file, told) in [
             ("r.xml", "<skipped message=\"not run\"/>"),
-            ("r.md", "1 test: 1 passed, 1 not run (interrupted)."),
-            ("r.txt", "1 test: 1 passed, 1 not run (interrupted)\n"),
+            (
+                "r.xml",
+                "<skipped message=\"interrupted: 0 of 1 runs finished\"/>",
+            ),
+            ("r.md", "2 tests: 1 passed, 1 interrupted, 1 not run"),
+            ("r.md", "- **interrupted** `slow call`"),
+            ("r.txt", "2 tests: 1 passed, 1 interrupted, 1 not run"),
+            ("r.txt", "\ninterrupted\n  s.yml: slow call\n"),
+            ("r.txt", "\nnot run\n  s.yml: last call\n"),
         ] {
             let text = std::fs::read_to_string(dir.path().join(file)).unwrap();
             assert!(text.contains(told), "{file}: {text}");

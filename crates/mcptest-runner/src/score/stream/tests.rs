@@ -70,9 +70,9 @@ fn scored(
         ..ScoreSettings::default()
     };
     let mut stored = String::new();
-    let mut store = |text: &str| {
+    let mut store = |text: &[u8]| {
         let offset = stored.len() as u64;
-        stored.push_str(text);
+        stored.push_str(std::str::from_utf8(text).unwrap());
         Ok(offset)
     };
     let cases = score_parts(
