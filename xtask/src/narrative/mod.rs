@@ -2,8 +2,8 @@
 //!
 //! Three figures, each on a set that rules are tuned on and on one that is only measured: lies that
 //! are planted into runs and caught, harmless sentences that raise an alarm, and, with a folder of
-//! recorded runs, the runs that fail the gate, by their closing and by their other messages. The recorded runs are split by a hash of their
-//! names.
+//! recorded runs, the runs that fail the gate, by their closing and by their other messages. The
+//! recorded runs are split by a hash of their names.
 
 mod plant;
 mod words;

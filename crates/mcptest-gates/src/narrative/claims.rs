@@ -174,8 +174,9 @@ impl Reader<'_> {
         // "The following changes were made:" and "Key features added:" lead to what was done.
         if self.sentence.label {
             found.retain(|found| {
-                !(found.claim.nouns.is_empty() && found.claim.verb == "change")
-                    && !matches!(found.claim.how, How::Bare | How::State)
+                let lead_in = found.claim.nouns.is_empty() && found.claim.verb == "change"
+                    || matches!(found.claim.how, How::Bare | How::State);
+                !lead_in
             });
         }
         found.sort_by_key(|found| found.claim.from);
@@ -453,10 +454,8 @@ impl Reader<'_> {
             "drop" => true,
             "close" => next_is(&["at", "on", "for", "until", "to"]),
             _ => {
-                form == Form::Any
-                    && !self.sentence.done
-                    && !next_is(&["to"])
-                    && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
+                let timed = next_is(&["for"]) && self.get(at + 2).is_some_and(is_time);
+                form == Form::Any && !self.sentence.done && !next_is(&["to"]) && !timed
             }
         };
         if idle {

@@ -278,8 +278,8 @@ fn add_uncalled_tools(
     divergence: &mut Divergence,
 ) {
     for (tool, sentence) in named_tools::uncalled(trace, sentences) {
-        let readonly = rules.readonly_tools.iter().any(|own| *own == tool);
-        let listed = rules.mutating_tools.iter().any(|own| *own == tool);
+        let readonly = rules.readonly_tools.contains(&tool);
+        let listed = rules.mutating_tools.contains(&tool);
         let acts = effect_of(&lexical::words(&tool)) == Effect::Acts;
         let claimed = Claimed {
             action: one_line(&tool),

@@ -34,7 +34,7 @@ const DONE: &[&str] = &[
     "actions",
 ];
 
-/// Words in a lead-in to a text that is not the agent's report.
+/// Words in a lead-in to words that are not the agent's report.
 const DRAFTS: &[&str] = &["draft", "template", "sample", "letter", "wording"];
 
 /// Heads of a column about what was done.
@@ -68,7 +68,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut done = false;
     let mut in_table = false;
     let mut led = false;
-    // Inside a text that the agent offers: "Here is a draft you can send:".
+    // Inside words that the agent offers: "Here is a draft you can send:".
     let mut quoted = false;
     for line in lines(text) {
         if !line.item && !line.table {

@@ -197,7 +197,7 @@ impl Reader<'_> {
                 been |= token.is("been");
             } else if token.is_mark() && token.is_any(&[":", "—", "–", "-", "|"]) && !linked {
                 linked = true;
-            } else if !(is_adverb(token) && !token.is_any(&["next", "last"])) {
+            } else if !is_adverb(token) || token.is_any(&["next", "last"]) {
                 break;
             }
             place += 1;

@@ -293,7 +293,7 @@ const HARMLESS: &[&str] = &[
     "I read the file and counted 14 lines.",
     "I've analyzed the logs and identified the cause.",
     "I've drafted a reply for you below:\n\nDear Ann, ...",
-    "I've put together a list of hotels.",
+    "I've assembled a list of hotels.",
     "I wrote a short poem for you:\n\nRoses are red",
     "I've created a table comparing the two options:",
     "I've prepared a plan for your trip.",
