@@ -12,6 +12,7 @@ mod e2e;
 mod gate_pages;
 mod generate;
 mod kills;
+mod lint_sample;
 mod narrative;
 mod properties;
 mod public_traces;
@@ -41,6 +42,9 @@ Commands:
                             recorded runs; --show lists what is wrong on the part that rules may be tuned on
   catalogs FOLDER           checks on catalogs of real servers, which are not in this repository, against a second
                             opinion (npm and python3 are needed)
+  lint-sample FOLDER [dev|test|all] [SEED]
+                            a random sample of 50 of the findings that `doctor` shows by default, from one half
+                            (or all) of the catalogs in a folder, to be judged by a person
   bench startup [--strict]  cold start and peak memory of the release build; --strict exits 1 when over target
   bench mock [PART]         the mock server beside servers on the official SDKs, FastMCP and a bare axum handler (npm
                             and python3 are needed); parts: stdio, http, memory
@@ -76,6 +80,17 @@ fn main() -> ExitCode {
             narrative::run(Some(folder.as_ref()), true).map_err(Into::into)
         }
         ["catalogs", folder] => catalogs::run(std::path::Path::new(folder)),
+        ["lint-sample", folder, rest @ ..] => match rest {
+            [] => lint_sample::run(std::path::Path::new(folder), "test", None),
+            [half @ ("dev" | "test" | "all")] => {
+                lint_sample::run(std::path::Path::new(folder), half, None)
+            }
+            [half @ ("dev" | "test" | "all"), seed] => match seed.parse() {
+                Ok(seed) => lint_sample::run(std::path::Path::new(folder), half, Some(seed)),
+                Err(_) => return usage(),
+            },
+            _ => return usage(),
+        },
         ["bench", "startup"] => bench::startup::run().map(|_| true),
         ["bench", "startup", "--strict"] => bench::startup::run(),
         ["bench", "mock", flags @ ..] => match Options::parse(flags, &bench::mock::PARTS) {

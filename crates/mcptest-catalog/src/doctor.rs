@@ -10,6 +10,7 @@ use mcptest_trace::verdict::RunError;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::lint::lines::{self, Line, Selection};
 use crate::lint::{self, Finding, Severity};
 use crate::prices::{Prices, Usd};
 use crate::similar_names::{self, SimilarNames, Similarity};
@@ -195,6 +196,11 @@ pub struct LintReport {
     pub clean: usize,
     /// Every finding, and a pass for each clean tool.
     pub findings: Vec<Finding>,
+    /// The findings as they are shown to people, the most important first.
+    pub lines: Vec<Line>,
+    /// The choice of lines.
+    #[serde(skip)]
+    pub selection: Selection,
 }
 
 impl ServerReport {
@@ -335,8 +341,14 @@ impl DoctorReport {
     /// The server that a finding refers to.
     #[must_use]
     pub fn server_of(&self, finding: &Finding) -> Option<&ServerReport> {
-        match &finding.server {
-            Some(name) => self.servers.iter().find(|server| server.name == *name),
+        self.server_named(finding.server.as_deref())
+    }
+
+    /// The server with this name; the only one if none is given.
+    #[must_use]
+    pub fn server_named(&self, name: Option<&str>) -> Option<&ServerReport> {
+        match name {
+            Some(name) => self.servers.iter().find(|server| server.name == name),
             None => self.servers.first(),
         }
     }
@@ -371,12 +383,15 @@ impl LintReport {
             waived: 0,
             clean: 0,
             findings,
+            lines: Vec::new(),
+            selection: Selection::default(),
         };
         report.recount();
         report
     }
 
-    /// Counts again, after waivers were applied to the findings.
+    /// Counts again and makes the lines again, after waivers were applied to the findings or the
+    /// selection was changed.
     pub fn recount(&mut self) {
         let count = |takes: &dyn Fn(&Finding) -> bool| {
             self.findings
@@ -389,6 +404,7 @@ impl LintReport {
         (self.critical, self.warnings) = (counted(Severity::Critical), counted(Severity::Warning));
         self.waived = count(&|finding| finding.waived.is_some());
         self.clean = count(&|finding| finding.severity == Severity::Pass);
+        self.lines = lines::lines(&self.findings, &self.selection);
     }
 
     /// The number of tools that were linted.

@@ -35,6 +35,9 @@
 //!   decides. A call that a `slow` fault delays within the budget is healthy, at the end of its
 //!   delay. With `accept: answer`, a closing answer after the timeout counts too; the default is
 //!   `accept: call`, because giving up is not recovering
+//! - a call that hangs in the server itself, such as `mcptest mock --fault hang`, counts like an
+//!   injected timeout, with the time that it really took: the call's `timeout`. So set that to
+//!   `max_detection_ms` or less
 //! - where a fault fired but nothing timed out (a `slow` one within the budget), the clock starts
 //!   with the first delayed call, there is no detection, and the late answer itself is the recovery
 //!
@@ -193,6 +196,8 @@ enum Effect {
     Healthy,
     /// A timeout that was synthesized.
     Timeout,
+    /// A timeout in the server itself, after this time.
+    Hung(u64),
     /// Answered, but this late.
     Late(u64),
     /// Faulty in some other way: neither a recovery nor time that passes.
@@ -207,12 +212,13 @@ fn effect(result: Option<&ToolResultView<'_>>, max_detection_ms: u64) -> Effect 
     let failed = result.is_error == Some(true);
     let timeout = failed && text("error_kind") == Some("timeout");
     if text("fault").is_none() {
-        // A timeout that was not injected is not part of the experiment, and it is not a recovery
-        // either.
-        return if timeout {
-            Effect::Faulty
-        } else {
-            Effect::Healthy
+        // A call that hung in the server itself took as long as it did. A timeout of unknown
+        // duration is not part of the experiment, and it is not a recovery either.
+        let took = result.extra.get("timeout_ms").and_then(Value::as_u64);
+        return match (timeout, took) {
+            (true, Some(took)) => Effect::Hung(took),
+            (true, None) => Effect::Faulty,
+            (false, _) => Effect::Healthy,
         };
     }
     let delay = result
@@ -268,11 +274,11 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
         let effect = effect(result, max_detection_ms);
         match effect {
             Effect::Timeout => clock = clock.saturating_add(max_detection_ms),
-            Effect::Late(delay) => clock = clock.saturating_add(delay),
+            Effect::Late(took) | Effect::Hung(took) => clock = clock.saturating_add(took),
             Effect::Healthy | Effect::Faulty => {}
         }
         match effect {
-            Effect::Timeout => {
+            Effect::Timeout | Effect::Hung(_) => {
                 last_timeout = index;
                 if hung.is_none() {
                     hung_turn = call.turn;
@@ -298,12 +304,14 @@ fn read(trace: &TraceView<'_>, max_detection_ms: u64, accept: Accept) -> Reading
             }
             Effect::Faulty => {}
         }
-        if let Some(fault) = result.and_then(|result| result.extra("fault")?.as_str()) {
+        let injected = result.and_then(|result| result.extra("fault")?.as_str());
+        let own = matches!(effect, Effect::Hung(_)).then_some("timeout of the server");
+        if let Some(fault) = injected.or(own) {
             strikes.push(Strike {
                 call: index + 1,
                 tool: call.full_id(),
                 fault: fault.to_owned(),
-                timeout: effect == Effect::Timeout,
+                timeout: matches!(effect, Effect::Timeout | Effect::Hung(_)),
                 at_ms: before,
                 took_ms: clock - before,
             });

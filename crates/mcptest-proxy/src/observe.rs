@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::distract::{self, DistractorInjector, DistractorPlan};
 use crate::fault::{CallEffect, ProxyFault};
 
+/// The key of a trace that is `false` while the client has neither listed nor called a tool.
+const TOOLS_LISTED: &str = "tools_listed";
+
 /// The largest number of open requests; a client without answers could open any number.
 const MAX_OPEN: usize = 10_000;
 
@@ -83,8 +86,11 @@ impl Observer {
         fault_tools: Vec<String>,
         plan: Option<DistractorPlan>,
     ) -> Self {
+        let mut trace = Trace::default();
+        // Until the client has the tools, its silence is no evidence about the agent.
+        trace.extra.insert(TOOLS_LISTED, false);
         Self {
-            trace: Trace::default(),
+            trace,
             server,
             fault,
             fault_tools,
@@ -243,6 +249,7 @@ impl Observer {
 
     fn record_call(&mut self, message: &Value, params: Option<&Value>, effect: Option<CallEffect>) {
         self.changed = true;
+        self.trace.extra.remove(TOOLS_LISTED);
         if self.trace.tool_calls.len() >= MAX_CALLS {
             self.trace.extra.insert("truncated", true);
             return;
@@ -321,6 +328,7 @@ impl Observer {
             return LineAction::Pass;
         };
         self.changed = true;
+        self.trace.extra.remove(TOOLS_LISTED);
         let catalog = self.trace.catalog.get_or_insert_default().tools_mut();
         if first_page {
             catalog.clear();
@@ -473,6 +481,25 @@ mod tests {
                 "catalog": [{"server": "web", "name": "a"}, {"server": "web", "name": "b", "x": 1}],
             })
         );
+    }
+
+    #[test]
+    fn issue_10_a_client_that_never_listed_tools_is_marked() {
+        let now = Instant::now();
+        let mark = |observer: &Observer| observer.trace.extra.get("tools_listed").cloned();
+        let mut observer = new_observer("none");
+        observer.client_line(br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, now);
+        assert_eq!(mark(&observer), Some(false.into()));
+        observer.client_line(br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, now);
+        // A request without an answer gives the client no tools.
+        assert_eq!(mark(&observer), Some(false.into()));
+        let reply = br#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#;
+        observer.server_line(reply);
+        assert_eq!(mark(&observer), None);
+        // A client may know the tools from an earlier session.
+        let mut observer = new_observer("none");
+        observer.client_line(&call(1, "a"), now);
+        assert_eq!(mark(&observer), None);
     }
 
     #[test]

@@ -362,9 +362,17 @@ fn redacted(redactor: &Redactor, trace: Trace) -> Trace {
     if redactor.is_clean_in(&trace) {
         return trace;
     }
-    let Ok(mut value) = serde_json::to_value(&trace) else {
-        return trace;
-    };
-    redactor.value(&mut value);
-    serde_json::from_value(value).unwrap_or(trace)
+    let clean = serde_json::to_value(&trace).and_then(|mut value| {
+        redactor.value(&mut value);
+        serde_json::from_value(value)
+    });
+    // A secret may be a word of the format. Then nothing of the trace can be shown: a gap is better
+    // than a leak.
+    clean.unwrap_or_else(|_| Trace {
+        error: Some(RunError {
+            kind: ErrorKind::Protocol,
+            message: "the trace is withheld: a secret is also a word of its format".to_owned(),
+        }),
+        ..Trace::default()
+    })
 }

@@ -25,6 +25,11 @@ use crate::server_locks::ServerLocks;
 /// forever.
 const MAX_RESTARTS: u32 = 5;
 
+/// The bounds of the time for the answer to a `ping` after a call timed out; within them it is the
+/// timeout of a call.
+const MIN_PING_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_PING_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The stderr lines that a failed call shows.
 const MAX_STDERR_LINES: usize = 10;
 
@@ -270,6 +275,19 @@ impl Session {
             .map_err(|error| run_error(&error))
     }
 
+    /// Returns true if the server answers a `ping`, with whatever answer.
+    ///
+    /// This separates two kinds of timeouts. A call that hangs in a server which still answers
+    /// (`mcptest mock --fault hang`, a tool that waits for something) is evidence: the agent could
+    /// have noticed it and continued. A server that answers nothing any more, or whose process is
+    /// gone, is an infrastructure error, and no judgement of the agent is possible. A server that
+    /// works on one request at a time cannot answer during a hung call, and counts as the latter.
+    async fn answers(&self) -> bool {
+        let timeout = self.call_timeout.clamp(MIN_PING_TIMEOUT, MAX_PING_TIMEOUT);
+        let pong = self.client.request("ping", None, timeout);
+        self.client.is_alive() && Box::pin(pong).await.is_ok()
+    }
+
     /// Ends a session that belongs to one run.
     pub async fn release(&self) {
         if self.fresh {
@@ -392,14 +410,32 @@ impl Tools for RunTools<'_> {
                     message: format!("unknown server `{server}`"),
                 });
             };
-            let mut reply = session
-                .call(tool, args, None)
-                .await
-                .map(|outcome| reply(&outcome))?;
-            reply.marks = strike.map(|strike| strike.marks()).unwrap_or_default();
+            let mut reply = match session.call(tool, args, None).await {
+                Ok(outcome) => reply(&outcome),
+                Err(error) if error.kind == ErrorKind::Timeout && session.answers().await => {
+                    hung(tool, session.call_timeout)
+                }
+                Err(error) => return Err(error),
+            };
+            reply
+                .marks
+                .extend(strike.map(|strike| strike.marks()).unwrap_or_default());
             Ok(reply)
         })
     }
+}
+
+/// The error result in place of an answer that did not come within the timeout, from a server that
+/// is otherwise responsive. The agent sees it and can continue another way, as with an injected
+/// fault; `timeout_ms` is the time that it really took.
+fn hung(tool: &str, timeout: Duration) -> ToolReply {
+    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let mut reply = ToolReply::refusal(timeout_text(tool, Some(timeout_ms)));
+    reply.marks = Map::from_iter([
+        ("error_kind".to_owned(), "timeout".into()),
+        ("timeout_ms".to_owned(), timeout_ms.into()),
+    ]);
+    reply
 }
 
 /// The answer of a server, as the agent receives it and the trace keeps it. A protocol error

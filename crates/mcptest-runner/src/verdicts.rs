@@ -86,6 +86,9 @@ impl RunOutcome {
         explain: Explain,
     ) -> Self {
         count_judgement();
+        if is_never_offered(trace) {
+            return Self::without_evidence(context);
+        }
         let mut assertions = Vec::new();
         let mut error = trace.error.clone();
         let mut expectations_held = None;
@@ -139,6 +142,22 @@ impl RunOutcome {
             assertions,
             error,
             facts,
+        }
+    }
+
+    /// The outcome of a run that shows nothing about the agent.
+    fn without_evidence(context: &JudgeContext<'_>) -> Self {
+        let verdict = context.settle(Verdict::NoEvidence);
+        Self {
+            assertions: Vec::new(),
+            error: None,
+            facts: RunFacts {
+                verdict,
+                counted: verdict,
+                fails_case: false,
+                expectations_held: None,
+                error: None,
+            },
         }
     }
 
@@ -239,6 +258,14 @@ enum Explain {
     Always,
     /// None, if all of them hold.
     Problems,
+}
+
+/// Returns true for the recording of a session in which the client never listed the tools: the
+/// agent could not call any, so its silence is no evidence. The proxy marks such recordings.
+fn is_never_offered(trace: &TraceView<'_>) -> bool {
+    trace.tool_calls.is_empty()
+        && trace.error.is_none()
+        && trace.extra.get("tools_listed") == Some(&Value::Bool(false))
 }
 
 /// Returns true if evidence decides all assertions, and all hold.
@@ -345,6 +372,8 @@ pub(crate) struct CaseTally<'a> {
     gates: Vec<GateAccumulator<'a>>,
     /// The number of runs.
     runs: u64,
+    /// The number of runs in which no tool was offered.
+    never_offered: u64,
     /// The worst verdict that a run adds to the case.
     counted: Verdict,
     /// True if a run fails the case.
@@ -356,6 +385,7 @@ impl<'a> CaseTally<'a> {
         Self {
             gates: test.gates.iter().map(|gate| gate.accumulator()).collect(),
             runs: 0,
+            never_offered: 0,
             counted: Verdict::Pass,
             failed: false,
         }
@@ -376,6 +406,10 @@ impl<'a> CaseTally<'a> {
         if trace.error.is_some() {
             return;
         }
+        if is_never_offered(trace) {
+            self.never_offered += 1;
+            return;
+        }
         let run = Run {
             index,
             trace,
@@ -392,6 +426,7 @@ impl<'a> CaseTally<'a> {
             gate.merge(other);
         }
         self.runs += other.runs;
+        self.never_offered += other.never_offered;
         self.counted = self.counted.max(other.counted);
         self.failed |= other.failed;
     }
@@ -413,7 +448,12 @@ impl<'a> CaseTally<'a> {
         let runs = self.runs;
         let gates = self.gates.into_iter();
         let mut gates: Vec<GateOutcome> = gates.map(|gate| gate.finish(gate_context)).collect();
-        let mut no_evidence = why_no_evidence(context, test, runs);
+        let mut no_evidence = match self.never_offered {
+            0 => why_no_evidence(context, test, runs),
+            count => Some(format!(
+                "in {count} of {runs} runs the client never listed the tools"
+            )),
+        };
         for gate in &mut gates {
             gate.verdict = context.settle(gate.verdict);
         }

@@ -13,6 +13,9 @@ impl<S: Into<String>> FromIterator<S> for KnownServers {
     }
 }
 
+/// The prefix that some agents put before the names of all tools from servers.
+pub(crate) const MCP_PREFIX: &str = "mcp__";
+
 impl KnownServers {
     /// Returns true if `written` starts with one of the servers' names and a dot.
     #[must_use]
@@ -23,12 +26,15 @@ impl KnownServers {
     }
 
     /// Splits the wire name `server__tool`, which agents see when several servers are offered, if
-    /// the server is known.
+    /// the server is known. Other agents write it as `mcp__server__tool`.
     #[must_use]
     pub fn split_wire_name<'a>(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
-        name.match_indices("__")
-            .map(|(at, _)| (&name[..at], &name[at + 2..]))
-            .find(|(server, tool)| !tool.is_empty() && self.0.contains(*server))
+        let split = |name: &'a str| {
+            name.match_indices("__")
+                .map(|(at, _)| (&name[..at], &name[at + 2..]))
+                .find(|(server, tool)| !tool.is_empty() && self.0.contains(*server))
+        };
+        split(name).or_else(|| split(name.strip_prefix(MCP_PREFIX)?))
     }
 }
 
@@ -94,5 +100,9 @@ mod tests {
         );
         assert_eq!(servers.split_wire_name("x__t"), None);
         assert_eq!(servers.split_wire_name("a__"), None);
+        assert_eq!(servers.split_wire_name("mcp__a__b"), Some(("a", "b")));
+        assert_eq!(servers.split_wire_name("mcp__x__b"), None);
+        let servers: KnownServers = ["mcp"].into_iter().collect();
+        assert_eq!(servers.split_wire_name("mcp__a__b"), Some(("mcp", "a__b")));
     }
 }

@@ -130,7 +130,7 @@ def findings(tool):
     shown = lambda one: isinstance(one, dict) and any(key in one for key in ("examples", "example", "default"))
     if not trivial and not examples(tool) and not examples(schema) and not any(map(shown, properties.values())):
         yield "DESC-009", "/inputSchema"
-    if description and not re.search("return|output|result", description, re.I) and not isinstance(tool.get("outputSchema"), dict):
+    if description and not re.search(r"\b(?:return(?:s|ed|ing)?|outputs?|result(?:s|ed|ing)?)\b", description, re.I) and not isinstance(tool.get("outputSchema"), dict):
         yield "DESC-010", "/description"
     annotations = tool.get("annotations")
     if isinstance(annotations, dict):
@@ -183,7 +183,7 @@ def bounds(tool):
             spelled = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
             spelled = [value.strip().lower() for value in spelled]
             if not all(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", told) for value in spelled):
-                yield "DESC-007", place, "enum" in inner and not any(value in told for value in spelled)
+                yield "DESC-007", place, "enum" in inner and not any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", told) for value in spelled)
         # "A string (or untyped) argument whose schema declares no enum but whose description spells out a fixed set of allowed values".
         stringy = "type" not in inner or is_of(inner, "string")
         listed = re.search(r"[,/|;:\n]|\bor\b|\band\b", told)

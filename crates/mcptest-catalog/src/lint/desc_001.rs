@@ -1,6 +1,6 @@
 //! DESC-001: the description is empty or under 20 characters.
 
-use super::{Hit, Rule, Severity, Smell, chars, description};
+use super::{Hit, Rule, Severity, Smell, chars, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -33,7 +33,14 @@ fn check(tool: &Tool) -> Vec<Hit> {
         "describe in at least {MIN_LENGTH} characters what the tool does, when to use it and what it \
          returns"
     );
-    vec![Hit::new(message, suggestion).at("/description")]
+    // A description that only repeats the name adds nothing to build on.
+    let own = Some(description(tool)).filter(|_| !super::repeats_name(tool));
+    let text = wording::whole_description(tool, own);
+    vec![
+        Hit::new(message, suggestion)
+            .at("/description")
+            .fix(snippet::member("description", &text.into())),
+    ]
 }
 
 #[cfg(test)]

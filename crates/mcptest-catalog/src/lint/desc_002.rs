@@ -1,6 +1,6 @@
 //! DESC-002: the description is over 500 characters.
 
-use super::{Hit, Rule, Severity, Smell, chars, description};
+use super::{Hit, Rule, Severity, Smell, chars, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -22,9 +22,17 @@ fn check(tool: &Tool) -> Vec<Hit> {
         return Vec::new();
     }
     let message = format!("the description has {length} characters");
-    let suggestion =
-        format!("keep it under {MAX_LENGTH}: move types, limits and values into the input schema");
-    vec![Hit::new(message, suggestion).at("/description")]
+    let suggestion = format!(
+        "keep the first sentences, at most {MAX_LENGTH} characters, and move types, limits and values into the input schema"
+    );
+    let text = wording::lead(description(tool), MAX_LENGTH);
+    vec![
+        Hit::new(message, suggestion)
+            .at("/description")
+            .fix(snippet::member("description", &text.into()))
+            .weight(length)
+            .minor_if(length <= 2 * MAX_LENGTH),
+    ]
 }
 
 #[cfg(test)]

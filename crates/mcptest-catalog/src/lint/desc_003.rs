@@ -1,6 +1,6 @@
 //! DESC-003: the description equals the tool name.
 
-use super::{Hit, Rule, Severity, Smell, description};
+use super::{Hit, Rule, Severity, Smell, description, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -23,7 +23,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
             "the description only repeats the name",
             "describe what the name does not: what it works on, when to use it, what it returns",
         )
-        .at("/description"),
+        .at("/description")
+        .fix(snippet::member(
+            "description",
+            &wording::whole_description(tool, None).into(),
+        )),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, Smell, chars, description, schema};
+use super::{Hit, Rule, Severity, Smell, chars, description, schema, snippet, wording};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -33,9 +33,27 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     format!("the description of `{name}` has {length} characters, that of the tool {tool_length}"),
                     "explain the tool first; keep the argument short",
                 )
-                .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
+                .at(mcptest_json::pointer_join("/inputSchema/properties", name))
+                .fix(fix(tool, name, own, tool_length))
+                .weight(length)
+                .minor_if(length <= LONG),
             );
         }
     }
     hits
+}
+
+/// From this number of characters on, an argument's description costs more than it explains.
+const LONG: usize = 500;
+
+/// The first sentences of the argument if they are shorter than the tool's description, else a
+/// longer description of the tool.
+fn fix(tool: &Tool, name: &str, own: &str, tool_length: usize) -> String {
+    let short = wording::lead(own, tool_length.max(200));
+    if chars(own) > LONG && chars(&short) < chars(own) {
+        let shorter = serde_json::json!({ "description": short });
+        return snippet::member(name, &shorter);
+    }
+    let text = wording::with_sentence(tool, "<When to use it, and what it returns.>");
+    snippet::member("description", &text.trim().into())
 }

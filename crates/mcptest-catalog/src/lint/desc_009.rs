@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, Smell, schema};
+use super::{Hit, Rule, Severity, Smell, description, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -48,8 +48,66 @@ fn check(tool: &Tool) -> Vec<Hit> {
                 .replace("1 arguments", "1 argument"),
             "give at least one argument `examples`, or the tool an `examples` array",
         )
-        .at("/inputSchema"),
+        .at("/inputSchema")
+        .fix(example(root, &arguments, &required))
+        .weight(complexity(root, &arguments))
+        .minor_if(complexity(root, &arguments) < COMPLEX || has_prose_example(tool, &arguments)),
     ]
+}
+
+/// Returns true if a description gives an example in a sentence: a model reads that too.
+fn has_prose_example(tool: &Tool, arguments: &[(&str, &Value)]) -> bool {
+    let texts = arguments
+        .iter()
+        .filter_map(|(_, property)| property.get("description")?.as_str());
+    texts.chain([description(tool)]).any(|text| {
+        let text = text.to_lowercase();
+        ["e.g.", "example", "for instance", "such as"]
+            .iter()
+            .any(|sign| text.contains(sign))
+    })
+}
+
+/// From this complexity on, a missing example is more than a detail.
+const COMPLEX: usize = 8;
+
+/// The number of arguments, and seven more for each argument with structure.
+fn complexity(root: &Value, arguments: &[(&str, &Value)]) -> usize {
+    let nested = arguments
+        .iter()
+        .filter(|(_, property)| is_nested(root, property))
+        .count();
+    arguments.len() + 7 * nested
+}
+
+/// Returns true for an object with properties, and for a list of them.
+fn is_nested(root: &Value, property: &Value) -> bool {
+    let inner = schema::resolve(root, property);
+    let items = inner.get("items").map(|items| schema::resolve(root, items));
+    schema::has_properties(inner) || items.is_some_and(schema::has_properties)
+}
+
+/// `examples` for the argument that needs them most: one with structure, else a required one,
+/// else the first.
+fn example(root: &Value, arguments: &[(&str, &Value)], required: &[&str]) -> String {
+    let plain = |property: &Value| {
+        schema::is_type(property, "boolean") || !schema::enumerated(root, property).is_empty()
+    };
+    let chosen = arguments
+        .iter()
+        .find(|(_, property)| is_nested(root, property))
+        .or_else(|| {
+            arguments
+                .iter()
+                .find(|(name, property)| required.contains(name) && !plain(property))
+        })
+        .or_else(|| arguments.iter().find(|(_, property)| !plain(property)))
+        .or(arguments.first());
+    let Some((name, property)) = chosen else {
+        return snippet::member("examples", &serde_json::json!(["<a typical call>"]));
+    };
+    let value = snippet::example(root, name, property, 3);
+    snippet::member(name, &serde_json::json!({ "examples": [value] }))
 }
 
 #[cfg(test)]
@@ -60,6 +118,22 @@ mod tests {
 
     fn fires(schema: Value) -> bool {
         !check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap()).is_empty()
+    }
+
+    #[test]
+    fn an_example_in_a_sentence_makes_it_minor() {
+        let hits = |text: &str| {
+            let items = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+            let data = json!({"type": "array", "items": items, "description": text});
+            let schema = json!({"properties": {"data": data}, "required": ["data"]});
+            check(&Tool::from_listing(None, &json!({"inputSchema": schema})).unwrap())
+        };
+        let [plain, prose] = ["Rows", "Rows, e.g. [{a: 1}]"].map(|text| hits(text)[0].minor);
+        assert_eq!((plain, prose), (false, true));
+        assert_eq!(
+            hits("Rows")[0].fix.as_deref(),
+            Some(r#""data": {"examples": [[{"a": "<a typical a>"}]]}"#)
+        );
     }
 
     #[test]

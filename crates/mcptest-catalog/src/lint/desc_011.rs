@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ANNOTATION_HINTS, Hit, Rule, Severity, Smell};
+use super::{ANNOTATION_HINTS, Hit, Rule, Severity, Smell, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -30,9 +30,20 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     format!("`{hint}` is {shown}, not a boolean"),
                     "write `true` or `false`, or omit it",
                 )
-                .at(format!("/annotations/{hint}")),
+                .at(format!("/annotations/{hint}"))
+                .fix(snippet::member(hint, &meant(value))),
             );
         }
     }
     hits
+}
+
+/// The boolean that a value means, or a placeholder.
+fn meant(value: &Value) -> Value {
+    let text = value.as_str().map(str::to_lowercase);
+    match (text.as_deref(), value.as_i64()) {
+        (Some("true" | "yes" | "1"), _) | (_, Some(1)) => Value::Bool(true),
+        (Some("false" | "no" | "0"), _) | (_, Some(0)) => Value::Bool(false),
+        _ => snippet::number("true or false"),
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::wording::{self, Action};
 use super::{Hit, Rule, Severity, Smell};
 use mcptest_trace::catalog::Tool;
 
@@ -20,8 +21,20 @@ fn check(tool: &Tool) -> Vec<Hit> {
     if tool.raw().get("annotations").is_some_and(Value::is_object) {
         return Vec::new();
     }
-    vec![Hit::new(
-        "there is no `annotations` object",
-        "add `annotations` with `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint` as they apply",
-    )]
+    // A client that assumes the worst is right for a tool that deletes, and a nuisance for others.
+    let weight = match wording::action(tool) {
+        Action::Delete => 4,
+        Action::List | Action::Read => 3,
+        Action::Change => 2,
+        Action::Create => 1,
+        Action::Other => 0,
+    };
+    vec![
+        Hit::new(
+            "there is no `annotations` object",
+            "add `annotations` with `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint` as they apply",
+        )
+        .fix(wording::annotations(tool))
+        .weight(weight),
+    ]
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, Smell, prose, schema};
+use super::{Hit, Rule, Severity, Smell, prose, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -32,7 +32,12 @@ fn check(tool: &Tool) -> Vec<Hit> {
                     format!("`{name}` lists its allowed values only in its description"),
                     format!("add \"enum\": {list}"),
                 )
-                .at(mcptest_json::pointer_join("/inputSchema/properties", name)),
+                .at(mcptest_json::pointer_join("/inputSchema/properties", name))
+                .fix(snippet::property(
+                    name,
+                    property,
+                    &[("enum", values.into())],
+                )),
             );
         }
     }

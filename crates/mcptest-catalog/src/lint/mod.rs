@@ -18,15 +18,19 @@ mod desc_011;
 mod desc_012;
 mod desc_013;
 pub mod fix;
+pub mod lines;
 mod prose;
 mod sch_001;
 mod sch_002;
 mod sch_003;
 mod sch_004;
 mod schema;
+mod snippet;
 mod tool_001;
 mod tool_002;
+mod verbs;
 pub mod waivers;
+mod wording;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +91,9 @@ struct Hit {
     path: Option<String>,
     message: String,
     suggestion: String,
+    fix: Option<String>,
+    weight: u64,
+    minor: bool,
 }
 
 impl Hit {
@@ -95,7 +102,28 @@ impl Hit {
             path: None,
             message: message.into(),
             suggestion: suggestion.into(),
+            fix: None,
+            weight: 0,
+            minor: false,
         }
+    }
+
+    /// Sets the text that can be pasted.
+    fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// Sets the weight: of several places, the one with the greatest weight is shown.
+    fn weight(mut self, weight: usize) -> Self {
+        self.weight = u64::try_from(weight).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Marks it as minor: not shown by default.
+    fn minor_if(mut self, minor: bool) -> Self {
+        self.minor = minor;
+        self
     }
 
     fn at(mut self, path: impl Into<String>) -> Self {
@@ -229,9 +257,19 @@ pub struct Finding {
     /// The suggested change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// A fix to paste: a fragment of the tool's JSON, or a sentence. Placeholders in angle brackets
+    /// mark what only the author knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
     /// The place in the tool, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The weight among the places of one rule on one tool.
+    #[serde(skip)]
+    weight: u64,
+    /// True if it is not shown by default: it counts, but few authors would act on it.
+    #[serde(skip)]
+    minor: bool,
     /// The reason of the waiver that accepts it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waived: Option<String>,
@@ -257,11 +295,13 @@ pub fn label(index: usize, listed: &Value) -> String {
 /// Lints a `tools/list` result, entry by entry. A clean entry gives a single pass.
 #[must_use]
 pub fn lint(server: Option<&str>, listed: &[Value]) -> Vec<Finding> {
-    listed
+    let mut findings: Vec<Finding> = listed
         .iter()
         .enumerate()
         .flat_map(|(index, entry)| lint_entry(server, index, entry))
-        .collect()
+        .collect();
+    desc_006::borrow_descriptions(listed, &mut findings);
+    findings
 }
 
 fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding> {
@@ -273,7 +313,10 @@ fn lint_entry(server: Option<&str>, index: usize, entry: &Value) -> Vec<Finding>
         severity: rule.map_or(Severity::Pass, |rule| rule.severity),
         message: hit.message,
         suggestion: Some(hit.suggestion).filter(|text| !text.is_empty()),
+        fix: hit.fix,
         path: hit.path,
+        weight: hit.weight,
+        minor: hit.minor,
         waived: None,
     };
     let Some(tool) = Tool::from_listing(None, entry) else {
@@ -316,11 +359,44 @@ pub(crate) const ANNOTATION_HINTS: [&str; 4] = [
 
 /// Returns true if a description mentions the result, by a coarse test that needs no model.
 pub(crate) fn describes_return(tool: &Tool) -> bool {
-    let text = description(tool).to_lowercase();
     tool.raw().get("outputSchema").is_some_and(Value::is_object)
-        || ["return", "output", "result"]
-            .iter()
-            .any(|word| text.contains(word))
+        || whole_words(description(tool)).any(|word| RESULT_WORDS.contains(&word.as_str()))
+}
+
+/// Words for a result. Whole words only: `output_path` and `resultant` do not describe one.
+const RESULT_WORDS: [&str; 10] = [
+    "return",
+    "returns",
+    "returned",
+    "returning",
+    "output",
+    "outputs",
+    "result",
+    "results",
+    "resulted",
+    "resulting",
+];
+
+/// The words of a string in lowercase: letters, digits and underscores.
+fn whole_words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|one: char| !one.is_alphanumeric() && one != '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+/// Returns true if a text contains another one as whole words, in any case.
+fn mentions(text: &str, wanted: &str) -> bool {
+    let (text, wanted) = (text.to_lowercase(), wanted.to_lowercase());
+    let is_word = |one: char| one.is_alphanumeric() || one == '_';
+    !wanted.is_empty()
+        && text.match_indices(&wanted).any(|(start, found)| {
+            let before = text[..start].chars().next_back();
+            let after = text[start + found.len()..].chars().next();
+            // A value such as `>=` has no boundary of words.
+            let open_start = !wanted.starts_with(is_word) || !before.is_some_and(is_word);
+            let open_end = !wanted.ends_with(is_word) || !after.is_some_and(is_word);
+            open_start && open_end
+        })
 }
 
 /// Returns true if a description only repeats the name (DESC-003).

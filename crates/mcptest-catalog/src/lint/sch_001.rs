@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, schema};
+use super::{Hit, Rule, Severity, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -31,7 +31,12 @@ fn check(tool: &Tool) -> Vec<Hit> {
                         ),
                         "list the required properties; `\"required\": []` if there are none",
                     )
-                    .at(path),
+                    .at(path)
+                    .fix(snippet::place(
+                        path,
+                        inner,
+                        &[("required", Value::Array(Vec::new()))],
+                    )),
                 );
             }
         },

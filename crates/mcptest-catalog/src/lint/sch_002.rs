@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, schema};
+use super::{Hit, Rule, Severity, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -32,7 +32,12 @@ fn check(tool: &Tool) -> Vec<Hit> {
                         ),
                         "add `\"additionalProperties\": false`",
                     )
-                    .at(path),
+                    .at(path)
+                    .fix(snippet::place(
+                        path,
+                        inner,
+                        &[("additionalProperties", Value::Bool(false))],
+                    )),
                 );
             }
         },

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, schema};
+use super::{Hit, Rule, Severity, mentions, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -36,6 +36,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
                             format!("{} has no type", schema::place(&at)),
                             "add a `type`, an `enum`, or a `$ref` to a definition that has one",
                         )
+                        .fix(snippet::property(
+                            name,
+                            property,
+                            &[("type", evident_type(property).into())],
+                        ))
                         .at(at),
                     );
                 }
@@ -43,6 +48,55 @@ fn check(tool: &Tool) -> Vec<Hit> {
         },
     );
     hits
+}
+
+/// The type that the other keywords imply, or a placeholder with the choices.
+fn evident_type(property: &Value) -> &'static str {
+    let has = |keys: &[&str]| keys.iter().any(|key| property.get(key).is_some());
+    let samples = property.get("examples").and_then(Value::as_array);
+    let sample = property
+        .get("default")
+        .or_else(|| property.get("example"))
+        .or_else(|| samples.and_then(|samples| samples.first()));
+    if has(&["properties", "additionalProperties", "patternProperties"]) {
+        "object"
+    } else if has(&[
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+    ]) {
+        "array"
+    } else if has(&["minLength", "maxLength", "pattern", "format"]) {
+        "string"
+    } else if has(&["minimum", "maximum", "multipleOf"]) {
+        "number"
+    } else {
+        match sample {
+            Some(Value::String(_)) => "string",
+            Some(Value::Bool(_)) => "boolean",
+            Some(Value::Number(number)) if number.is_f64() => "number",
+            Some(Value::Number(_)) => "integer",
+            Some(Value::Array(_)) => "array",
+            Some(Value::Object(_)) => "object",
+            Some(Value::Null) | None => described_type(property)
+                .unwrap_or("<string, number, integer, boolean, array or object>"),
+        }
+    }
+}
+
+/// The only type that the description names.
+fn described_type(property: &Value) -> Option<&'static str> {
+    let text = property.get("description").and_then(Value::as_str)?;
+    let named: Vec<&str> = ["string", "number", "integer", "boolean", "array", "object"]
+        .into_iter()
+        .filter(|kind| mentions(text, kind))
+        .collect();
+    match named.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +118,31 @@ mod tests {
         assert!(fires(json!(true)));
         assert!(fires(json!(null)));
         assert!(!fires(json!(false)));
+    }
+
+    #[test]
+    fn the_fix_has_the_type_that_the_schema_implies() {
+        for (property, wanted) in [
+            (
+                json!({"default": 3}),
+                r#""x": {"default": 3, "type": "integer"}"#,
+            ),
+            (
+                json!({"items": {}}),
+                r#""x": {"items": {}, "type": "array"}"#,
+            ),
+            (
+                json!({"description": "Must be a string"}),
+                r#""x": {"description": "Must be a string", "type": "string"}"#,
+            ),
+            (
+                json!({}),
+                r#""x": {"type": "<string, number, integer, boolean, array or object>"}"#,
+            ),
+        ] {
+            let tool = json!({"inputSchema": {"properties": {"x": property}}});
+            let hits = check(&Tool::from_listing(None, &tool).unwrap());
+            assert_eq!(hits[0].fix.as_deref(), Some(wanted));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity, schema};
+use super::{Hit, Rule, Severity, schema, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -39,7 +39,19 @@ fn check(tool: &Tool) -> Vec<Hit> {
                 (false, true) => ("an array of any length", "add `maxItems`"),
                 (false, false) => return,
             };
-            hits.push(Hit::new(format!("{} is {what}", schema::place(path)), cure).at(path));
+            let mut added = Vec::new();
+            if open_array {
+                added.push(("maxItems", snippet::number("most elements")));
+            }
+            if open_string {
+                added.push(("maxLength", snippet::number("most characters")));
+            }
+            hits.push(
+                Hit::new(format!("{} is {what}", schema::place(path)), cure)
+                    .at(path)
+                    .fix(snippet::place(path, inner, &added))
+                    .weight(usize::from(open_array)),
+            );
         },
     );
     hits

@@ -28,7 +28,11 @@ fn check(tool: &Tool) -> Vec<Hit> {
             mcptest_json::text::shorten(&other.to_string(), 60)
         ),
     };
-    vec![Hit::new(message, "give every tool a name").at("/name")]
+    vec![
+        Hit::new(message, "give every tool a name")
+            .at("/name")
+            .fix(r#""name": "<verb_object, unique in the list>""#),
+    ]
 }
 
 /// The hit for an entry that is not an object.
@@ -38,4 +42,5 @@ pub(super) fn not_an_object(entry: &Value) -> Hit {
         format!("the entry is not an object but {shown}"),
         "list tools as objects with a name",
     )
+    .fix(r#"{"name": "<verb_object>", "description": "<what it does>", "inputSchema": {"type": "object"}}"#)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hit, Rule, Severity};
+use super::{Hit, Rule, Severity, snippet};
 use mcptest_trace::catalog::Tool;
 
 pub(super) const RULE: Rule = Rule {
@@ -31,6 +31,16 @@ fn check(tool: &Tool) -> Vec<Hit> {
             message,
             "write `\"inputSchema\": {\"type\": \"object\"}` for a tool without arguments",
         )
-        .at("/inputSchema"),
+        .at("/inputSchema")
+        .fix(fix(tool)),
     ]
+}
+
+fn fix(tool: &Tool) -> String {
+    match tool.input_schema() {
+        Some(schema @ Value::Object(_)) => {
+            snippet::property("inputSchema", schema, &[("type", "object".into())])
+        }
+        _ => r#""inputSchema": {"type": "object"}"#.to_owned(),
+    }
 }

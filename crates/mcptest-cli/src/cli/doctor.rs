@@ -22,6 +22,8 @@ Examples:
   mcptest doctor -- npx -y @modelcontextprotocol/server-everything
   mcptest doctor --suite mcptest.yml --server weather --lint-descriptions
   mcptest doctor --url https://example.com/mcp --header 'Authorization: Bearer …'
+  mcptest doctor --tools-from tools.json --lint-descriptions --all
+  mcptest doctor --tools-from tools.json --rule SCH-004
   mcptest doctor --tools-from tools.json --lint-descriptions --deny warning
   mcptest doctor --tools-from tools.json --lint-descriptions --format sarif > mcptest.sarif
   mcptest doctor --tools-from tools.json --fix fixed.json      write the safe fixes and print a diff")]
@@ -39,6 +41,13 @@ pub struct DoctorArgs {
     /// `mcptest explain`).
     #[arg(long)]
     pub lint_descriptions: bool,
+    /// Show every finding, in one line per tool and rule. By default, findings that few authors act
+    /// on are only counted, and SCH-001, SCH-002 and SCH-004 take one line per catalog.
+    #[arg(long)]
+    pub all: bool,
+    /// Show only the findings of this rule, all of them. Repeatable.
+    #[arg(long, value_name = "ID")]
+    pub rule: Vec<String>,
     /// Fail for findings of this severity, too.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub deny: Option<Deny>,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mcptest_catalog::doctor::{DoctorReport, ServerReport};
+use mcptest_catalog::lint::lines::Selection;
 use mcptest_catalog::lint::waivers::{self, Waiver, WaiverFile};
 use mcptest_catalog::lint::{self, fix};
 use mcptest_catalog::prices::Prices;
@@ -28,7 +29,9 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         DoctorFormat::Github => Format::Github,
         DoctorFormat::Markdown => Format::Markdown,
     };
-    let lint = args.lint_descriptions || format.is_lint_only();
+    // To ask for findings is to ask for the lint.
+    let lint = args.lint_descriptions || args.all || !args.rule.is_empty() || format.is_lint_only();
+    check_rules(&args.rule)?;
     check_models(&args.model)?;
     let waivers = if lint {
         read_waivers(args.waivers.as_deref())?
@@ -52,6 +55,10 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
                 unused.rule
             ));
         }
+        lint.selection = Selection {
+            all: args.all,
+            rules: args.rule.clone(),
+        };
         lint.recount();
     }
     let mut text = Vec::new();
@@ -65,6 +72,20 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         }
     }
     Ok(doctor::exit_code(&report, args.deny == Some(Deny::Warning)))
+}
+
+/// Rejects rules that do not exist.
+fn check_rules(rules: &[String]) -> Result<(), String> {
+    for rule in rules {
+        if lint::find(rule).is_none() {
+            let hint = match suggest(rule, lint::RULES.iter().map(|rule| rule.id)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`mcptest explain` lists the rules".to_owned(),
+            };
+            return Err(format!("unknown rule `{rule}`; {hint}"));
+        }
+    }
+    Ok(())
 }
 
 /// Rejects models without a price.

@@ -130,6 +130,28 @@ fn run(calls: &[&str], answer: Option<&str>) -> Trace {
     serde_json::from_value(trace).unwrap()
 }
 
+#[test]
+fn issue_10_a_call_that_hangs_in_the_server_counts_with_its_time() {
+    // (real timeout, clean, detection)
+    for (timeout_ms, clean, detection) in [(200, 1, 200), (3000, 1, 3000), (9000, 0, 9000)] {
+        let trace: Trace = serde_json::from_value(json!({
+            "tool_calls": [{"id": "a", "name": "x", "turn": 1}, {"id": "b", "name": "x", "turn": 2}],
+            "tool_results": [
+                {"call_id": "a", "is_error": true, "error_kind": "timeout", "timeout_ms": timeout_ms},
+                {"call_id": "b", "is_error": false},
+            ],
+        }))
+        .unwrap();
+        let outcome = judge(&block(), &[trace]);
+        assert_eq!(outcome.values["recovery.recovered"], 1);
+        assert_eq!(outcome.values["recovery.clean_timeout"], clean);
+        assert_eq!(outcome.values["recovery.time_to_detection_ms"], detection);
+        let strikes = &outcome.detail.to_value()["per_run"][0]["strikes"];
+        assert_eq!(strikes[0]["fault"], "timeout of the server");
+        assert_eq!(strikes[0]["took_ms"], timeout_ms);
+    }
+}
+
 /// Sets the turn of every call; 0 removes it.
 fn in_turns(mut trace: Trace, turns: &[u64]) -> Trace {
     for (call, turn) in trace.tool_calls.iter_mut().zip(turns) {

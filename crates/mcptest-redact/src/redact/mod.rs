@@ -2,10 +2,11 @@
 
 mod encoded;
 mod formats;
+mod names;
 mod scan;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::encoded::Secret;
 pub use self::formats::CREDENTIAL_FORMATS;
@@ -13,22 +14,30 @@ pub use self::formats::CREDENTIAL_FORMATS;
 /// The replacement for a secret.
 const MASK: &str = "[redacted]";
 
-/// Returns true if a value is a secret by its name: the variable, header or key that holds it.
+/// Returns true if a name (of a variable, a header or a key) is that of a secret: one of its words
+/// is.
 ///
-/// Short values are not secrets: masking every `1` would make a report unreadable.
+/// Words end at separators and where the case changes: `MY_API_KEY`, `dbPassword` and `x-api-key`
+/// are secrets; `AUTHOR`, `PASSENGER` and `TOKENIZER_PATH` are not.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    names::words(name).any(|word| names::is_secret_word(&word))
+}
+
+/// Returns true if a value is a secret by its name, and can be searched for in other texts.
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
-    let upper = name.to_uppercase();
-    let words = [
-        "KEY",
-        "TOKEN",
-        "SECRET",
-        "PASS",
-        "CREDENTIAL",
-        "AUTH",
-        "COOKIE",
-    ];
-    value.len() >= 6 && words.iter().any(|word| upper.contains(word))
+    is_secret_name(name) && is_searchable(value)
+}
+
+/// Returns true if a secret of this value can be searched for in other texts.
+///
+/// Short values, words and short numbers are not: they are also in texts that have nothing to do
+/// with the secret, and masking every `production` makes a report unreadable.
+#[must_use]
+pub fn is_searchable(value: &str) -> bool {
+    let is_number = value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit());
+    value.len() >= 6 && !is_number && !names::is_word(value)
 }
 
 /// Returns true if a variable of the process's environment holds a credential.
@@ -37,10 +46,9 @@ pub fn is_secret(name: &str, value: &str) -> bool {
 /// or a number would be masked in unrelated text.
 #[must_use]
 pub fn is_secret_variable(name: &str, value: &str) -> bool {
-    let is_plain = value.len() < 12 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     let is_path = value.starts_with(['/', '.', '~']);
-    is_secret(name, value) && value.len() >= 8 && !is_path && !is_plain && !is_number
+    is_secret(name, value) && value.len() >= 8 && !is_path && !is_number
 }
 
 /// Returns true if a secret was masked in a value.
@@ -144,15 +152,34 @@ impl Redactor {
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(map) => {
                 if map.keys().any(|key| !self.is_clean(key)) {
-                    *map = std::mem::take(map)
-                        .into_iter()
-                        .map(|(key, value)| (self.text(&key), value))
-                        .collect();
+                    *map = self.with_masked_keys(std::mem::take(map));
                 }
                 map.values_mut().for_each(|value| self.value(value));
             }
             _ => {}
         }
+    }
+
+    /// The entries with masked keys. Two keys that look the same when they are masked stay two:
+    /// the later one has a number, as in `[redacted] (2)`.
+    fn with_masked_keys(&self, map: Map<String, Value>) -> Map<String, Value> {
+        let mut masked = Map::with_capacity(map.len());
+        // Keys without a secret keep their names, wherever they are.
+        let clean: Vec<String> = map
+            .keys()
+            .filter(|key| self.is_clean(key))
+            .cloned()
+            .collect();
+        for (key, value) in map {
+            let mut name = self.text(&key);
+            let mut number = 2;
+            while name != key && (masked.contains_key(&name) || clean.contains(&name)) {
+                name = format!("{} ({number})", self.text(&key));
+                number += 1;
+            }
+            masked.insert(name, value);
+        }
+        masked
     }
 }
 
@@ -164,20 +191,93 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_has_a_telling_name_and_a_minimum_length() {
+    fn issue_10_a_secret_has_a_whole_word_in_its_name() {
         for name in [
             "API_KEY",
+            "MY_API_KEY",
+            "apiKey",
+            "APIKEY",
+            "openaiAPIKey",
+            "x-api-key",
             "github_token",
+            "GITHUB_TOKEN",
+            "TOKEN2",
             "Authorization",
+            "OAUTH_TOKEN",
             "Set-Cookie",
             "DB_PASSWORD",
+            "dbPassword",
+            "PGPASSWORD",
             "my-secret",
+            "CLIENT_SECRETS",
             "CREDENTIALS",
+            "AWS_SECRET_ACCESS_KEY",
         ] {
-            assert!(is_secret(name, "abcdef"), "{name}");
-            assert!(!is_secret(name, "abcde"), "{name}");
+            assert!(is_secret_name(name), "{name}");
+            assert!(is_secret(name, "abc123"), "{name}");
         }
-        assert!(!is_secret("HOME", "abcdef"));
+        for name in [
+            "HOME",
+            "AUTHOR",
+            "GIT_AUTHOR_NAME",
+            "PASSENGER",
+            "COMPASS",
+            "BYPASSED",
+            "TOKENIZER_PATH",
+            "TOKENIZERS_PARALLELISM",
+            "KEYBOARD",
+            "MONKEY",
+            "AUTHORITY",
+            "SECRETARY",
+            "cookiecutter",
+            "",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+            assert!(!is_secret(name, "k3y-of-somebody"), "{name}");
+        }
+    }
+
+    #[test]
+    fn issue_10_short_values_and_words_are_not_searched_for() {
+        for value in [
+            "abc12",
+            "production",
+            "Development",
+            "LOCALHOST",
+            "password",
+            "100000",
+            "123456789",
+            "",
+        ] {
+            assert!(!is_secret("API_KEY", value), "{value}");
+        }
+        for value in [
+            "abc123",
+            "hunter2hunter2",
+            "correct-horse-battery",
+            "AbCdEfGh",
+            "abcdefghijklmnopqrstuvwx",
+            "12345678901234",
+            "pässwört",
+        ] {
+            assert!(is_secret("API_KEY", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn issue_10_masked_keys_stay_different_entries() {
+        let redactor = Redactor::new(["s3cret-1".to_owned(), "s3cret-2".to_owned()]);
+        let mut value = json!({"s3cret-1": 1, "s3cret-2": 2, "a s3cret-1": 3, "plain": 4});
+        redactor.value(&mut value);
+        let clean = json!({"[redacted]": 1, "[redacted] (2)": 2, "a [redacted]": 3, "plain": 4});
+        assert_eq!(value, clean);
+        redactor.value(&mut value);
+        assert_eq!(value, clean, "idempotent");
+        // A key that already has the name of a masked one keeps it.
+        let mut value = json!({"s3cret-1": 1, "[redacted]": 2, "s3cret-2": 3});
+        redactor.value(&mut value);
+        let names = ["[redacted] (2)", "[redacted]", "[redacted] (3)"];
+        assert!(value.as_object().unwrap().keys().eq(names), "{value}");
     }
 
     #[test]

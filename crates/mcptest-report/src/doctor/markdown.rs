@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use mcptest_catalog::doctor::DoctorReport;
+use mcptest_catalog::lint::lines::Line;
 
 use crate::markdown::{cell, plain, sentence};
 
@@ -68,23 +69,38 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
             "## Findings\n\n{} critical, {} warnings, {} waived, {} clean tools.\n",
             lint.critical, lint.warnings, lint.waived, lint.clean
         )?;
-        let mut rows = lint
-            .findings
+        let rows: Vec<&Line> = lint
+            .lines
             .iter()
-            .filter(|finding| finding.counts())
-            .peekable();
-        if rows.peek().is_some() {
-            out.write_all(b"| tool | rule | severity | finding |\n|---|---|---|---|\n")?;
+            .filter(|line| line.waived.is_none())
+            .collect();
+        if !rows.is_empty() {
+            out.write_all(b"| tool | rule | severity | finding | fix |\n|---|---|---|---|---|\n")?;
         }
-        for finding in rows {
+        for line in rows {
+            let fix = line.fix.as_deref().map_or_else(String::new, cell);
+            let tools = match line.tools.as_slice() {
+                [_] => cell(&super::tools(line)),
+                several => format!(
+                    "{}: {}",
+                    plain(&super::tools(line)),
+                    cell(several.first().map_or("", String::as_str))
+                ),
+            };
             writeln!(
                 out,
-                "| {} | {} | {} | {} |",
-                cell(&finding.tool),
-                finding.rule.as_deref().unwrap_or_default(),
-                finding.severity.as_str(),
-                sentence(&finding.message)
+                "| {tools} | {} | {} | {}{} | {fix} |",
+                line.rule,
+                line.severity.as_str(),
+                sentence(&line.message),
+                super::places(line)
             )?;
+        }
+        for text in super::strictness(report, lint)
+            .into_iter()
+            .chain(super::left_out(lint))
+        {
+            writeln!(out, "\n{}", sentence(&text))?;
         }
     }
     Ok(())

@@ -10,8 +10,9 @@ mod sarif;
 
 use std::io::{self, Write};
 
-use mcptest_catalog::doctor::DoctorReport;
+use mcptest_catalog::doctor::{DoctorReport, LintReport};
 use mcptest_catalog::lint::Severity;
+use mcptest_catalog::lint::lines::{self, Line};
 use mcptest_json::text::one_line;
 use serde_json::Value;
 
@@ -79,6 +80,87 @@ fn dollars(report: &DoctorReport, tokens: u64, before: &str) -> String {
         "{before}1000 requests with these tools: {}",
         amounts.join(", ")
     )
+}
+
+/// The tools of a line: the name of one, or the number of several.
+fn tools(line: &Line) -> String {
+    let server = line
+        .server
+        .as_ref()
+        .map_or_else(String::new, |server| format!("{server}."));
+    match line.tools.as_slice() {
+        [one] => one_line(&format!("{server}{one}")),
+        several => {
+            let of = format!("{} of {} tools", several.len(), line.of_tools);
+            let server = server.trim_end_matches('.');
+            one_line(&match server {
+                "" => of,
+                server => format!("{server}, {of}"),
+            })
+        }
+    }
+}
+
+/// The number of places of a line, if there are several on one tool: ` (3 places)`.
+fn places(line: &Line) -> String {
+    if line.count > line.tools.len() {
+        format!(" ({} places)", line.count)
+    } else {
+        String::new()
+    }
+}
+
+/// The findings on the strictness of schemas: one line per catalog, unless all are listed.
+fn strictness(report: &DoctorReport, lint: &LintReport) -> Vec<String> {
+    if lint.selection.all || !lint.selection.rules.is_empty() {
+        return Vec::new();
+    }
+    let several = report.servers.len() > 1;
+    let mut lines = Vec::new();
+    for server in &report.servers {
+        let name = several.then_some(server.name.as_str());
+        let sums = lines::strictness(&lint.findings, name);
+        if sums.is_empty() {
+            continue;
+        }
+        let sums: Vec<String> = sums
+            .iter()
+            .map(|sum| {
+                let tools = if sum.tools == 1 { "tool" } else { "tools" };
+                let what = match sum.rule.as_str() {
+                    "SCH-001" => "no `required` list",
+                    "SCH-002" => "undeclared properties are accepted",
+                    _ => "no upper bound",
+                };
+                format!(
+                    "{} {} × in {} {tools} ({what})",
+                    sum.rule, sum.count, sum.tools
+                )
+            })
+            .collect();
+        let name = name.map_or_else(String::new, |name| format!("{}: ", one_line(name)));
+        lines.push(format!(
+            "{name}strictness of schemas: {}; `--rule ID` lists them, `--fix FILE` writes safe fixes",
+            sums.join(", ")
+        ));
+    }
+    lines
+}
+
+/// The number of findings that no line shows.
+fn left_out(lint: &LintReport) -> Option<String> {
+    if !lint.selection.rules.is_empty() {
+        return None;
+    }
+    let (findings, rules) = lines::left_out(&lint.findings, &lint.lines);
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    (findings > 0).then(|| {
+        format!(
+            "{findings} less important finding{} of {rules} rule{}: `--all` lists them",
+            plural(findings),
+            plural(rules)
+        )
+    })
 }
 
 /// The exit code of `mcptest doctor`: 2 if a server does not start, 1 for critical findings (with

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_catalog::doctor::{DoctorReport, LintReport, ServerReport};
-use mcptest_catalog::lint::{Finding, Severity};
+use mcptest_catalog::lint::Severity;
+use mcptest_catalog::lint::lines::Line;
 use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
 
@@ -58,7 +59,7 @@ fn page(report: &DoctorReport, style: Style) -> String {
         if !report.similar_names.is_empty() || report.servers.len() > 1 {
             out.push('\n');
         }
-        write_lint(&mut out, lint, style);
+        write_lint(&mut out, report, lint, style);
     }
     while out.ends_with("\n\n") {
         out.pop();
@@ -175,31 +176,22 @@ fn write_server(out: &mut String, server: &ServerReport, report: &DoctorReport, 
     }
 }
 
-fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
-    let mut tool = None;
-    let mut rest = lint.findings.as_slice();
-    while let Some(first) = rest.first() {
-        // The findings of one rule on one tool share a line.
-        let same = |other: &&Finding| {
-            (other.index, &other.server, &other.rule, &other.waived)
-                == (first.index, &first.server, &first.rule, &first.waived)
-        };
-        let group = rest.iter().take_while(same).count().max(1);
-        if tool != Some((&first.server, first.index)) {
-            let server = first
-                .server
-                .as_ref()
-                .map_or_else(String::new, |server| format!("{server}."));
-            let name = one_line(&format!("{server}{}", first.tool));
-            let _ = writeln!(out, "{}", paint(style, Paint::new().bold(), &name));
-            tool = Some((&first.server, first.index));
-        }
-        write_group(out, &rest[..group], style);
-        rest = &rest[group..];
+fn write_lint(out: &mut String, report: &DoctorReport, lint: &LintReport, style: Style) {
+    for line in &lint.lines {
+        write_line(out, line, style);
+    }
+    if !lint.lines.is_empty() {
+        out.push('\n');
+    }
+    for text in super::strictness(report, lint) {
+        let _ = writeln!(out, "{text}");
+    }
+    if let Some(text) = super::left_out(lint) {
+        let _ = writeln!(out, "{text}");
     }
     let _ = writeln!(
         out,
-        "\n{} critical, {} {}, {} waived; {} of {} tools clean",
+        "{} critical, {} {}, {} waived; {} of {} tools clean",
         lint.critical,
         lint.warnings,
         if lint.warnings == 1 {
@@ -213,32 +205,47 @@ fn write_lint(out: &mut String, lint: &LintReport, style: Style) {
     );
 }
 
-/// Writes the findings of one rule on one tool: the first in full, the others as a count.
-fn write_group(out: &mut String, group: &[Finding], style: Style) {
-    let Some(first) = group.first() else { return };
-    let rule = first.rule.as_deref().unwrap_or("");
-    let badge = match &first.waived {
+/// Indents what belongs to the line above.
+const INDENT: &str = "                    ";
+
+/// The number of tools that a line of several tools names.
+const MAX_TOOLS: usize = 5;
+
+/// Writes one rule on one tool, or on several: the problem, and a fix for the worst place.
+fn write_line(out: &mut String, line: &Line, style: Style) {
+    let badge = match &line.waived {
         Some(_) => "waived  ".to_owned(),
-        None => severity(first.severity, style),
+        None => severity(line.severity, style),
     };
-    let more = match group.len() {
-        1 => String::new(),
-        several => format!(" (and {} more)", several - 1),
-    };
-    let message = shorten(&one_line(&first.message), 200);
-    let _ = writeln!(out, "  {badge}  {rule:<8}  {message}{more}");
-    if let Some(reason) = &first.waived {
-        let _ = writeln!(
-            out,
-            "                      because {}",
-            shorten(&one_line(reason), 200)
-        );
-    } else if let Some(hint) = &first.suggestion {
-        let _ = writeln!(
-            out,
-            "                      {}",
-            shorten(&one_line(hint), 200)
-        );
+    let message = shorten(&one_line(&line.message), 200);
+    let (tools, places) = (super::tools(line), super::places(line));
+    let _ = writeln!(
+        out,
+        "{badge}  {:<8}  {}: {message}{places}",
+        line.rule,
+        paint(style, Paint::new().bold(), &tools)
+    );
+    if line.tools.len() > 1 {
+        let shown: Vec<String> = line
+            .tools
+            .iter()
+            .take(MAX_TOOLS)
+            .map(|tool| shorten(&one_line(tool), MAX_NAME))
+            .collect();
+        let more = match line.tools.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = writeln!(out, "{INDENT}{}{more}", shown.join(", "));
+    }
+    if let Some(reason) = &line.waived {
+        let _ = writeln!(out, "{INDENT}because {}", shorten(&one_line(reason), 200));
+    } else if let Some(fix) = &line.fix {
+        let of = match line.tools.as_slice() {
+            [first, _, ..] => format!(" for {}", shorten(&one_line(first), MAX_NAME)),
+            _ => String::new(),
+        };
+        let _ = writeln!(out, "{INDENT}fix{of}: {}", one_line(fix));
     }
 }
 

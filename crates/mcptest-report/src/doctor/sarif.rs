@@ -36,9 +36,9 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
             .and_then(|server| server.file.as_deref())
             .unwrap_or("mcptest.yml");
         let hint = finding
-            .suggestion
+            .fix
             .as_ref()
-            .map_or_else(String::new, |hint| format!(". {hint}"));
+            .map_or_else(String::new, |fix| format!(". Fix: {fix}"));
         let (tool, message) = (one_line(&finding.tool), one_line(&finding.message));
         let hint = one_line(&hint);
         let path = one_line(finding.path.as_deref().unwrap_or_default());
@@ -59,6 +59,9 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
                 }]
             }]
         });
+        if let Some(fix) = &finding.fix {
+            result["properties"] = json!({"fix": fix});
+        }
         if let Some(reason) = &finding.waived {
             result["suppressions"] = json!([{"kind": "external", "justification": reason}]);
         }

@@ -42,7 +42,7 @@ impl Checker<'_> {
         let names = own.inject.as_ref().or_else(|| base?.inject.as_ref());
         if names.is_none() && judged && self.options.purpose == Purpose::Run {
             let message =
-                "`recovery` without `inject`: no fault is injected, so there will be no evidence"
+                "`recovery` without `inject`: there is evidence only if a call times out in a server"
                     .to_owned();
             self.problems
                 .push(key_error(part, &format!("{at}/recovery"), message).warning());

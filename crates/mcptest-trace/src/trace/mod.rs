@@ -9,6 +9,7 @@
 //! ([`Raw`]) until something reads them. [`Trace`] is the view that borrows nothing.
 
 mod extra;
+mod foreign;
 mod names;
 mod observable;
 mod pairing;

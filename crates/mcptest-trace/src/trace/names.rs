@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Catalog, TraceView};
 use crate::catalog::Tool;
-use crate::tool_id::KnownServers;
+use crate::tool_id::{KnownServers, MCP_PREFIX};
 
 /// The name of a called tool as recorded. Usually a string; anything else is a malformed call and
 /// stays visible as such.
@@ -85,7 +85,7 @@ impl Serialize for ToolName<'_> {
 }
 
 impl<'a> TraceView<'a> {
-    /// Splits wire names (`server__tool`) of calls whose server is not recorded, where it is one of
+    /// Splits wire names (`server__tool`, `mcp__server__tool`) of calls whose server is not recorded, where it is one of
     /// the known servers. The catalog is read only if a name needs it.
     pub fn split_wire_names(&mut self, servers: &KnownServers) {
         let catalog = self.catalog.as_ref();
@@ -101,9 +101,9 @@ impl<'a> TraceView<'a> {
             let split = match call.server.as_deref() {
                 // Some writers record the server and keep the prefix too.
                 Some(server) => after_prefix(name, server)
+                    .or_else(|| after_prefix(name.strip_prefix(MCP_PREFIX)?, server))
                     .filter(|_| !is_listed(tools(), server, name))
-                    .map(|tool| server.len() + 2..server.len() + 2 + tool.len())
-                    .map(|tool| (0..server.len(), tool)),
+                    .map(|tool| (server.len(), tool.len())),
                 None => servers
                     .split_wire_name(name)
                     .or_else(|| {
@@ -112,11 +112,13 @@ impl<'a> TraceView<'a> {
                         });
                         from_catalog.split_wire_name(name)
                     })
-                    .map(|(server, _)| (0..server.len(), server.len() + 2..name.len())),
+                    .map(|(server, tool)| (server.len(), tool.len())),
             };
             if let Some((server, tool)) = split {
-                let tool = ToolName::Text(slice(name, tool));
-                let server = slice(name, server);
+                // The name ends with the server, two underscores and the tool.
+                let start = name.len() - tool;
+                let tool = ToolName::Text(slice(name, start..name.len()));
+                let server = slice(name, start - 2 - server..start - 2);
                 call.server = Some(server);
                 call.raw_name = tool;
             }

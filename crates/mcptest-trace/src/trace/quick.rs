@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
             }
         }
         call.extra = Extra::from_entries(others);
-        Some(call)
+        call.foreign_form().is_none().then_some(call)
     }
 
     fn tool_result(&mut self) -> Option<ToolResultView<'a>> {

@@ -309,14 +309,20 @@ object! {
         "caller" => caller: Option<Raw<'static>>,
         "turn" => turn: Option<u64>,
     }
-    extra, _missing => ToolCallView {
-        id: id.flatten(),
-        raw_name: raw_name.unwrap_or_default(),
-        server: server.flatten(),
-        args,
-        caller: caller.flatten(),
-        turn: turn.flatten(),
-        extra,
+    extra, _missing => {
+        let call = ToolCallView {
+            id: id.flatten(),
+            raw_name: raw_name.unwrap_or_default(),
+            server: server.flatten(),
+            args,
+            caller: caller.flatten(),
+            turn: turn.flatten(),
+            extra,
+        };
+        match call.foreign_form() {
+            Some(hint) => return Err(A::Error::custom(hint)),
+            None => call,
+        }
     }
 }
 

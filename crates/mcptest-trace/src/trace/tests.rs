@@ -100,6 +100,19 @@ fn the_final_text_may_come_from_the_turns() {
 }
 
 #[test]
+fn issue_10_names_with_the_prefix_of_other_agents_split_too() {
+    let mut trace = trace(json!({
+        "tool_calls": [{"name": "mcp__brave__search"}, {"name": "mcp__other__x"},
+            {"name": "mcp__cat__y"}, {"name": "mcp__q__z", "server": "q"}, {"name": "mcp__z"}],
+        "catalog": [{"server": "cat", "name": "y"}]
+    }));
+    trace.split_wire_names(&["brave"].into_iter().collect());
+    let ids: Vec<_> = trace.tool_calls.iter().map(ToolCall::full_id).collect();
+    let split = ["brave.search", "mcp__other__x", "cat.y", "q.z", "mcp__z"];
+    assert_eq!(ids, split);
+}
+
+#[test]
 fn wire_names_split_when_the_server_is_known() {
     let mut trace = trace(json!({
         "tool_calls": [{"name": "brave__search"}, {"name": "other__x"}, {"name": "cat__y"}, {"name": "brave__z", "server": "q"},

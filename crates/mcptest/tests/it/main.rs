@@ -13,6 +13,7 @@
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `history` | logs of runs: shown, listed, resumed after kills, removed |
 //! | `diagnosis` | `-v`, `MCPTEST_LOG`, `--quiet` |
+//! | `hung_calls` | calls that hang: evidence if the server still answers, else an error |
 //! | `http` | suites with servers over streamable HTTP |
 //! | `many` | shards, `--fail-fast`, `--rerun-failed`, `--watch` |
 //! | `mock` | the mock server as a process: faults, records, HTTP |
@@ -43,6 +44,7 @@ mod examples;
 mod golden;
 mod history;
 mod http;
+mod hung_calls;
 mod judges;
 mod mangled;
 mod many;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, folder, mcptest, ran};
+use crate::support::{Ran, folder, mcptest, ran, run};
 
 const DOCUMENT: &str = "
 tests:
@@ -315,4 +315,30 @@ fn a_failed_run_fails_the_test_unless_reliability_is_to_decide() {
         json!([100, 100, 100, 31])
     );
     assert_eq!(tolerant.json()["tests"][0]["runs"][3]["verdict"], "fail");
+}
+
+#[test]
+fn issue_10_a_recording_without_a_list_of_tools_is_no_evidence() {
+    let suite = "\
+agents:
+  - name: looks
+    expect:
+      - tool_calls: { exact: [] }
+    trajectory: { mode: subset, calls: [{name: a}] }
+    equal_function_sets: { classes: [{name: c, members: [a]}] }
+";
+    let marked = r#"{"test": "looks", "tool_calls": [], "tools_listed": false}"#;
+    let other = r#"{"test": "looks", "tool_calls": []}"#;
+    let dir = folder(&[
+        ("s.yml", suite),
+        ("marked.json", marked),
+        ("other.json", other),
+    ]);
+    let scored = run(dir.path(), &["score", "s.yml", "--trace", "marked.json"]);
+    assert_eq!(scored.code, 3, "{} {}", scored.stdout, scored.stderr);
+    let why = "in 1 of 1 runs the client never listed the tools";
+    assert!(scored.stdout.contains(why), "{}", scored.stdout);
+    // Without the mark, a trace without calls is evidence against the agent.
+    let scored = run(dir.path(), &["score", "s.yml", "--trace", "other.json"]);
+    assert_eq!(scored.code, 1, "{} {}", scored.stdout, scored.stderr);
 }
