@@ -3,7 +3,7 @@
 //!
 //! The folder holds answers to `tools/list`. A fixed hash of each file's name puts it into one of
 //! two halves. Rules are designed on the `dev` half; the sample is from the `test` half,
-//! or from a whole folder of catalogs that nobody looked at before.
+//! or from a whole folder of catalogs that are new.
 
 use std::path::Path;
 

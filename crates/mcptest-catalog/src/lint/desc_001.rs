@@ -33,7 +33,7 @@ fn check(tool: &Tool) -> Vec<Hit> {
         "describe in at least {MIN_LENGTH} characters what the tool does, when to use it and what it \
          returns"
     );
-    // A text that only repeats the name adds nothing to build on.
+    // A description that only repeats the name adds nothing to build on.
     let own = Some(description(tool)).filter(|_| !super::repeats_name(tool));
     let text = wording::whole_description(tool, own);
     vec![

@@ -97,7 +97,7 @@ fn explains_itself(text: &str, phrase: &str, at: usize) -> bool {
     list || below
 }
 
-/// The length of a text that "below" can refer to.
+/// The length of a passage that "below" can refer to.
 const MIN_TEXT_BELOW: usize = 40;
 
 /// The position of a phrase as whole words.

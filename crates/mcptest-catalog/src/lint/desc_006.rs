@@ -91,7 +91,7 @@ fn described_in_text<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 const MAX_BORROWED: usize = 300;
 
 /// Replaces the fixes for arguments that other tools of the catalog describe. At least two tools
-/// must, all in the same words: a text that only one tool has may be about that tool.
+/// must, all in the same words: words that only one tool has may be about that tool.
 pub(super) fn borrow_descriptions(listed: &[Value], findings: &mut [Finding]) {
     let mut known: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for entry in listed {

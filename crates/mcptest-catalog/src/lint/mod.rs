@@ -257,8 +257,8 @@ pub struct Finding {
     /// The suggested change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// Text that can be pasted: a fragment of the tool's JSON, or a sentence. A placeholder in angle
-    /// brackets stands for what only the author knows.
+    /// A fix to paste: a fragment of the tool's JSON, or a sentence. Placeholders in angle brackets
+    /// mark what only the author knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     /// The place in the tool, as a JSON pointer.
@@ -377,7 +377,7 @@ const RESULT_WORDS: [&str; 10] = [
     "resulting",
 ];
 
-/// The words of a text in lowercase: letters, digits and underscores.
+/// The words of a string in lowercase: letters, digits and underscores.
 fn whole_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|one: char| !one.is_alphanumeric() && one != '_')
         .filter(|word| !word.is_empty())
@@ -392,7 +392,7 @@ fn mentions(text: &str, wanted: &str) -> bool {
         && text.match_indices(&wanted).any(|(start, found)| {
             let before = text[..start].chars().next_back();
             let after = text[start + found.len()..].chars().next();
-            // A value that begins or ends with another character, such as `>=`, has no boundary there.
+            // A value such as `>=` has no boundary of words.
             let open_start = !wanted.starts_with(is_word) || !before.is_some_and(is_word);
             let open_end = !wanted.ends_with(is_word) || !after.is_some_and(is_word);
             open_start && open_end

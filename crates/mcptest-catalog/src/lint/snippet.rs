@@ -11,7 +11,7 @@ use super::schema;
 /// The longest fragment that repeats the whole property. A longer one has only the new keys.
 const MAX_LENGTH: usize = 240;
 
-/// A placeholder for a number, which stands without quotes: `<limit>`.
+/// A placeholder for a number, without quotes: `<limit>`.
 pub(super) fn number(what: &str) -> Value {
     Value::String(format!("<#{what}#>"))
 }

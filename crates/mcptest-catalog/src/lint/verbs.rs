@@ -83,14 +83,14 @@ pub(super) fn is_verb(word: &str) -> bool {
     CLEAR_VERBS.contains(word) || NOUN_VERBS.contains(word)
 }
 
-/// A word of a text.
+/// A word of a string.
 struct Word {
     text: String,
     /// True for the first word of a sentence, a line or a clause after a colon or dash.
     first: bool,
 }
 
-/// Returns true if a text has a word that is used as a verb. A text in another alphabet counts as
+/// Returns true if a string has a word that is used as a verb. One in another alphabet counts as
 /// one that has: its verbs are not known.
 pub(super) fn has_verb(text: &str) -> bool {
     let letters = text.chars().filter(|one| one.is_alphabetic());

@@ -248,7 +248,7 @@ pub(super) fn annotations(tool: &Tool) -> &'static str {
     }
 }
 
-/// The beginning of a text, in at most this number of characters and with collapsed whitespace:
+/// The beginning of a string, in at most this number of characters and with collapsed whitespace:
 /// the first paragraph, the next one too if the first is short, and whole sentences of it.
 pub(super) fn lead(text: &str, max: usize) -> String {
     let mut kept = String::new();
@@ -290,7 +290,7 @@ fn begins_entry(line: &str) -> bool {
         || line.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The paragraphs of a text: an empty line, a heading and an entry of a list begin a new one.
+/// The paragraphs of a string: an empty line, a heading and an entry of a list begin a new one.
 fn paragraphs(text: &str) -> Vec<String> {
     let mut paragraphs: Vec<String> = Vec::new();
     let mut begins = true;

@@ -111,7 +111,7 @@ impl<'a> Job<'a> {
         let (args, output) = (self.args, self.output);
         let files = self.suite_files()?;
         inputs.extend(files.iter().cloned());
-        let Some(suites) = load_all(&files, &args.model, inputs, output) else {
+        let Some(suites) = load_all(&files, &args.model, inputs, args.deny_warnings, output) else {
             return Ok(ExitCode::CouldNotRun);
         };
         if args.recording.record {
@@ -323,6 +323,7 @@ fn load_all(
     files: &[PathBuf],
     models: &[String],
     inputs: &mut Vec<PathBuf>,
+    deny_warnings: bool,
     output: &Output,
 ) -> Option<Vec<Arc<Suite>>> {
     let mut suites = Vec::new();
@@ -334,7 +335,9 @@ fn load_all(
                 warnings,
                 files,
             }) => {
-                output.problems(&warnings);
+                if let Err(denied) = suites::warn(&warnings, deny_warnings, output) {
+                    problems.extend(denied.0);
+                }
                 inputs.extend(files);
                 suites.push(Arc::new(suite));
             }

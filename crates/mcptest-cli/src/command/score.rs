@@ -21,7 +21,7 @@ use crate::{secrets, suites};
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
     let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
-    output.problems(&loaded.warnings);
+    suites::warn(&loaded.warnings, args.deny_warnings, output)?;
     let settings = ScoreSettings {
         test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),

@@ -78,10 +78,7 @@ pub(super) fn render(report: &DoctorReport, out: &mut dyn Write) -> io::Result<(
             out.write_all(b"| tool | rule | severity | finding | fix |\n|---|---|---|---|---|\n")?;
         }
         for line in rows {
-            let fix = line
-                .fix
-                .as_deref()
-                .map_or_else(String::new, |fix| cell(fix));
+            let fix = line.fix.as_deref().map_or_else(String::new, cell);
             let tools = match line.tools.as_slice() {
                 [_] => cell(&super::tools(line)),
                 several => format!(

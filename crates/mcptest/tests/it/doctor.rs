@@ -293,7 +293,7 @@ const DEFAULT_SUITE: [(&str, &str); 2] = [
     ),
     (
         "clock.yml",
-        "mock_server:\n  name: clock\n  tools:\n    - {name: now, description: Get the current time. Returns a text., inputSchema: {type: object}, annotations: {}}\n",
+        "mock_server:\n  name: clock\n  tools:\n    - {name: now, description: Get the current time. Returns text., inputSchema: {type: object}, annotations: {}}\n",
     ),
 ];
 

@@ -301,7 +301,7 @@ fn the_end_of_either_side_and_signals() {
     assert_eq!(output.code, 130);
     assert!(!processes().contains(slow));
     let trace = std::fs::read_to_string(dir.path().join("u.json")).unwrap();
-    assert_eq!(trace, "{\"tool_calls\":[]}\n");
+    assert_eq!(trace, "{\"tool_calls\":[],\"tools_listed\":false}\n");
 }
 
 #[test]

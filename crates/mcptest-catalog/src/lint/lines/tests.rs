@@ -23,7 +23,7 @@ fn all() -> Selection {
 
 #[test]
 fn one_line_per_tool_and_rule_with_the_worst_place() {
-    let mut long = tool("a", "Get the weather of a city. Returns a text.");
+    let mut long = tool("a", "Get the weather of a city. Returns text.");
     long["inputSchema"] = json!({"type": "object", "required": ["x", "y"], "additionalProperties": false, "properties": {
         "x": {"type": "integer", "default": 1}, "y": {"type": "integer"}, "z": {}, "w": {}}});
     let findings = lint(None, &[long]);
@@ -68,9 +68,9 @@ fn the_worst_description_represents_a_habit() {
 
 #[test]
 fn strictness_is_summed_up_unless_it_is_named() {
-    let mut open = tool("a", "Get the weather of a city. Returns a text.");
+    let mut open = tool("a", "Get the weather of a city. Returns text.");
     open["inputSchema"] = json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string", "default": ""}}});
-    let findings = lint(None, &[open, tool("b", "Get it all. Returns a text.")]);
+    let findings = lint(None, &[open, tool("b", "Get it all. Returns text.")]);
     assert!(lines(&findings, &Selection::default()).is_empty());
     let sums: Vec<_> = strictness(&findings, None)
         .into_iter()
