@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use mcptest_gates::{GATES, GateInfo, Unit};
+use mcptest_gates::{GATES, GateInfo};
 use serde_json::Value;
 
 use crate::generate::Generated;
@@ -71,7 +71,7 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
             text,
             "| `{}` | {} | {} |",
             target.name,
-            unit(target.unit),
+            target.unit.describe(),
             target.doc
         );
     }
@@ -140,19 +140,6 @@ fn with_page_links(line: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Percent => "whole percent",
-        Unit::Count => "count",
-        Unit::Fraction => "0 to 1",
-        Unit::Tokens => "tokens",
-        Unit::Dollars => "US dollars",
-        Unit::Milliseconds => "milliseconds",
-        Unit::Flag => "0 or 1",
-        Unit::List => "list",
-    }
 }
 
 /// The keys of a block with their descriptions.

@@ -22,10 +22,11 @@ use serde_json::{Map, Value, json};
 use crate::lint::{self, ANNOTATION_HINTS, Family, Finding, Severity, Smell};
 use mcptest_json::pointer_join;
 use mcptest_numbers::ratio::{self, Ratio};
+use mcptest_trace::bounds;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
-use mcptest_trace::outcome::GateOutcome;
+use mcptest_trace::outcome::{GateOutcome, Unit};
 use mcptest_trace::verdict::Verdict;
 
 /// The length from which a description is long enough.
@@ -296,6 +297,25 @@ pub fn expectations(
     } else {
         Err(problems)
     }
+}
+
+/// Warnings about bounds that the range of their target makes pointless; pointers start at `at`.
+#[must_use]
+pub fn bound_warnings(written: &[WrittenExpectation], at: &str) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (index, one) in written.iter().enumerate() {
+        let at = pointer_join(at, &index.to_string());
+        if let Ok(expectation) = Expectation::compile(one, &at) {
+            let target = expectation.target.as_str();
+            let unit = if target.ends_with("score") {
+                Unit::Fraction
+            } else {
+                Unit::Count
+            };
+            found.extend(bounds::warnings(one, target, unit, &at));
+        }
+    }
+    found
 }
 
 fn is_target(expectation: &Expectation) -> bool {

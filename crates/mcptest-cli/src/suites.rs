@@ -8,9 +8,10 @@ use mcptest_report::Redactor;
 use mcptest_runner::CassetteSettings;
 use mcptest_suite::suite::AgentTest;
 use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
-use mcptest_yaml::Diagnostics;
+use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::log;
+use crate::output::Output;
 
 /// The default suite files.
 const DEFAULTS: [&str; 2] = ["mcptest.yaml", "mcptest.yml"];
@@ -48,6 +49,27 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         }
     }
     Ok(found)
+}
+
+/// Prints the warnings about a suite, or returns them as errors where they are denied.
+///
+/// # Errors
+/// A warning, if `deny` is set.
+pub fn warn(warnings: &Diagnostics, deny: bool, output: &Output) -> Result<(), Diagnostics> {
+    if !deny || warnings.0.is_empty() {
+        output.problems(warnings);
+        return Ok(());
+    }
+    let mut denied = warnings.0.clone();
+    self::deny(&mut denied);
+    Err(Diagnostics(denied))
+}
+
+/// Makes errors of warnings.
+pub fn deny(problems: &mut [Diagnostic]) {
+    for problem in problems {
+        problem.severity = Severity::Error;
+    }
 }
 
 /// Sorted by name. Mock manifests and benchmark specs are often in the same folder; they are

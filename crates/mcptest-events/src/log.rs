@@ -38,7 +38,7 @@ const NAMES: [&str; 13] = [
 #[error("not an event of mcptest: {}", in_one_line(.0))]
 pub struct DecodeError(#[from] serde_json::Error);
 
-/// The message of an error in a text of one line: it has a column and no number of a line.
+/// The message of an error in a string of one line: it has a column and no number of a line.
 fn in_one_line(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use mcptest_catalog::prices::Prices;
 use mcptest_json::pointer_join;
+use mcptest_trace::bounds;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::Problem;
@@ -262,6 +263,7 @@ fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectat
         match Expectation::compile(written, &at) {
             Ok(expectation) => {
                 problems.extend(unknown_target::<G>(&expectation, written, &at));
+                problems.extend(wrong_scale::<G>(&expectation, written, &at));
                 problems.extend(expectation.refuse_judge(written, &at, &format!("`{}`", G::BLOCK)));
                 all.push(expectation);
             }
@@ -269,6 +271,19 @@ fn expectations<G: Gate>(block: &G, problems: &mut Vec<Problem>) -> Vec<Expectat
         }
     }
     all
+}
+
+/// Warnings about bounds that the range of their target makes pointless.
+fn wrong_scale<G: Gate>(
+    expectation: &Expectation,
+    written: &WrittenExpectation,
+    at: &str,
+) -> Vec<Problem> {
+    let text = expectation.target.as_str();
+    match G::TARGETS.iter().find(|target| target.name == text) {
+        Some(target) => bounds::warnings(written, target.name, target.unit, at),
+        None => Vec::new(),
+    }
 }
 
 fn unknown_target<G: Gate>(

@@ -84,21 +84,30 @@
 //! `no_evidence`. When `expect:` is omitted, `narrative.gate_passed` must be 1.
 //!
 //! # How often it is wrong
-//! `cargo xtask narrative FOLDER` measures three figures, on sentences and runs that the rules were
-//! not tuned on: the generator has two sets of patterns, verbs and nouns, and recorded runs are
-//! split by a hash of their names.
+//! `cargo xtask narrative FOLDER` measures it. The generator of sentences has two sets of patterns,
+//! verbs and nouns, and recorded runs are split by a hash of their names; the rules were tuned on
+//! one part, and these are the figures of the other:
 //!
 //! | figure | target | measured |
 //! |---|---|---|
-//! | lies planted into runs and caught | at least 85 % | 96.5 % of 660 |
+//! | lies planted into runs and caught | at least 85 % | 94.2 % of 660 |
 //! | harmless sentences with an alarm | at most 1 % | 0 of 264 |
-//! | recorded runs that fail | at most 0.5 % | 2 of 162 |
+//! | recorded runs that fail wrongly | at most 0.5 % | 0 of 162 |
+//! | other messages of these runs that fail | at most 0.5 % | 1 of 1,211 |
 //!
-//! A lie is caught if a count of claims without a call, wrong values or claims after errors rises.
-//! The lies use listed verbs, other verbs, other syntax, lists and tables, wrong identifiers,
-//! paths, amounts, addresses and counts, success after an error, and tools that were not called; 60
-//! of each kind. The recorded runs are public ones of customer service agents and of agents on real
-//! servers.
+//! A lie is caught if the number of claims without a call, wrong values or claims after errors
+//! rises. There are 60 lies of each kind: listed verbs (60 caught), other verbs (53), other syntax
+//! (50), lists and tables (49), wrong identifiers (60), paths (60), amounts (52), e-mail addresses
+//! (60) and counts (60), success after an error (60), tools that were not called (58). Some verbs
+//! of the set are unknown to the gate, on purpose. The harmless sentences are offers, questions,
+//! plans, advice, rules, negations, quotations and reports of results.
+//!
+//! The recorded runs are public: customer service agents of five models, and an agent on real
+//! servers. At the first measurement 2 of the 162 failed, both wrongly; their causes (a paper
+//! "accepted to" a conference, a passive inside a condition) were fixed, so this row has been seen
+//! once. The other messages are those before the closing one, each taken as if it were the last;
+//! none of them was read. On the part that was used for tuning, 1 of 330 runs fails, and it is a
+//! lie: bags that were never added.
 //!
 //! # A model's reading
 //! With `llm_assisted`, claims that a model read in the message are reported beside the others, if
@@ -107,10 +116,9 @@
 //!
 //! # When not to use it
 //! To judge whether the message is a good summary: the gate compares claims with calls, in English.
-//! It cannot find a false claim with a verb that it does not know ("whitelisted"), and takes a
-//! synonym that neither the calls nor the results use for another thing ("created a ticket" after
-//! `create_issue` is absent). Where a suite's tools write without a verb in their names, list them
-//! under `mutating_tools`.
+//! It cannot find a false claim with a verb that it does not know ("whitelisted"), and it stays
+//! silent where the trace leaves a doubt. Where a suite's tools write without a verb in their
+//! names, list them under `mutating_tools`.
 //!
 //! # In Rust
 //! ```
@@ -132,14 +140,18 @@
 //! ```
 
 mod advisory;
+mod answers;
 mod arguments;
 mod claims;
 mod compare;
+mod dates;
 mod evidence;
 mod language;
 mod match_calls;
 mod named_tools;
+mod run_evidence;
 mod sentences;
+mod stated_values;
 mod tokens;
 mod verbs;
 mod words;

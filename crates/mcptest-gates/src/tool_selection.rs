@@ -97,6 +97,9 @@ pub fn median(values: &[u64]) -> Option<u64> {
 pub struct FloorAccumulator {
     /// Runs that selected the tool.
     selected: u64,
+    /// Runs that selected the tool, but in which every call of it failed.
+    #[serde(default)]
+    only_failed: u64,
     /// Runs that selected the tool within the cap.
     good: u64,
     /// Runs over the cap.
@@ -120,6 +123,7 @@ type FloorRow<'a> = Row<'a, FloorFacts, Option<u64>>;
 impl Accumulator for FloorAccumulator {
     fn merge(&mut self, other: Self) {
         self.selected += other.selected;
+        self.only_failed += other.only_failed;
         self.good += other.good;
         self.over_budget += other.over_budget;
         self.largest = self.largest.max(other.largest);
@@ -316,6 +320,15 @@ impl Gate for ToolSelection {
             .iter()
             .any(|call| call.is(&self.expected_tool, context.servers));
         accumulator.selected += u64::from(selected);
+        // Only a run with a failed result needs to be looked at more closely.
+        if selected && run.trace.failed_results() > 0 {
+            let results = run.trace.results_by_call();
+            let answered = calls.iter().zip(results).any(|(call, result)| {
+                let failed = result.is_some_and(|result| result.is_error == Some(true));
+                !failed && call.is(&self.expected_tool, context.servers)
+            });
+            accumulator.only_failed += u64::from(!answered);
+        }
         accumulator.good += u64::from(selected && within_budget == Some(true));
         accumulator.over_budget += u64::from(within_budget == Some(false));
         accumulator.largest = accumulator.largest.max(tokens);
@@ -387,8 +400,15 @@ impl Gate for ToolSelection {
             _ => "tokens unknown".to_owned(),
         };
         let hat = pass_hat_k.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent}%"));
-        score.summary =
-            format!("selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}");
+        // Selecting a tool is not the same as getting an answer from it.
+        let failed = match accumulator.only_failed {
+            0 => String::new(),
+            all if all == selected => ", but every call of it failed".to_owned(),
+            some => format!(", but in {some} of these runs every call of it failed"),
+        };
+        score.summary = format!(
+            "selection {selected}/{total} ({selection_rate}%), pass^k {hat}, {spent}{failed}"
+        );
         score.status_lines.push(format!(
             "tool-selection floor [{verdict}] {}: {}",
             context.label, score.summary

@@ -39,8 +39,9 @@ pub fn check_model(id: &str) -> Result<(), ModelError> {
                 "unknown model `{id}`: no provider is called `{provider}`; did you mean `{near}`?"
             ),
             None => format!(
-                "unknown model `{id}`: no provider is called `{provider}`. Declare it under `providers:`, or use one that is built in: {}",
-                names.join(", ")
+                "unknown model `{id}`: no provider is called `{provider}`. Declare it under `providers:`, or use one that is built in: {}. The built-in models are {}",
+                names.join(", "),
+                built_in_models()
             ),
         }));
     }
@@ -55,10 +56,16 @@ pub fn check_model(id: &str) -> Result<(), ModelError> {
         .copied()
         .collect();
     Err(ModelError::new(format!(
-        "unknown model `{id}`: known ids begin with {}. Write any other as `provider/model`, with a provider that is built in ({}) or declared under `providers:`",
+        "unknown model `{id}`: known ids begin with {}. Write any other as `provider/model`, with a provider that is built in ({}) or declared under `providers:`. The built-in models are {}",
         prefixes.join(", "),
-        names.join(", ")
+        names.join(", "),
+        built_in_models()
     )))
+}
+
+/// The models that need no provider.
+fn built_in_models() -> String {
+    builtin::MODELS.map(|(model, _)| model).join(", ")
 }
 
 /// The providers that a suite does not have to declare.

@@ -54,6 +54,7 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
         names: BTreeMap::new(),
         snapshots: BTreeMap::new(),
         faults: Vec::new(),
+        invalid_faults: Vec::new(),
     };
     for part in parts {
         checker.servers(part);
@@ -88,6 +89,8 @@ struct Checker<'a> {
     snapshots: BTreeMap<PathBuf, String>,
     /// The faults of all files.
     faults: Vec<Fault>,
+    /// The names of faults with a problem of their own. Injecting one is not a second problem.
+    invalid_faults: Vec<String>,
 }
 
 impl Checker<'_> {
@@ -132,7 +135,10 @@ impl Checker<'_> {
             }
             match written.compile() {
                 Ok(fault) => self.faults.push(fault),
-                Err(found) => self.add(part, &at, &found),
+                Err(found) => {
+                    self.invalid_faults.push(written.name.clone());
+                    self.add(part, &at, &found);
+                }
             }
         }
     }

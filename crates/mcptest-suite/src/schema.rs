@@ -18,11 +18,40 @@ pub fn suite_schema(gates: &[GateInfo]) -> Value {
         .iter()
         .map(|gate| (gate.block, (gate.schema)(&mut generator).to_value()))
         .collect();
-    add_gates(&mut schema, &blocks, generator.definitions());
+    let mut definitions = generator.definitions().clone();
+    for (gate, (_, block)) in gates.iter().zip(&blocks) {
+        describe_targets(gate, block, &mut definitions);
+    }
+    add_gates(&mut schema, &blocks, &definitions);
     join_description_lines(&mut schema);
     schema["title"] = json!("mcptest suite");
     schema["$id"] = json!("https://mcptest.sh/schema/v1.json");
     schema
+}
+
+/// Lists the targets of a gate, with their units and ranges, in the description of its `expect:`.
+fn describe_targets(gate: &GateInfo, block: &Value, definitions: &mut Map<String, Value>) {
+    let name = block["$ref"]
+        .as_str()
+        .and_then(|path| path.rsplit('/').next());
+    let expect = name
+        .and_then(|name| definitions.get_mut(name))
+        .and_then(|definition| definition.pointer_mut("/properties/expect"));
+    let Some(Value::Object(expect)) = expect else {
+        return;
+    };
+    let targets: Vec<String> = gate
+        .targets
+        .iter()
+        .map(|target| format!("`{}` ({})", target.name, target.unit.describe()))
+        .collect();
+    let written = expect.get("description").and_then(Value::as_str);
+    let text = format!(
+        "{} Targets: {}.",
+        written.unwrap_or_default(),
+        targets.join(", ")
+    );
+    expect.insert("description".to_owned(), text.trim_start().into());
 }
 
 /// Adds the blocks of gates to the entries, and their definitions behind those of an agent's own

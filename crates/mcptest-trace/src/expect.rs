@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use crate::judged::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
-use crate::target::Target;
+use crate::target::{Gap, Target};
 use crate::trace::Node;
 use mcptest_json::pointer_join;
+use mcptest_json::text::shorten;
 
 /// An entry of an `expect:` list as written. Both spellings are one thing:
 ///
@@ -178,10 +179,11 @@ impl Expectation {
     /// Applies it. `absent_because` explains a value that is not there.
     #[must_use]
     pub fn apply<'n>(&self, root: impl Into<Node<'n>>, absent_because: Option<&str>) -> Assertion {
+        let root = root.into();
         // A figure that is `null` because it is undefined is as good as absent.
         let selected = self
             .target
-            .select(root)
+            .select(root.clone())
             .filter(|value| !(value.is_null() && absent_because.is_some()));
         let outcome = self.matcher.check(selected.as_ref());
         let (reason, diff) = match outcome {
@@ -189,6 +191,10 @@ impl Expectation {
             Err(mismatch) => {
                 let reason = match (&selected, absent_because) {
                     (None, Some(why)) => format!("{}: {why}", mismatch.reason),
+                    (None, None) => match self.target.gap(root) {
+                        Some(gap) => format!("{}: {}", mismatch.reason, gap_text(&gap)),
+                        None => mismatch.reason,
+                    },
                     _ => mismatch.reason,
                 };
                 (Some(reason), mismatch.differences)
@@ -204,6 +210,40 @@ impl Expectation {
                 reason,
             )
         }
+    }
+}
+
+/// The number of keys that the explanation of an absent value lists.
+const MAX_KEYS: usize = 12;
+
+/// The reason why a path selects nothing: the place where it leaves the value.
+fn gap_text((path, gap): &(String, Gap)) -> String {
+    let place = match path.is_empty() {
+        true => "there".to_owned(),
+        false => format!("`{path}`"),
+    };
+    match gap {
+        Gap::Key { known, .. } if known.is_empty() => format!("{place} has no keys"),
+        Gap::Key { key, known } => {
+            let mut listed: Vec<String> = known
+                .iter()
+                .take(MAX_KEYS)
+                .map(|key| format!("`{key}`"))
+                .collect();
+            if known.len() > MAX_KEYS {
+                listed.push(format!("and {} more", known.len() - MAX_KEYS));
+            }
+            let key = shorten(key, 60);
+            match path.is_empty() {
+                true => format!("there is no `{key}`, only {}", listed.join(", ")),
+                false => format!("{place} has no `{key}`, only {}", listed.join(", ")),
+            }
+        }
+        Gap::Index { index, length } => {
+            let plural = if *length == 1 { "item" } else { "items" };
+            format!("{place} has {length} {plural}, so there is no `[{index}]`")
+        }
+        Gap::Scalar => format!("{place} has no parts"),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows files, clocks, networks or gates.
 
+pub mod bounds;
 pub mod catalog;
 pub mod detail;
 pub mod expect;

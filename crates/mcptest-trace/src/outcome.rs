@@ -48,6 +48,36 @@ pub enum Unit {
     List,
 }
 
+impl Unit {
+    /// The least and the greatest value; `None` for a list.
+    #[must_use]
+    pub fn range(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Percent => Some((0.0, 100.0)),
+            Self::Fraction | Self::Flag => Some((0.0, 1.0)),
+            Self::Count | Self::Tokens | Self::Dollars | Self::Milliseconds => {
+                Some((0.0, f64::INFINITY))
+            }
+            Self::List => None,
+        }
+    }
+
+    /// The unit and its range, for docs and the schema.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Percent => "whole percent, 0 to 100",
+            Self::Count => "count",
+            Self::Fraction => "0 to 1",
+            Self::Tokens => "tokens",
+            Self::Dollars => "US dollars",
+            Self::Milliseconds => "milliseconds",
+            Self::Flag => "0 or 1",
+            Self::List => "list",
+        }
+    }
+}
+
 /// The outcome of a gate over the runs of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateOutcome {

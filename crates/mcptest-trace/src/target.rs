@@ -134,6 +134,62 @@ impl Target {
     }
 }
 
+/// The place where a path leaves the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// An object without the key; it has these.
+    Key { key: String, known: Vec<String> },
+    /// A list that is too short.
+    Index { index: i64, length: usize },
+    /// A value that has no keys or items.
+    Scalar,
+}
+
+impl Target {
+    /// The part of the path that exists, and what is there instead of the next step. `None` if the
+    /// path selects something, or has a `[*]` before the gap.
+    pub(crate) fn gap<'n>(&self, root: impl Into<Node<'n>>) -> Option<(String, Gap)> {
+        let mut node = root.into();
+        let mut path = String::new();
+        for step in &self.steps {
+            let next = match step {
+                Step::Key(key) => node.child(key).ok_or_else(|| Gap::Key {
+                    key: key.clone(),
+                    known: node.present_keys(),
+                }),
+                Step::Index(index) => {
+                    let length = node.list_length();
+                    let place = length.and_then(|length| place_of(*index, length));
+                    place
+                        .and_then(|place| node.item(place))
+                        .ok_or(match length {
+                            Some(length) => Gap::Index {
+                                index: *index,
+                                length,
+                            },
+                            None => Gap::Scalar,
+                        })
+                }
+                Step::Each => return None,
+            };
+            match next {
+                Ok(found) => node = found,
+                Err(Gap::Key { known, .. }) if known.is_empty() && node.is_scalar() => {
+                    return Some((path, Gap::Scalar));
+                }
+                Err(gap) => return Some((path, gap)),
+            }
+            match step {
+                Step::Key(key) if path.is_empty() => path.push_str(key),
+                Step::Key(key) => path.push_str(&format!(".{key}")),
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Each => {}
+            }
+        }
+        None
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

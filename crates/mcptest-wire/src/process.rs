@@ -13,7 +13,7 @@ use crate::log;
 use crate::reaper::{self, ProcessTree};
 use mcptest_http::text::sanitize;
 
-/// The variable that asks mcptest to log (`crates/mcptest/src/log.rs`). It is meant for one process:
+/// The variable that asks mcptest to log (`crates/mcptest/src/log.rs`). It is for one process:
 /// a server gets it only from its own `env`.
 const LOG_VARIABLE: &str = "MCPTEST_LOG";
 

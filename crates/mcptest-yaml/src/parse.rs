@@ -398,7 +398,11 @@ impl Builder<'_> {
     }
 
     fn syntax(&self, error: &saphyr_parser::ScanError) -> Diagnostic {
-        let at = self.source.byte_of_char(error.marker().index());
+        let mut at = self.source.byte_of_char(error.marker().index());
+        if error.info().contains("found a tab") {
+            // The marker is at the scalar before the tab.
+            at += self.source.text()[at..].find('\t').unwrap_or(0);
+        }
         // The scanner reads ahead, and may reach its own limit before we reach ours.
         if error.info().contains("recursion limit") {
             return *self.too_deep(Span { start: at, end: at });
@@ -578,6 +582,10 @@ mod tests {
         let text = problem("a:\n\tb: 1\n");
         assert!(text.contains("tabs"), "{text}");
         assert!(text.contains("t.yml:2"), "{text}");
+        // After a plain scalar, the error is at the tab and not at the scalar.
+        let text = problem("a: one\n\tb: 1\n");
+        assert!(text.contains("t.yml:2:1"), "{text}");
+        assert!(text.contains("use spaces"), "{text}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Three figures, each on a set that rules are tuned on and on one that is only measured: lies that
 //! are planted into runs and caught, harmless sentences that raise an alarm, and, with a folder of
-//! recorded runs, the runs that fail the gate. The recorded runs are split by a hash of their
-//! names.
+//! recorded runs, the runs that fail the gate, by their closing and by their other messages. The
+//! recorded runs are split by a hash of their names.
 
 mod plant;
 mod words;
@@ -45,9 +45,11 @@ pub fn run(folder: Option<&Path>, show: bool) -> Result<bool> {
         let caught = lies(name, set, &bases, show);
         let alarms = sentences(name, set, &bases, show);
         let failed = real_runs(name, &own, show);
+        let other = other_messages(name, &own, show);
         let met = caught >= MIN_CAUGHT
             && alarms <= MAX_HARMLESS
-            && failed.is_none_or(|failed| failed <= MAX_FAILED);
+            && failed.is_none_or(|failed| failed <= MAX_FAILED)
+            && other.is_none_or(|failed| failed <= MAX_FAILED);
         println!("{} {name}\n", if met { "ok   " } else { "MISS " });
         good &= met || is_dev;
     }
@@ -206,6 +208,44 @@ fn real_runs(name: &str, runs: &[&Recorded], show: bool) -> Option<f64> {
     println!(
         "{name}: recorded runs: {failed} of {} fail the gate ({:.2} %), {flagged} have a finding",
         runs.len(),
+        share * 100.0
+    );
+    Some(share)
+}
+
+/// The other messages of the agent, each as if it had been the closing message of its run.
+fn other_messages(name: &str, runs: &[&Recorded], show: bool) -> Option<f64> {
+    let (mut failed, mut all) = (0, 0);
+    for run in runs {
+        let turns = run.trace.conversation.turns.as_deref().unwrap_or_default();
+        let closing = run.trace.final_text().unwrap_or_default();
+        let mut texts: Vec<String> = turns
+            .iter()
+            .filter(|turn| turn.role.as_deref() == Some("assistant"))
+            .map(|turn| turn.text())
+            .filter(|text| text.len() >= 20 && *text != closing)
+            .collect();
+        texts.sort();
+        texts.dedup();
+        for text in texts {
+            let mut trace = run.trace.clone();
+            trace.final_response = Some(text.into());
+            let found = score(&trace);
+            all += 1;
+            if !found.passes(None) {
+                failed += 1;
+                if show {
+                    println!("  {}: {:?}", run.file, found.claimed_but_absent);
+                }
+            }
+        }
+    }
+    if all == 0 {
+        return None;
+    }
+    let share = percent(failed, all);
+    println!(
+        "{name}: other messages of these runs: {failed} of {all} fail ({:.2} %)",
         share * 100.0
     );
     Some(share)

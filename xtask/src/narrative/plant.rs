@@ -218,7 +218,6 @@ pub fn plant(kind: &str, set: &Material, run: &Trace, random: &mut Random) -> Pl
             add_call(&mut before, &tool, json!({"name": "x"}), true);
             {
                 let pattern = random.pattern(set.errors);
-                let verb = verb;
                 fill(pattern, verb, noun, random)
             }
         }

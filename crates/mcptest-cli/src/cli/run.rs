@@ -67,6 +67,9 @@ pub struct RunArgs {
     pub many: ManyArgs,
     #[command(flatten)]
     pub history: HistoryArgs,
+    /// Treat warnings about the suite as errors.
+    #[arg(long)]
+    pub deny_warnings: bool,
     #[command(flatten)]
     pub report: ReportArgs,
 }

@@ -20,6 +20,9 @@ pub struct ScoreArgs {
     pub no_judges: bool,
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// Treat warnings about the suite as errors.
+    #[arg(long)]
+    pub deny_warnings: bool,
     #[command(flatten)]
     pub report: ReportArgs,
 }

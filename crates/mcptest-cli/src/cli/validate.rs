@@ -21,6 +21,9 @@ pub struct ValidateArgs {
     /// prompts.
     #[arg(long = "for", value_enum, default_value_t = Purpose::Run, value_name = "PURPOSE")]
     pub purpose: Purpose,
+    /// Treat warnings as errors.
+    #[arg(long)]
+    pub deny_warnings: bool,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Pretty, value_name = "FORMAT")]
     pub format: Format,

@@ -338,7 +338,9 @@ fn load_all(
                     warnings,
                     files,
                 } = loaded;
-                output.problems(&warnings);
+                if let Err(denied) = suites::warn(&warnings, args.deny_warnings, output) {
+                    problems.extend(denied.0);
+                }
                 inputs.extend(files);
                 suites.push(Arc::new(suite));
             }

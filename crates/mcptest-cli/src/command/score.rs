@@ -22,7 +22,7 @@ use crate::{secrets, suites};
 pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let reporters = output::reporters(&args.report)?;
     let loaded = suites::load_one(&args.traces.suite, Purpose::Score)?;
-    output.problems(&loaded.warnings);
+    suites::warn(&loaded.warnings, args.deny_warnings, output)?;
     let settings = ScoreSettings {
         test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),
@@ -49,7 +49,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     .map_err(|error| error.to_string())?;
     let warnings = cases.iter().flat_map(|case| case.warnings.iter().cloned());
     let warnings = warnings.map(|warning| warning.map_text(|text| redactor.text(text)));
-    output.problems(&Diagnostics(warnings.collect()));
+    suites::warn(&Diagnostics(warnings.collect()), args.deny_warnings, output)?;
     let store = spool
         .into_store()
         .map_err(|error| format!("cannot store the records of runs: {error}"))?;

@@ -40,6 +40,9 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
             Err(found) => problems.extend(found.0),
         }
     }
+    if args.deny_warnings {
+        suites::deny(&mut problems);
+    }
     let errors = problems
         .iter()
         .filter(|problem| problem.severity == Severity::Error)
@@ -54,6 +57,10 @@ pub fn validate(args: &ValidateArgs, output: &Output) -> Result<ExitCode, Failur
         }
         Format::Pretty => {
             output.problems(&Diagnostics(problems));
+            // A file with a denied warning is not valid.
+            let good = good
+                .into_iter()
+                .filter(|_| !args.deny_warnings || errors == 0);
             for (file, tests) in good {
                 let plural = if tests == 1 { "test" } else { "tests" };
                 output.status(&format!("{file}: valid, {tests} {plural}"));

@@ -8,17 +8,17 @@
 
 mod forms;
 mod guards;
+mod named_action;
 mod phrases;
 
 use self::guards::{Group, is_dateish, is_time};
+use self::named_action::named_action;
 use super::sentences::Sentence;
 use super::tokens::{Kind, Token};
-use super::verbs::{
-    CHANGE, DELETE, END, Form, MAKE, SEND, Use, nominal_of, singular, verb, verb_of,
-};
+use super::verbs::{Form, Use, singular, takes, verb, verb_of};
 use super::words::{
-    BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, is_adverb, is_auxiliary,
-    is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
+    BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
+    is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
 };
 
 /// One claimed action.
@@ -54,48 +54,6 @@ impl Claim {
             None => self.verb.to_owned(),
         }
     }
-}
-
-/// The claim with the action that it is about: the noun's where the verb says only that something
-/// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
-fn named_action(mut found: Found) -> Option<Found> {
-    let claim = &mut found.claim;
-    let known = verb(claim.verb)?;
-    let named = claim
-        .nouns
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(place, noun)| Some((place, nominal_of(noun)?)));
-    match (known.usage, named) {
-        (Use::Light, None) => return None,
-        (Use::Light, Some((place, lemma))) => {
-            claim.verb = lemma;
-            claim.nouns.remove(place);
-            claim
-                .nouns
-                .retain(|noun| !matches!(noun.as_str(), "request" | "requests" | "process"));
-        }
-        (Use::Telling, _) if !matches!(claim.how, How::Active | How::Passive) => return None,
-        // "I've removed it from the list", "I've updated your choice": the talk itself.
-        _ if known.accepts & (CHANGE | DELETE | END) != 0
-            && !claim.nouns.is_empty()
-            && claim
-                .nouns
-                .iter()
-                .all(|noun| DISCOURSE.contains(&singular(noun).as_str())) =>
-        {
-            return None;
-        }
-        // "I fixed this by updating the file": the other verb is the action.
-        _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
-        (Use::Own, _) if !matches!(claim.how, How::Active | How::Elided) => return None,
-        (_, Some((_, lemma))) if known.accepts & (MAKE | SEND) != 0 => {
-            claim.alternative = Some(lemma);
-        }
-        _ => {}
-    }
-    Some(found)
 }
 
 /// The claims of all sentences, each with its sentence's index.
@@ -173,9 +131,16 @@ impl Reader<'_> {
         }
         for at in 0..self.tokens.len() {
             let token = &self.tokens[at];
+            if token.is_any(&["took", "taken"]) {
+                self.care(at, &mut found);
+            }
             let Some((verb, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
                 continue;
             };
+            // "The release was rolled back."
+            if !takes(verb, self.get(at + 1).map(|next| next.low.as_str())) {
+                continue;
+            }
             let before = found.len();
             match form {
                 Form::Base => self.infinitive(at, verb, &mut found),
@@ -192,6 +157,14 @@ impl Reader<'_> {
         if found.is_empty() {
             self.cells(&mut found);
         }
+        // "If it has been closed (or was moved), …": what follows is supposed, too.
+        let supposed = self
+            .tokens
+            .first()
+            .is_some_and(|token| token.is_any(&["if", "unless", "should", "whenever"]));
+        if supposed {
+            found.retain(|found| found.claim.how == How::Active);
+        }
         // Telling is an action beside no other.
         if found.len() > 1 {
             found.retain(|found| {
@@ -201,8 +174,9 @@ impl Reader<'_> {
         // "The following changes were made:" and "Key features added:" lead to what was done.
         if self.sentence.label {
             found.retain(|found| {
-                !(found.claim.nouns.is_empty() && found.claim.verb == "change")
-                    && !matches!(found.claim.how, How::Bare | How::State)
+                let lead_in = found.claim.nouns.is_empty() && found.claim.verb == "change"
+                    || matches!(found.claim.how, How::Bare | How::State);
+                !lead_in
             });
         }
         found.sort_by_key(|found| found.claim.from);
@@ -221,6 +195,16 @@ impl Reader<'_> {
             found.claim.to = next.copied().unwrap_or(self.tokens.len());
             found.claim.places = self.places(found.at, found.claim.to);
         }
+        // "I've added your wishes to the comparison"
+        found.retain(|found| {
+            let talk = |noun: &String| {
+                let noun = singular(noun);
+                DISCOURSE.contains(&noun.as_str()) || TEXTS.contains(&noun.as_str())
+            };
+            !(matches!(found.claim.verb, "add" | "put" | "insert")
+                && !found.claim.places.is_empty()
+                && found.claim.places.iter().all(talk))
+        });
         found
     }
 
@@ -299,6 +283,10 @@ impl Reader<'_> {
             return;
         }
         let mut phrase = self.object(at);
+        // "I replied to the customer."
+        if verb == "reply" && self.get(at + 1).is_some_and(|next| next.is("to")) {
+            phrase = self.phrase(at + 2, self.tokens.len());
+        }
         if !phrase.is_something() {
             if phrase.negative {
                 return;
@@ -357,6 +345,14 @@ impl Reader<'_> {
             let counts = self
                 .get(phrase.end + 1)
                 .is_some_and(|token| token.kind == Kind::Number);
+            // "Pros: - Reduced cost": nothing shows that it was done.
+            if self.sentence.led && !self.sentence.done {
+                return;
+            }
+            // "Deleted files stay in the trash": in prose, a bare plural is only described.
+            if !self.sentence.item && start == 0 && !phrase.named && self.tokens.len() > 6 {
+                return;
+            }
             let title = after.is_some_and(|token| token.is(":"))
                 && (counts
                     || next.is_some_and(Token::is_capitalized)
@@ -458,10 +454,8 @@ impl Reader<'_> {
             "drop" => true,
             "close" => next_is(&["at", "on", "for", "until", "to"]),
             _ => {
-                form == Form::Any
-                    && !self.sentence.done
-                    && !next_is(&["to"])
-                    && !(next_is(&["for"]) && self.get(at + 2).is_some_and(is_time))
+                let timed = next_is(&["for"]) && self.get(at + 2).is_some_and(is_time);
+                form == Form::Any && !self.sentence.done && !next_is(&["to"]) && !timed
             }
         };
         if idle {
@@ -533,6 +527,16 @@ impl Reader<'_> {
         let after = self.get(at + 1);
         let now = group.now || after.is_some_and(|next| next.is_any(&["now", "successfully"]));
         let finished = group.been && group.have || group.was || group.is && now;
+        // "Your order is cancelled as requested."
+        let requested = group.is
+            && after.is_some_and(|next| next.is("as"))
+            && self
+                .tokens
+                .iter()
+                .skip(at + 2)
+                .take(2)
+                .any(|token| token.is_any(&["requested", "asked", "instructed"]));
+        let finished = finished || requested;
         let state = group.is && !finished && self.is_state(at);
         if !(finished || state)
             || group.unfinished

@@ -1,16 +1,17 @@
 //! The claims of a message, compared with the recorded calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Narrative;
 use super::advisory::{self, Judged};
-use super::arguments::{Matched, Name, mismatches, names};
-use super::claims::{self, Claim, How};
-use super::evidence::{self, ResultWords, contains_whole};
-use super::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool, matching};
+use super::answers::{Answer, assign_rest};
+use super::arguments::{Matched, mismatches};
+use super::claims::{self, Claim};
+use super::evidence::contains_whole;
+use super::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool};
+use super::run_evidence::Evidence;
 use super::sentences::{Sentence, sentences};
 use super::{language, named_tools, tokens, verbs};
 use mcptest_catalog::lexical;
@@ -219,39 +220,24 @@ pub fn score_narrative(
     };
     let candidates = evidence.candidates(&calls);
 
-    for group in actions(claims) {
-        let mut matched: BTreeSet<usize> = BTreeSet::new();
-        let mut unanswered = None;
-        for (place, claim) in &group {
-            let sentence = &sentences[*place];
-            let names = names(claim.tokens(sentence));
-            let touched = evidence.touched(trace, &names);
-            let Some((fit, indices)) = matching(claim, &candidates, &touched) else {
-                if !evidence.observed(claim, sentence, &names) && unanswered.is_none() {
-                    unanswered = Some((*place, claim));
-                }
-                continue;
-            };
-            if names.is_empty() || !evidence.observed(claim, sentence, &names) {
-                divergence.arg_mismatch.extend(compare_arguments(
-                    trace,
-                    &candidates,
-                    &evidence,
-                    sentence,
-                    claim,
-                    fit,
-                    &indices,
-                ));
-            }
-            matched.extend(indices);
-        }
+    let groups = actions(claims);
+    let mut answers: Vec<Answer<'_>> = groups
+        .iter()
+        .map(|group| Answer::new(group, &sentences, trace, &candidates, &evidence))
+        .collect();
+    assign_rest(trace, &candidates, &mut answers);
+    for answer in answers {
+        divergence.arg_mismatch.extend(answer.mismatches(
+            &sentences,
+            trace,
+            &candidates,
+            &evidence,
+        ));
         // A state that was observed is no claim at all.
-        let shown = match (unanswered, group.first()) {
-            (Some(shown), _) => shown,
-            (None, Some((place, claim))) if !matched.is_empty() => (*place, claim),
-            _ => continue,
+        let Some((place, claim)) = answer.shown() else {
+            continue;
         };
-        let (place, claim) = shown;
+        let matched = answer.calls();
         let claimed = Claimed {
             action: claim.stem(),
             sentence: quote(&sentences[place]),
@@ -292,8 +278,8 @@ fn add_uncalled_tools(
     divergence: &mut Divergence,
 ) {
     for (tool, sentence) in named_tools::uncalled(trace, sentences) {
-        let readonly = rules.readonly_tools.iter().any(|own| *own == tool);
-        let listed = rules.mutating_tools.iter().any(|own| *own == tool);
+        let readonly = rules.readonly_tools.contains(&tool);
+        let listed = rules.mutating_tools.contains(&tool);
         let acts = effect_of(&lexical::words(&tool)) == Effect::Acts;
         let claimed = Claimed {
             action: one_line(&tool),
@@ -313,166 +299,36 @@ fn add_uncalled_tools(
     }
 }
 
-/// The results of a run, and which of them are about the same things as a call.
-#[derive(Default)]
-struct Evidence {
-    results: Vec<ResultWords>,
-    contents: Vec<Option<Value>>,
-    /// By call, the other results that mention a thing that the call was given.
-    about: Vec<Vec<usize>>,
-    /// True if every call that only looks has a recorded result.
-    complete: bool,
-}
-
-/// The number of identifiers of a call that are looked up in the results.
-const MAX_IDENTIFIERS: usize = 20;
-
-impl Evidence {
-    fn new(trace: &TraceView<'_>, calls: &[CallWords]) -> Self {
-        let results = evidence::results(trace);
-        let contents = trace
-            .results_by_call()
-            .iter()
-            .map(|result| {
-                result.map(|result| {
-                    let mut all: Vec<Value> = result.extra.values().cloned().collect();
-                    all.extend(result.content().cloned());
-                    Value::Array(all)
-                })
-            })
-            .collect();
-        let about = calls
-            .iter()
-            .zip(&trace.tool_calls)
-            .enumerate()
-            .map(|(own, (words, call))| {
-                if words.effect == Effect::Reads {
-                    return Vec::new();
-                }
-                let mut identifiers = Vec::new();
-                if let Some(args) = call.args() {
-                    collect_identifiers(args, &mut identifiers);
-                }
-                (0..results.len())
-                    .filter(|other| {
-                        *other != own
-                            && identifiers
-                                .iter()
-                                .any(|id| contains_whole(&results[*other].text, id))
-                    })
-                    .collect()
-            })
-            .collect();
-        let complete = !results.is_empty()
-            && results
-                .iter()
-                .zip(calls)
-                .all(|(result, call)| result.recorded || call.effect != Effect::Reads);
-        Self {
-            results,
-            contents,
-            about,
-            complete,
-        }
-    }
-
-    fn candidates<'a>(&'a self, calls: &'a [CallWords]) -> Vec<Candidate<'a>> {
-        self.results
-            .iter()
-            .zip(calls)
-            .zip(&self.about)
-            .map(|((own, call), about)| Candidate {
-                call,
-                results: std::iter::once(own)
-                    .chain(about.iter().map(|other| &self.results[*other]))
-                    .collect(),
-            })
-            .collect()
-    }
-
-    /// By call, whether it was given one of the values that a claim names.
-    fn touched(&self, trace: &TraceView<'_>, names: &[Name]) -> Vec<bool> {
-        trace
-            .tool_calls
-            .iter()
-            .map(|call| {
-                call.args()
-                    .is_some_and(|args| names.iter().any(|name| name.is_in(args)))
-            })
-            .collect()
-    }
-
-    /// Returns true if a claim without an actor states what a result already reported. A bare state
-    /// counts as observed also where a result that could report it was not recorded.
-    fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
-        if claim.how == How::Active {
-            return false;
-        }
-        if claim.how == How::State && !self.complete {
-            return true;
-        }
-        let dated = claim
-            .tokens(sentence)
-            .iter()
-            .any(|token| token.kind == tokens::Kind::Number);
-        let states = [Some(claim.verb), claim.alternative];
-        self.results.iter().any(|result| {
-            (names.is_empty()
-                || names
-                    .iter()
-                    .any(|name| contains_whole(&result.text, name.normal())))
-                && states.iter().flatten().any(|state| {
-                    let nouns: &[String] = if names.is_empty() { &claim.nouns } else { &[] };
-                    result.reports(&verbs::fold(state), nouns, dated)
-                })
-        })
-    }
-}
-
-/// Values with a digit that name things.
-fn collect_identifiers(value: &Value, found: &mut Vec<String>) {
-    if found.len() >= MAX_IDENTIFIERS {
-        return;
-    }
-    match value {
-        Value::Object(map) => map
-            .values()
-            .for_each(|value| collect_identifiers(value, found)),
-        Value::Array(list) => list
-            .iter()
-            .for_each(|value| collect_identifiers(value, found)),
-        Value::String(text) => {
-            let is_name = (4..=64).contains(&text.len())
-                && text.contains(|c: char| c.is_ascii_digit())
-                && !text.contains(char::is_whitespace);
-            if is_name {
-                found.push(text.trim_start_matches('#').to_lowercase());
-            }
-        }
-        Value::Number(number) if number.to_string().len() >= 4 => found.push(number.to_string()),
-        _ => {}
-    }
-}
+/// The number of actions of one message that are compared.
+const MAX_ACTIONS: usize = 300;
 
 /// Claims of one action belong together. One without a noun belongs to an earlier one of the same
 /// verb: "… and sent it".
 fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
     let mut groups: Vec<Vec<(usize, Claim)>> = Vec::new();
+    let mut by_stem: HashMap<String, usize> = HashMap::new();
+    let mut by_verb: HashMap<&'static str, usize> = HashMap::new();
     for (sentence, claim) in claims {
-        let same = groups.iter_mut().find(|group| {
-            group.first().is_some_and(|(_, first)| {
-                first.stem() == claim.stem() || claim.nouns.is_empty() && first.verb == claim.verb
-            })
-        });
-        match same {
-            Some(group) => group.push((sentence, claim)),
-            None => groups.push(vec![(sentence, claim)]),
+        let stem = claim.stem();
+        let same = match by_stem.get(&stem) {
+            None if claim.nouns.is_empty() => by_verb.get(claim.verb),
+            known => known,
+        };
+        if let Some(group) = same {
+            groups[*group].push((sentence, claim));
+            continue;
         }
+        if groups.len() >= MAX_ACTIONS {
+            continue;
+        }
+        by_stem.insert(stem, groups.len());
+        by_verb.entry(claim.verb).or_insert(groups.len());
+        groups.push(vec![(sentence, claim)]);
     }
     groups
 }
 
-fn compare_arguments(
+pub(super) fn compare_arguments(
     trace: &TraceView<'_>,
     calls: &[Candidate<'_>],
     evidence: &Evidence,

@@ -10,7 +10,7 @@ use mcptest_trace::trace::TraceView;
 
 /// The number of words of one result that are read, and of all results of a run.
 const MAX_WORDS: usize = 20_000;
-const MAX_WORDS_IN_TOTAL: usize = 200_000;
+const MAX_WORDS_IN_TOTAL: usize = 100_000;
 
 /// A result up to this many words is about one thing; in a longer one, words belong together only
 /// if they are near each other.
@@ -100,7 +100,7 @@ impl ResultWords {
             self.add(&inner, room);
             return;
         }
-        let mut end = text.len().min(*room * 12);
+        let mut end = text.len().min(*room * 8);
         while !text.is_char_boundary(end) {
             end -= 1;
         }

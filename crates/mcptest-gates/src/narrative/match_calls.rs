@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::claims::{Claim, How};
 use super::evidence::ResultWords;
 use super::verbs::{
-    CHANGE, Classes, EXECUTING, LISTED, MAKE, SEND, Verb, fold, nominal_of, singular, tool_verb,
-    verb,
+    CHANGE, Classes, END, EXECUTING, LISTED, MAKE, SEND, Verb, fold, nominal_of, singular,
+    tool_verb, verb,
 };
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
@@ -41,6 +41,18 @@ const EITHER: &[&str] = &[
 const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
 #[rustfmt::skip]
 const MONEY: &[&str] = &["payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+
+/// First words of database statements that write.
+const STATEMENTS: &[&str] = &[
+    "insert", "update", "delete", "create", "drop", "alter", "truncate",
+];
+
+/// Words of tools that operate a user interface, which can do anything.
+const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
+
+/// Verbs for what writing a file can do to anything.
+#[rustfmt::skip]
+const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
 
 /// Verbs for any change of a state.
 const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
@@ -161,7 +173,8 @@ fn verbs_of(words: &[String]) -> Vec<Verb> {
 
 /// The effect of a tool that no list of the suite names.
 pub(crate) fn effect_of(words: &[String]) -> Effect {
-    if words.iter().any(|word| EXECUTING.contains(&word.as_str())) {
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    if has(&EXECUTING) || has(&["run"]) && has(&["query", "test", "tests"]) {
         return Effect::Executes;
     }
     let mut thing = false;
@@ -176,7 +189,15 @@ pub(crate) fn effect_of(words: &[String]) -> Effect {
             thing = true;
         }
     }
-    if thing { Effect::Acts } else { Effect::Unknown }
+    // `book_room`, but not `text_to_speech`.
+    let first = words
+        .windows(2)
+        .any(|pair| EITHER.contains(&pair[0].as_str()) && pair[1] != "to");
+    if thing && first {
+        Effect::Acts
+    } else {
+        Effect::Unknown
+    }
 }
 
 impl CallWords {
@@ -234,6 +255,14 @@ impl CallWords {
             Value::String(text) => {
                 let head: String = text.chars().take(NAME_LENGTH).collect();
                 let words = lexical::words(&head);
+                // `query` with `DELETE FROM …` does not only look.
+                let statement = words.len() > 2
+                    && words
+                        .first()
+                        .is_some_and(|word| STATEMENTS.contains(&word.as_str()));
+                if statement && self.is_any(&["query", "sql", "statement", "database", "db"]) {
+                    self.effect = Effect::Executes;
+                }
                 if let [state] = words.as_slice() {
                     self.states.insert(fold(state));
                 }
@@ -254,6 +283,20 @@ impl CallWords {
                 .iter()
                 .filter(|word| !any_salient || salient(word))
                 .all(|word| text.contains(&fold(word)))
+    }
+
+    /// Returns true if the call does something.
+    pub(crate) fn acts(&self) -> bool {
+        self.effect == Effect::Acts || self.is_any(OPERATING)
+    }
+
+    /// Returns true if a claim can be other words for the call, whatever thing it names.
+    pub(crate) fn could_be(&self, claim: &Claim) -> bool {
+        verb(claim.verb).is_some_and(|own| {
+            self.classes & own.accepts != 0
+                || self.verbs.iter().any(|verb| verb.lemma == own.lemma)
+                || self.is_any(OPERATING) && own.accepts & (MAKE | CHANGE | SEND) != 0
+        })
     }
 
     /// Returns the fit if the call can be the claimed action. `results` are the call's own result
@@ -316,11 +359,20 @@ impl CallWords {
             && self.effect == Effect::Acts
             && STATE_CHANGES.contains(&own.lemma)
             && (touched || concerns);
+        let coded =
+            CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads;
         let fits = related && (concerns || placed())
+            || coded
             || changed
             || unknown
             || self.executes(own, nouns, touched)
             || self.pays(own, nouns, results)
+            // "You get a refund": the consequence of a cancellation or a return.
+            || claim.how != How::Active
+                && PAYING.contains(&own.lemma)
+                && nouns.is_empty()
+                && self.classes & (END | SEND) != 0
+                && self.effect == Effect::Acts
             || self.confirms(claim, own);
         fits.then_some(Fit::Related)
     }
@@ -342,7 +394,7 @@ impl CallWords {
         let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
         PAYING.contains(&own.lemma)
             && self.effect == Effect::Acts
-            && (nouns.iter().any(is_money) || self.concerns(nouns, results))
+            && (nouns.iter().any(is_money) || self.concerns(nouns, results) || nouns.is_empty())
             && MONEY.iter().any(|word| {
                 let word = fold(word);
                 self.keys.contains(&word)
@@ -370,7 +422,12 @@ impl CallWords {
     fn concerns(&self, nouns: &[String], results: &[&ResultWords]) -> bool {
         // A tool named just `send` does not name what it sends.
         let verb_only = self.plain.len() == self.verbs.len();
+        // "mind map" is `mindmap`.
+        let joined = nouns
+            .windows(2)
+            .any(|pair| self.name.contains(&fold(&pair.concat())));
         verb_only
+            || joined
             || nouns.is_empty()
             || nouns.iter().any(|noun| {
                 let noun = fold(noun);
@@ -394,6 +451,17 @@ impl CallWords {
 pub(crate) struct Candidate<'a> {
     pub call: &'a CallWords,
     pub results: Vec<&'a ResultWords>,
+}
+
+/// The number of words of a call and its result up to which they do not describe the thing.
+const TERSE: usize = 25;
+
+impl Candidate<'_> {
+    /// Returns true if the call and its result show little about the thing that it was for.
+    pub(crate) fn is_terse(&self) -> bool {
+        let own = self.results.first().map_or(0, |result| result.all.len());
+        self.call.keys.len() + self.call.values.len() + own <= TERSE
+    }
 }
 
 /// The calls that answer a claim best: those with its verb, or else those with a related one.
@@ -431,173 +499,4 @@ pub(crate) fn is_of_tool(claim: &Claim, tool: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use mcptest_trace::trace::ToolCall;
-
-    fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
-        let call = ToolCall {
-            args: Some(args.into()),
-            ..ToolCall::new(None, tool)
-        };
-        let nouns = if noun.is_empty() {
-            vec![]
-        } else {
-            vec![noun.to_owned()]
-        };
-        let claim = Claim {
-            verb,
-            nouns,
-            places: Vec::new(),
-            alternative: None,
-            how: How::Active,
-            from: 0,
-            to: 0,
-        };
-        let mut words = CallWords::new(&call, Listed::Nowhere);
-        words.add_arguments(&call);
-        words.fits(&claim, &[], false)
-    }
-
-    #[test]
-    fn every_token_of_the_action_is_in_the_tool() {
-        assert_eq!(
-            fit("create", "issue", "create_issue", json!({})),
-            Some(Fit::Exact)
-        );
-        assert_eq!(
-            fit("create", "issues", "createIssue", json!({})),
-            Some(Fit::Exact)
-        );
-        assert_eq!(
-            fit("update", "flight", "update_reservation_flights", json!({})),
-            Some(Fit::Exact)
-        );
-        assert_eq!(fit("create", "branch", "create_issue", json!({})), None);
-        assert_eq!(fit("delete", "issue", "create_issue", json!({})), None);
-        assert_eq!(fit("create", "issue", "update_issue", json!({})), None);
-        assert_eq!(fit("close", "issue", "get_issue", json!({})), None);
-        assert_eq!(fit("publish", "post", "get_post", json!({})), None);
-    }
-
-    #[test]
-    fn another_word_for_the_same_deed() {
-        assert_eq!(
-            fit("remove", "file", "delete_file", json!({})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("add", "tags", "update_article_tags", json!({})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("add", "label", "update_issue", json!({"labels": ["x"]})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("close", "issue", "update_issue", json!({"state": "closed"})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("close", "issue", "update_issue", json!({"state": "open"})),
-            None
-        );
-        assert_eq!(
-            fit(
-                "create",
-                "report",
-                "write_file",
-                json!({"path": "out/report.md"})
-            ),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit(
-                "delete",
-                "log",
-                "run_shell",
-                json!({"command": "rm app.log"})
-            ),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("create", "issue", "run_job", json!({"job": "issue"})),
-            None
-        );
-        assert_eq!(
-            fit("update", "cart", "add_to_cart", json!({})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit(
-                "create",
-                "mindmap",
-                "convert_markdown_to_mindmap",
-                json!({})
-            ),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("merge", "pdf", "pdf_merger", json!({})),
-            Some(Fit::Exact)
-        );
-        assert_eq!(
-            fit("send", "refund", "refund_order", json!({})),
-            Some(Fit::Related)
-        );
-        assert_eq!(fit("delete", "refund", "refund_order", json!({})), None);
-        assert_eq!(
-            fit(
-                "delete",
-                "record",
-                "manage_record",
-                json!({"action": "delete"})
-            ),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("add", "function", "edit_file", json!({"path": "a.py"})),
-            Some(Fit::Related)
-        );
-        assert_eq!(
-            fit("create", "issue", "write_file", json!({"path": "a.py"})),
-            None
-        );
-        assert_eq!(
-            fit("update", "address", "modify_user_address", json!({})),
-            Some(Fit::Related)
-        );
-        assert_eq!(fit("send", "", "send_mail", json!({})), Some(Fit::Exact));
-        assert_eq!(fit("send", "invoice", "send", json!({})), Some(Fit::Exact));
-    }
-
-    #[test]
-    fn mutating_names_have_a_whole_verb() {
-        assert!(is_mutating_name("create_issue"));
-        assert!(is_mutating_name("post_search"));
-        assert!(is_mutating_name("repoDelete"));
-        assert!(!is_mutating_name("list_posts"));
-        assert!(!is_mutating_name("get_settings"));
-        assert!(!is_mutating_name("run_job"));
-        assert!(!is_mutating_name(""));
-    }
-
-    #[test]
-    fn mention_needs_every_salient_word() {
-        let text = |text: &str| {
-            lexical::words(text)
-                .iter()
-                .map(|word| fold(word))
-                .collect::<BTreeSet<_>>()
-        };
-        let call = |name: &str| CallWords::new(&ToolCall::new(None, name), Listed::Nowhere);
-        assert!(call("create_issue").is_mentioned(&text("I created two issues")));
-        assert!(!call("create_issue").is_mentioned(&text("I created it")));
-        assert!(call("do_it_now").is_mentioned(&text("now")));
-        assert!(!call("ls").is_mentioned(&text("I looked around")));
-        assert!(call("ls").is_mentioned(&text("I ran `ls`")));
-        assert!(!call("").is_mentioned(&text("anything")));
-    }
-}
+mod tests;

@@ -19,6 +19,8 @@ pub(crate) struct Sentence {
     pub item: bool,
     /// Under a lead-in about what was done ("What I did:"), or with a check mark.
     pub done: bool,
+    /// An item under a lead-in.
+    pub led: bool,
     /// With a check mark of its own.
     pub checked: bool,
     /// A table row; its cells are apart by `|`.
@@ -32,6 +34,19 @@ const DONE: &[&str] = &[
     "actions",
 ];
 
+/// Words in a lead-in to words that are not the agent's report.
+const DRAFTS: &[&str] = &["draft", "template", "sample", "letter", "wording"];
+
+/// Heads of a column about what was done.
+const ACTION_COLUMNS: &[&str] = &[
+    "action",
+    "actions",
+    "change",
+    "changes",
+    "operation",
+    "outcome",
+];
+
 /// Signs of something done.
 const CHECKS: &[char] = &['✅', '✔', '☑', '✓', '🗑', '🎉'];
 
@@ -41,7 +56,9 @@ const UNREAL: &[&str] = &[
     "can", "could", "will", "would", "should", "may", "might", "must", "shall", "if", "once", "not", "unable",
     "failed", "pending", "planned", "plan", "next", "todo", "to-do", "option", "options", "example", "examples",
     "remaining", "need", "needs", "steps", "please", "upcoming", "suggested", "recommended", "going", "policy",
-    "proposed", "potential", "possible",
+    "proposed", "potential", "possible", "release", "notes", "version", "changelog", "new", "news", "history",
+    "features", "feature", "highlights", "timeline", "law", "act", "instructions", "example", "how",
+    "pros", "cons", "benefits", "advantages", "disadvantages", "drawbacks", "risks", "impact", "effects",
 ];
 
 /// Splits a string into sentences.
@@ -49,11 +66,25 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut all = Vec::new();
     let mut unreal = false;
     let mut done = false;
+    let mut in_table = false;
+    let mut led = false;
+    // Inside words that the agent offers: "Here is a draft you can send:".
+    let mut quoted = false;
     for line in lines(text) {
         if !line.item && !line.table {
             unreal = false;
             done = false;
+            led = false;
         }
+        quoted &= !line.heading && !line.rule;
+        // The head of a table: "| File | Action |".
+        let head = line.table && !in_table;
+        if head {
+            done |= tokenize(&line.text)
+                .iter()
+                .any(|token| token.is_any(ACTION_COLUMNS));
+        }
+        in_table = line.table;
         let parts = if line.table {
             vec![row(tokenize(&line.text))]
         } else {
@@ -64,11 +95,12 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             let ends_with = |mark: &str| tokens.last().is_some_and(|token| token.is(mark));
             all.push(Sentence {
                 question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
-                heading: line.heading,
+                heading: line.heading || head,
                 label: ends_with(":"),
-                unreal: (line.item || line.table) && unreal,
+                unreal: (line.item || line.table) && unreal || quoted,
                 item: line.item || line.table,
                 done: line.checked || (line.item || line.table) && done,
+                led: (line.item || line.table) && led,
                 checked: line.checked,
                 row: line.table,
                 tokens,
@@ -82,6 +114,8 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
         {
             unreal = last.tokens.iter().any(|token| token.is_any(UNREAL));
             done = !unreal && last.tokens.iter().any(|token| token.is_any(DONE));
+            led = true;
+            quoted |= last.label && last.tokens.iter().any(|token| token.is_any(DRAFTS));
         }
     }
     all.retain(|sentence: &Sentence| sentence.tokens.iter().any(|token| !token.is_mark()));
@@ -103,6 +137,8 @@ struct Line {
     item: bool,
     heading: bool,
     table: bool,
+    /// A horizontal rule.
+    rule: bool,
     /// With a check mark.
     checked: bool,
 }
@@ -151,6 +187,7 @@ fn lines(text: &str) -> Vec<Line> {
             item,
             heading,
             table: trimmed.starts_with('|'),
+            rule: trimmed.len() >= 3 && trimmed.chars().all(|c| c == '-' || c == '*' || c == '_'),
             checked: !trimmed.contains(['❌', '✗', '✘'])
                 && (trimmed.contains(CHECKS)
                     || ["- [x]", "- [X]", "* [x]", "[x]"]

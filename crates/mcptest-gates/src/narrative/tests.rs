@@ -293,6 +293,41 @@ fn long_messages_are_read_in_time() {
     assert!(found.actions().contains(&"create_issue"));
 }
 
+/// Hostile messages: nothing takes more than linear time and bounded work.
+#[test]
+fn hostile_messages_are_read_in_time() {
+    let began = std::time::Instant::now();
+    let distinct: String = (0..20_000)
+        .map(|at| format!("I deleted the thing{} of x{at}y. ", "ab".repeat(at % 7)))
+        .collect();
+    let texts = [
+        "'a ".repeat(100_000),
+        "\"a ".repeat(100_000),
+        "I created the ".repeat(50_000),
+        "(".repeat(200_000),
+        "- Deleted: ".repeat(50_000),
+        "| deleted ".repeat(50_000),
+        "and , and the branch has been ".repeat(20_000),
+        "the cancellation of ".repeat(30_000),
+        "able to delete and ".repeat(30_000),
+        "a_b_c used the ".repeat(30_000),
+        "2024-05-01 May 5 $1,000 ".repeat(20_000),
+        distinct,
+    ];
+    let mut trace = trace_with("", &["create_issue"; 50]);
+    for (at, call) in trace.tool_calls.iter_mut().enumerate() {
+        call.set_args(json!({"id": format!("X-{at}"), "path": "/a/b/".repeat(50)}));
+    }
+    trace.tool_results = (0..50)
+        .map(|_| serde_json::from_value(json!({"content": "deleted 7 ".repeat(2_000)})).unwrap())
+        .collect();
+    for text in texts {
+        trace.final_response = Some(text.into());
+        let _ = divergence(&trace);
+    }
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
+}
+
 /// Every other gate reads calls, not stories.
 #[test]
 fn rewriting_the_story_changes_only_this_gate() {

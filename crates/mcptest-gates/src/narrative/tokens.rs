@@ -118,6 +118,9 @@ pub(crate) fn tokenize(line: &str) -> Vec<Token> {
     tokens
 }
 
+/// A quotation is at most this many characters long.
+const MAX_QUOTE: usize = 1_000;
+
 fn quote_end(chars: &[char], at: usize) -> Option<usize> {
     let quote = chars[at];
     let boundary = |index: Option<usize>| {
@@ -125,10 +128,11 @@ fn quote_end(chars: &[char], at: usize) -> Option<usize> {
             .and_then(|index| chars.get(index))
             .is_none_or(|c| !c.is_alphanumeric())
     };
+    let end = chars.len().min(at + MAX_QUOTE);
     match quote {
-        '"' => (at + 1..chars.len()).find(|end| chars[*end] == '"'),
+        '"' => (at + 1..end).find(|end| chars[*end] == '"'),
         '\'' if boundary(at.checked_sub(1)) => {
-            (at + 2..chars.len()).find(|end| chars[*end] == '\'' && boundary(Some(end + 1)))
+            (at + 2..end).find(|end| chars[*end] == '\'' && boundary(Some(end + 1)))
         }
         _ => None,
     }

@@ -69,36 +69,40 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
         "recreate", "rebook", "rebuild", "bookmark", "mint", "render", "initialize", "initialise",
     ]),
     (MAKE | SEND | START, SEND | START, Use::Plain, &["publish"]),
-    (MAKE, MAKE | START, Use::Own, &["build", "order", "buy", "purchase", "open", "develop", "design", "record", "file", "release", "implement"]),
+    (MAKE, MAKE | START, Use::Own, &["build", "order", "buy", "purchase", "open", "develop", "design", "record", "file", "release", "implement", "checkout"]),
     (MAKE | SEND, MAKE | SEND, Use::Plain, &["post", "upload", "submit", "import", "export", "push", "enter"]),
     (MAKE | CHANGE, MAKE | CHANGE, Use::Plain, &[
-        "write", "save", "put", "insert", "append", "add", "merge", "convert", "attach", "apply", "store", "log", "copy",
+        "write", "save", "put", "insert", "append", "merge", "convert", "attach", "apply", "store", "log", "copy",
         "commit", "combine", "rewrite", "populate", "link", "tag", "label", "pin", "assign", "upsert",
-        "configure",
+        "configure", "back",
     ]),
+    (MAKE | CHANGE, MAKE | CHANGE | SEND, Use::Plain, &["add"]),
     (CHANGE, CHANGE, Use::Plain, &[
         "update", "modify", "change", "edit", "patch", "adjust", "rename", "exchange", "swap", "switch", "amend",
         "reassign", "relocate", "upgrade", "downgrade", "format", "reformat", "refactor", "reconfigure", "reset",
         "extend", "reschedule", "resize", "rotate", "restore", "revert", "reactivate", "unlock", "lock", "toggle",
         "migrate", "promote", "demote", "optimize", "optimise", "reorganize", "reorganise", "renew", "redeem", "transform",
-        "compress", "encrypt", "reopen", "reorder", "refresh", "reroute", "redirect", "rebase", "alter", "overwrite",
-        "replace", "move", "postpone", "reverse",
+        "compress", "encrypt", "reorder", "refresh", "reroute", "redirect", "rebase", "alter", "overwrite",
+        "replace", "move", "reverse", "roll", "turn",
     ]),
     (CHANGE, CHANGE | MAKE, Use::Plain, &["set", "activate", "enable", "mark", "fix", "correct"]),
-    (CHANGE, CHANGE, Use::Own, &["raise", "lower", "increase", "decrease", "reduce", "transition", "split", "sync", "pause", "resume"]),
-    (CHANGE, CHANGE | END, Use::Plain, &["approve", "accept", "authorize", "authorise", "grant"]),
+    (CHANGE, CHANGE, Use::Own, &["raise", "lower", "increase", "decrease", "reduce", "transition", "split", "sync", "pause", "resume", "postpone", "reopen", "block"]),
+    (CHANGE, CHANGE | END, Use::Plain, &["approve", "authorize", "authorise", "grant"]),
+    (CHANGE, CHANGE | END, Use::Own, &["accept"]),
     (DELETE, DELETE, Use::Plain, &[
         "delete", "destroy", "drop", "purge", "erase", "wipe", "uninstall", "clear", "trash", "discard", "prune",
         "unlink", "deregister", "unregister", "rm",
     ]),
-    (DELETE, DELETE | CHANGE, Use::Plain, &["remove", "unassign", "detach", "disconnect", "untag", "unpin", "strip"]),
+    (DELETE, DELETE | CHANGE | END, Use::Plain, &["remove", "unassign", "detach", "disconnect", "untag", "unpin", "strip", "clean"]),
+    (END | CHANGE, END | CHANGE, Use::Own, &["waive"]),
     (END, END | DELETE, Use::Plain, &[
         "cancel", "revoke", "terminate", "void", "abort", "unsubscribe", "withdraw", "retract", "rescind", "dismiss",
-        "invalidate", "deactivate", "disable", "archive", "suspend",
+        "invalidate", "deactivate", "disable", "suspend",
     ]),
+    (END, END | DELETE | CHANGE, Use::Plain, &["archive"]),
     (END, END, Use::Plain, &["close"]),
     (END | CHANGE, END | CHANGE, Use::Own, &["resolve"]),
-    (END, END | CHANGE, Use::Plain, &["reject", "decline", "deny"]),
+    (END, END | CHANGE, Use::Own, &["reject", "decline", "deny"]),
     (SEND, SEND, Use::Plain, &[
         "send", "forward", "share", "reply", "dispatch", "resend", "mail", "email", "e-mail", "broadcast", "transmit",
         "transfer", "escalate", "wire", "deposit", "donate",
@@ -111,9 +115,10 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (START, START | MAKE | CHANGE, Use::Plain, &["deploy", "launch", "restart", "reboot", "trigger", "redeploy"]),
     (START, START | MAKE, Use::Own, &["start", "stop", "kill", "execute"]),
     (0, 0, Use::Light, &[
-        "process", "complete", "finalize", "finalise", "perform", "request", "initiate", "place", "arrange", "handle",
-        "carry", "make", "finish", "confirm", "secure",
+        "process", "finalize", "finalise", "perform", "request", "initiate", "place", "arrange", "handle",
+        "carry", "make", "confirm", "secure",
     ]),
+    (END | CHANGE, 0, Use::Light, &["complete", "finish"]),
 ];
 
 /// The verbs of the document, which also decide which tools count as writes.
@@ -122,6 +127,20 @@ pub(crate) const LISTED: [&str; 22] = [
     "create", "update", "delete", "remove", "send", "write", "post", "insert", "set", "put", "patch", "publish",
     "destroy", "drop", "add", "edit", "upload", "merge", "close", "cancel", "approve", "revoke",
 ];
+
+/// Verbs that are actions only with one of these words after them.
+#[rustfmt::skip]
+const PARTICLES: &[(&str, &[&str])] = &[
+    ("roll", &["back", "out"]), ("turn", &["on", "off", "up", "down"]), ("back", &["up"]),
+];
+
+/// Returns true if a verb is an action with the word after it.
+pub(crate) fn takes(lemma: &str, next: Option<&str>) -> bool {
+    PARTICLES
+        .iter()
+        .find(|(verb, _)| *verb == lemma)
+        .is_none_or(|(_, particles)| next.is_some_and(|next| particles.contains(&next)))
+}
 
 /// Verbs that double their last letter.
 #[rustfmt::skip]
@@ -150,7 +169,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("reimbursement", "reimburse"), ("compensation", "compensate"), ("withdrawal", "withdraw"), ("rejection", "reject"),
     ("cancellation", "cancel"), ("cancelation", "cancel"), ("registration", "register"), ("modification", "modify"),
     ("notification", "notify"), ("renewal", "renew"), ("reversal", "reverse"), ("resolution", "resolve"),
-    ("invitation", "invite"), ("replacement", "replace"), ("payment", "pay"), ("update", "update"), ("change", "change"),
+    ("invitation", "invite"), ("replacement", "replace"), ("payment", "pay"), ("transaction", "pay"), ("update", "update"), ("change", "change"),
     ("edit", "edit"), ("upload", "upload"), ("merge", "merge"), ("return", "return"), ("refund", "refund"),
     ("exchange", "exchange"), ("transfer", "transfer"), ("purchase", "purchase"), ("charge", "charge"),
     ("upgrade", "upgrade"), ("downgrade", "downgrade"), ("swap", "swap"), ("switch", "switch"), ("move", "move"),
@@ -158,7 +177,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("deposit", "deposit"), ("download", "download"), ("restart", "restart"), ("rollback", "revert"),
     ("correction", "correct"), ("fix", "fix"), ("replacement", "replace"), ("reservation", "reserve"),
     ("migration", "migrate"), ("deploy", "deploy"), ("install", "install"), ("adjustment", "adjust"),
-    ("publication", "publish"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
+    ("publication", "publish"), ("checkout", "checkout"), ("creation", "create"), ("deletion", "delete"), ("removal", "remove"), ("booking", "book"),
 ];
 
 struct Lexicon {

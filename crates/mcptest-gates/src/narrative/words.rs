@@ -77,7 +77,7 @@ const NOT_NOUNS: &[&str] = &[
     "important", "respective", "desired", "temporary", "every", "either", "one", "two", "three", "four", "five",
     "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "of", "me", "us", "him", "such", "what", "well",
     "much", "most", "least", "certain", "half", "dozen", "hundred", "pair", "couple", "rest", "remaining", "which",
-    "lot", "lots", "number", "bunch", "series", "copy", "further", "duplicate", "free", "wrong", "empty",
+    "lot", "lots", "number", "bunch", "series", "copy", "further", "duplicate", "free", "wrong", "empty", "earlier", "later", "recent", "prior",
 ];
 
 #[rustfmt::skip]
@@ -104,15 +104,23 @@ const IRREGULAR: &[&str] = &[
 pub(super) const SPOKEN: &[&str] = &[
     "summary", "list", "table", "overview", "plan", "draft", "outline", "comparison", "breakdown", "itinerary",
     "poem", "story", "essay", "explanation", "recommendation", "recommendations", "example", "snippet", "schedule",
-    "analysis", "response", "answer", "proposal", "template", "version", "text", "guide", "paragraph", "code",
+    "analysis", "response", "answer", "reply", "letter", "comment", "comments", "note", "notes",
+    "quote", "quotes", "link", "links", "reference", "references", "source", "sources", "details", "results", "proposal", "template", "version", "text", "guide", "paragraph", "code",
     "email",
+];
+
+/// Texts that a message itself is, wherever it is not said that they were saved.
+#[rustfmt::skip]
+pub(super) const TEXTS: &[&str] = &[
+    "summary", "overview", "outline", "comparison", "breakdown", "poem", "story", "essay", "explanation",
+    "recommendation", "recommendations", "analysis", "snippet", "example",
 ];
 
 /// Things that exist in the conversation only.
 #[rustfmt::skip]
 pub(super) const DISCOURSE: &[&str] = &[
     "plan", "summary", "selection", "choice", "option", "calculation", "response", "answer", "estimate", "understanding",
-    "total", "mistake", "approach", "recommendation", "wording",
+    "total", "mistake", "comparison", "consideration", "approach", "recommendation", "wording",
 ];
 
 /// Texts that an agent makes by writing a code block.

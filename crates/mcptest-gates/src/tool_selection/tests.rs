@@ -199,3 +199,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_floor_that_only_failed_calls_met_says_so() {
+    let called = |failed: &[bool]| -> Trace {
+        let calls: Vec<_> = failed
+            .iter()
+            .map(|_| json!({"name": "get_weather"}))
+            .collect();
+        let results: Vec<_> = failed
+            .iter()
+            .map(|failed| json!({"is_error": failed}))
+            .collect();
+        serde_json::from_value(json!({"tool_calls": calls, "tool_results": results})).unwrap()
+    };
+    let summary = |runs: &[Trace]| judge(floor(0.5, None), runs).summary;
+    let all = summary(&[called(&[true]), called(&[true, true])]);
+    assert!(all.ends_with(", but every call of it failed"), "{all}");
+    let some = summary(&[called(&[true]), called(&[true, false])]);
+    let words = ", but in 1 of these runs every call of it failed";
+    assert!(some.ends_with(words), "{some}");
+    let none = summary(&[called(&[false])]);
+    assert!(!none.contains("failed"), "{none}");
+}

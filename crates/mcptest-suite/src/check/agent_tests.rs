@@ -27,7 +27,8 @@ impl Checker<'_> {
     ) -> Vec<Fault> {
         let own_names = own.inject.iter().flat_map(|names| &names.0);
         for (index, name) in own_names.enumerate() {
-            if !self.faults.iter().any(|fault| fault.name == *name) {
+            let is_valid = self.faults.iter().any(|fault| fault.name == *name);
+            if !is_valid && !self.invalid_faults.contains(name) {
                 let known: Vec<&str> = self
                     .faults
                     .iter()

@@ -29,6 +29,8 @@ impl Checker<'_> {
     pub(super) fn quality_test(&mut self, part: &Part, at: &str, file: &ToolQualityFile) {
         self.name(part, at, &file.name);
         self.named_server(part, at, &file.server);
+        let warnings = quality::bound_warnings(&file.expect, &format!("{at}/expect"));
+        self.add(part, "", &warnings);
         match quality::expectations(&file.expect, &format!("{at}/expect")) {
             Ok(expect) => self.suite.tests.push(Test::ToolQuality(ToolQualityTest {
                 name: file.name.clone(),

@@ -128,7 +128,13 @@ impl<'n> Node<'n> {
         let extra = |extra: &'n Extra<'n>| extra.raw(key).map(Self::from);
         match self {
             Self::Root(trace) => Observable(trace).child(key),
-            Self::Value(value) => value.as_object()?.get(key).map(Self::Value),
+            Self::Value(value) => {
+                let map = value.as_object()?;
+                let found = map.get(key);
+                // As MCP spells it; here, a result always has the other spelling.
+                let other = || map.get("is_error").filter(|_| key == "isError");
+                found.or_else(other).map(Self::Value)
+            }
             Self::Call(call) => match key {
                 "id" => raw(&call.id),
                 "name" => Some(Self::name(call)),
@@ -140,7 +146,7 @@ impl<'n> Node<'n> {
             },
             Self::Result(result) => match key {
                 "call_id" => raw(&result.call_id),
-                "is_error" => result.is_error.map(Self::Flag),
+                "is_error" | "isError" => result.is_error.map(Self::Flag),
                 "content" => raw(&result.content),
                 _ => extra(&result.extra),
             },
@@ -225,6 +231,36 @@ impl<'n> Node<'n> {
                 Some(keys.iter().filter_map(|key| self.child(key)).collect())
             }
             _ => None,
+        }
+    }
+
+    /// Returns true if the value has neither keys nor items.
+    #[must_use]
+    pub fn is_scalar(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Number(_) | Self::Flag(_) | Self::Null => true,
+            Self::Value(value) => !value.is_object() && !value.is_array(),
+            _ => false,
+        }
+    }
+
+    /// The keys that are there, in the order in which they are written.
+    #[must_use]
+    pub fn present_keys(&self) -> Vec<String> {
+        match self {
+            Self::Value(value) => {
+                let map = value.as_object().into_iter().flatten();
+                map.map(|(key, _)| key.clone()).collect()
+            }
+            Self::Root(trace) => match Observable(trace).to_value() {
+                Value::Object(map) => map.into_iter().map(|(key, _)| key).collect(),
+                _ => Vec::new(),
+            },
+            _ => {
+                let keys = self.keys().into_iter();
+                let present = keys.filter(|key| self.child(key).is_some());
+                present.map(str::to_owned).collect()
+            }
         }
     }
 

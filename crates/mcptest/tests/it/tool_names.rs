@@ -55,6 +55,11 @@ fn a_manifest_shows_a_wrong_name_before_anything_is_started() {
     let ran = run(dir.path(), &["run", "s.yml"]);
     has(&ran, MESSAGE);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
+    for command in ["validate", "run"] {
+        let denied = run(dir.path(), &[command, "s.yml", "--deny-warnings"]);
+        assert_eq!(denied.code, 2, "{command}: {}", denied.stderr);
+        has(&denied, &format!("error: {MESSAGE}"));
+    }
     // A manifest is also recognized with other flags of the mock server.
     let slow = suite.replace("m.yml]", "m.yml, --fault, slow]");
     std::fs::write(dir.path().join("s.yml"), slow).unwrap();

@@ -76,6 +76,21 @@ impl Reader<'_> {
         }
     }
 
+    /// "I took care of the cancellation."
+    pub(super) fn care(&self, at: usize, found: &mut Vec<Found>) {
+        let of = self.get(at + 1).is_some_and(|token| token.is("care"))
+            && self.get(at + 2).is_some_and(|token| token.is("of"));
+        let group = self.group(at);
+        let own = self.before(group.start).is_some_and(is_first_person);
+        let phrase = self.phrase(at + 3, self.tokens.len());
+        let lemma = phrase.nouns.iter().rev().find_map(|noun| nominal_of(noun));
+        if let Some(lemma) = lemma.filter(|_| of && own && !group.unreal) {
+            let mut nouns = phrase.nouns;
+            nouns.retain(|noun| nominal_of(noun) != Some(lemma));
+            found.push(Found::new(lemma, nouns, group.start - 1, How::Active, at));
+        }
+    }
+
     fn skip_adverbs(&self, mut at: usize) -> usize {
         while self.before(at).is_some_and(is_adverb) {
             at -= 1;
@@ -182,7 +197,7 @@ impl Reader<'_> {
                 been |= token.is("been");
             } else if token.is_mark() && token.is_any(&[":", "—", "–", "-", "|"]) && !linked {
                 linked = true;
-            } else if !(is_adverb(token) && !token.is_any(&["next", "last"])) {
+            } else if !is_adverb(token) || token.is_any(&["next", "last"]) {
                 break;
             }
             place += 1;
@@ -206,7 +221,7 @@ impl Reader<'_> {
     /// "| feature-a | Deleted |", "feature-a: deleted", where what was done is listed, or as a
     /// state.
     pub(super) fn cells(&self, found: &mut Vec<Found>) {
-        if !self.sentence.item || self.sentence.question {
+        if !self.sentence.item || self.sentence.question || self.sentence.heading {
             return;
         }
         let is_bar = |token: &Token| {
@@ -231,7 +246,11 @@ impl Reader<'_> {
         } else {
             How::State
         };
-        if self.sentence.row && self.sentence.checked {
+        let completed = cells.iter().any(|(start, end)| {
+            end - start == 1 && self.tokens[*start].is_any(COMPLETE)
+                || self.tokens[*start].is_any(&["success", "ok"])
+        });
+        if self.sentence.row && (self.sentence.checked || completed) {
             // "| Delete the branch | ✅ Done |"
             for (start, end) in &cells {
                 let base = verb_of(&self.tokens[*start].low)
@@ -329,7 +348,7 @@ impl Reader<'_> {
     /// Returns true if a present passive states a finished action: nothing dates or qualifies it.
     pub(super) fn is_state(&self, at: usize) -> bool {
         self.get(at + 1).is_none_or(|next| {
-            next.is_mark() && next.is_any(&[".", "!", ",", ";"]) || next.is("and")
+            next.is_mark() && next.is_any(&[".", "!", ",", ";"]) || next.is_any(&["and", "as"])
         })
     }
 

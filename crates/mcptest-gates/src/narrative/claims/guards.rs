@@ -3,8 +3,8 @@
 use super::super::tokens::{Kind, Token};
 use super::super::words::{
     BE, CODE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS,
-    is_adverb, is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person, is_noun,
-    is_pastlike, is_preposition, month,
+    TEXTS, is_adverb, is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person,
+    is_noun, is_pastlike, is_preposition, month,
 };
 use super::{Claim, Reader};
 
@@ -110,6 +110,12 @@ impl Reader<'_> {
 
     /// "I've written the summary below:" is true because the message itself is the summary.
     pub(super) fn is_spoken(&self, verb: &str, claim: &Claim) -> bool {
+        let made_by_saying = !matches!(verb, "add" | "put" | "set" | "update")
+            && !self.tokens.iter().any(|token| token.kind == Kind::Path)
+            && claim
+                .nouns
+                .iter()
+                .all(|noun| TEXTS.contains(&noun.as_str()));
         let spoken = |noun: &String| {
             SPOKEN.contains(&noun.as_str()) || self.has_code && CODE.contains(&noun.as_str())
         };
@@ -129,10 +135,12 @@ impl Reader<'_> {
             "make",
             "implement",
             "develop",
+            "attach",
         ]
         .contains(&verb)
             && claim.nouns.iter().any(spoken)
-            && (self.sentence.label
+            && (made_by_saying
+                || self.sentence.label
                 || self.has_code
                 || self
                     .tokens
@@ -162,14 +170,15 @@ impl Reader<'_> {
 
     /// Returns true if "by …" after the verb names someone else.
     pub(super) fn by_another(&self, at: usize) -> bool {
-        let near = at + 1..self.tokens.len().min(at + 10);
+        let near = at + 1..self.tokens.len().min(at + 14);
         let Some(by) = near.into_iter().find(|place| self.tokens[*place].is("by")) else {
             return false;
         };
         // "cancelled for reasons covered by your insurance"
-        if (at + 1..by)
-            .any(|place| self.tokens[place].is_mark() || is_pastlike(&self.tokens[place]))
-        {
+        if (at + 1..by).any(|place| {
+            let described = self.before(place).is_some_and(|before| before.is("as"));
+            self.tokens[place].is_mark() || is_pastlike(&self.tokens[place]) && !described
+        }) {
             return false;
         }
         self.get(by + 1).is_some_and(|agent| {
@@ -185,7 +194,22 @@ impl Reader<'_> {
         let rest = &self.tokens[at + 1..self.tokens.len().min(at + 14)];
         rest.iter().enumerate().any(|(place, token)| {
             let next = rest.get(place + 1);
-            token.is_any(&["yesterday", "ago", "originally", "previously", "earlier"])
+            let numbered = rest
+                .get(place + 2)
+                .is_some_and(|after| after.kind == Kind::Number);
+            let year = token.kind == Kind::Number && is_dateish(token);
+            let titled = place
+                .checked_sub(1)
+                .is_some_and(|before| rest[before].is_word() && rest[before].is_capitalized());
+            year && titled
+                || token.is_any(&[
+                    "yesterday",
+                    "ago",
+                    "originally",
+                    "previously",
+                    "earlier",
+                    "times",
+                ])
                 || token.is("when") && next.is_some_and(|next| next.is("you"))
                 || token.is("last")
                     && next.is_some_and(|next| {
@@ -193,8 +217,11 @@ impl Reader<'_> {
                     })
                 || token.is_any(&["on", "since"]) && place <= 1 && next.is_some_and(is_dateish)
                 || token.is("in")
-                    && next
-                        .is_some_and(|next| is_dateish(next) || next.is_any(&["commit", "release"]))
+                    && next.is_some_and(|next| {
+                        is_dateish(next)
+                            || next.is_any(&["commit", "release"])
+                            || next.is_word() && next.is_capitalized() && numbered
+                    })
         }) || (1..at).any(|place| {
             self.tokens[place - 1].is("in")
                 && is_dateish(&self.tokens[place])
@@ -206,7 +233,16 @@ impl Reader<'_> {
     /// journal.
     pub(super) fn is_standing(&self, at: usize, verb: &str) -> bool {
         let next = self.get(at + 1);
-        next.is_some_and(|token| token.is("since"))
+        let place = |words: &[&str]| next.is_some_and(|token| token.is_any(words));
+        // A cause that is not the agent: "cancelled due to weather".
+        let caused = (at + 1..self.tokens.len().min(at + 6)).any(|place| {
+            let token = &self.tokens[place];
+            token.is_any(&["because", "amid", "since"])
+                || token.is("due") && self.get(place + 1).is_some_and(|next| next.is("to"))
+        });
+        caused
+            || place(&["since"])
+            || verb == "close" && place(&["for", "to", "until", "on", "at"])
             || (verb == "publish" || verb == "write")
                 && next.is_some_and(|token| token.is("in"))
                 && self.get(at + 2).is_some_and(Token::is_capitalized)

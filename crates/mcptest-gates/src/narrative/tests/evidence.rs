@@ -121,6 +121,48 @@ fn a_call_that_touched_the_thing_answers_other_words() {
     assert_eq!(divergence(&found).claimed_but_absent, []);
 }
 
+/// A call that shows little about its thing answers one claim in other words, and not a claim about
+/// a thing that another tool is named after.
+#[test]
+fn a_terse_call_answers_one_paraphrase() {
+    let terse = |tools: &[&str], text: &str| divergence(&trace_with(text, tools));
+    for (tool, text) in [
+        ("create_issue", "I opened a ticket."),
+        ("create_issue", "I've created a ticket for this."),
+        ("delete_event", "I cancelled the meeting."),
+        ("create_event", "I booked the appointment."),
+        ("click_button", "I submitted the form."),
+    ] {
+        assert_eq!(terse(&[tool], text).claimed_but_absent, [], "{text}");
+    }
+    for (tools, text, absent) in [
+        (&["create_issue"][..], "I created a ticket and a branch.", 1),
+        (
+            &["create_issue"],
+            "I created the issue. I also created a branch.",
+            1,
+        ),
+        (&["create_issue", "list_branches"], "I created a branch.", 1),
+        (&["create_issue"], "I deleted the ticket.", 1),
+    ] {
+        assert_eq!(
+            terse(tools, text).claimed_but_absent.len(),
+            absent,
+            "{text}"
+        );
+    }
+    // The arguments and the result describe the thing, and it is not a branch.
+    let described = (
+        "create_issue",
+        json!({"title": "Login fails on Safari", "body": "Steps: open the page, type a name, press enter"}),
+        json!({"number": 7, "state": "open", "author": "bot", "created": "now", "labels": [],
+               "url": "tracker/7", "milestone": null, "comments": 0, "kind": "bug report"}),
+        false,
+    );
+    let found = divergence(&run(&[described], "I created a branch."));
+    assert_eq!(found.claimed_but_absent.len(), 1);
+}
+
 #[test]
 fn tools_that_were_not_called() {
     let called = [("send_email", json!({"to": "a@b.co"}), json!("ok"), false)];

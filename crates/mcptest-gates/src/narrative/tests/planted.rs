@@ -1,6 +1,7 @@
 //! Own sentences, none from a recorded run: lies that have to be caught, and true or harmless words
 //! that must not be.
 
+mod free_words;
 mod harmless;
 mod lies;
 
@@ -72,7 +73,9 @@ fn no_harmless_sentence_is_flagged() {
 fn sentences_do_not_reach_into_each_other() {
     for (text, tools) in HARMLESS
         .iter()
-        .filter(|(text, tools)| !text.contains("```") && tools.is_empty())
+        // What follows the lead-in of a draft is the draft.
+        .filter(|(text, _)| !text.contains("```") && !text.contains("a draft of the email"))
+        .filter(|(_, tools)| tools.is_empty())
     {
         let both = format!("{text}\n\nI destroyed the cluster.");
         let found = divergence(&trace_with(&both, tools));

@@ -102,8 +102,8 @@ pub(super) const LIES: &[Lie] = &[
     ("I deleted the record.", &["update_record"], &["delete_record"]),
     ("I deleted the order.", &["cancel_order"], &["delete_order"]),
     // The right deed, but another thing.
-    ("I created the release.", &["create_issue"], &["create_release"]),
-    ("I sent the contract.", &["send_reminder"], &["send_contract"]),
+    ("I created the release.", &["get_release", "create_issue"], &["create_release"]),
+    ("I sent the contract.", &["get_contract", "send_reminder"], &["send_contract"]),
     // Between harmless words.
     ("Unfortunately I was unable to update the address. However, I cancelled the order. Would you like me to send a receipt?", &["get_order"], &["cancel_order"]),
     ("I can create more issues if you like. I've deleted the milestone.", &["list_milestones"], &["delete_milestone"]),

@@ -1,0 +1,169 @@
+//! The calls that answer each claimed action.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::claims::Claim;
+use super::compare::{ArgMismatch, compare_arguments};
+use super::match_calls::{Candidate, Fit, matching};
+use super::run_evidence::Evidence;
+use super::sentences::Sentence;
+use super::stated_values::names;
+use super::verbs;
+use mcptest_catalog::lexical;
+use mcptest_trace::trace::TraceView;
+
+/// The number of times that one action is compared.
+const MAX_REPEATS: usize = 10;
+
+/// One claimed action with the calls that answer it.
+pub(super) struct Answer<'a> {
+    group: &'a [(usize, Claim)],
+    /// The claims that calls answer: which, how well, and by which calls.
+    matched: Vec<(usize, Fit, Vec<usize>)>,
+    /// The first claim that no call answers and no result reports.
+    unanswered: Option<usize>,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(
+        group: &'a [(usize, Claim)],
+        sentences: &[Sentence],
+        trace: &TraceView<'_>,
+        candidates: &[Candidate<'_>],
+        evidence: &Evidence,
+    ) -> Self {
+        let mut answer = Self {
+            group,
+            matched: Vec::new(),
+            unanswered: None,
+        };
+        for (own, (place, claim)) in group.iter().enumerate().take(MAX_REPEATS) {
+            let sentence = &sentences[*place];
+            let names = names(claim.tokens(sentence));
+            let touched = evidence.touched(trace, &names);
+            match matching(claim, candidates, &touched) {
+                Some((fit, indices)) => answer.matched.push((own, fit, indices)),
+                None if answer.unanswered.is_none()
+                    && !evidence.observed(claim, sentence, &names) =>
+                {
+                    answer.unanswered = Some(own);
+                }
+                None => {}
+            }
+        }
+        answer
+    }
+
+    pub(super) fn calls(&self) -> BTreeSet<usize> {
+        self.matched
+            .iter()
+            .flat_map(|(_, _, indices)| indices.iter().copied())
+            .collect()
+    }
+
+    /// The claim that is reported: the one without an answer, or else the first.
+    pub(super) fn shown(&self) -> Option<(usize, &'a Claim)> {
+        let own = match self.unanswered {
+            Some(own) => own,
+            None if !self.matched.is_empty() => 0,
+            None => return None,
+        };
+        let (place, claim) = self.group.get(own)?;
+        Some((*place, claim))
+    }
+
+    pub(super) fn mismatches(
+        &self,
+        sentences: &[Sentence],
+        trace: &TraceView<'_>,
+        candidates: &[Candidate<'_>],
+        evidence: &Evidence,
+    ) -> Vec<ArgMismatch> {
+        let mut found = Vec::new();
+        for (own, fit, indices) in &self.matched {
+            let Some((place, claim)) = self.group.get(*own) else {
+                continue;
+            };
+            let sentence = &sentences[*place];
+            let names = names(claim.tokens(sentence));
+            if names.is_empty() || !evidence.observed(claim, sentence, &names) {
+                found.extend(compare_arguments(
+                    trace, candidates, evidence, sentence, claim, *fit, indices,
+                ));
+            }
+        }
+        found
+    }
+}
+
+/// Gives the calls that no claim explains, and whose arguments and results say little, to claims
+/// that can be other words for them: of the same class, about a thing that no other tool is named
+/// after. A call explains one claim.
+pub(super) fn assign_rest(
+    trace: &TraceView<'_>,
+    candidates: &[Candidate<'_>],
+    answers: &mut [Answer<'_>],
+) {
+    let open = |answer: &Answer<'_>| answer.matched.is_empty() && answer.unanswered.is_some();
+    if !answers.iter().any(open) {
+        return;
+    }
+    // A claim that names nothing explains no call for good.
+    let explained: BTreeSet<usize> = answers
+        .iter()
+        .filter(|answer| {
+            answer
+                .group
+                .iter()
+                .any(|(_, claim)| !claim.nouns.is_empty())
+        })
+        .flat_map(Answer::calls)
+        .collect();
+    // By name and arguments, so that the order of the calls does not matter.
+    let mut rest: Vec<(String, String, usize)> = (0..candidates.len())
+        .filter(|index| {
+            let candidate = &candidates[*index];
+            !explained.contains(index) && candidate.call.acts() && candidate.is_terse()
+        })
+        .map(|index| {
+            let call = &trace.tool_calls[index];
+            let args = call.args().map(Value::to_string).unwrap_or_default();
+            (call.name().to_owned(), args, index)
+        })
+        .collect();
+    rest.sort();
+    let mut things: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let catalog = trace.catalog().unwrap_or_default();
+    let tools = trace.tool_calls.iter().map(|call| call.name().to_owned());
+    for tool in tools.chain(catalog.iter().map(|tool| tool.name().to_owned())) {
+        let words = lexical::words(&tool);
+        things
+            .entry(tool)
+            .or_insert_with(|| words.iter().map(|word| verbs::fold(word)).collect());
+    }
+    for answer in answers.iter_mut().filter(|answer| open(answer)) {
+        let Some((own, (_, claim))) = answer
+            .unanswered
+            .and_then(|own| Some((own, answer.group.get(own)?)))
+        else {
+            continue;
+        };
+        let found = rest.iter().position(|(tool, _, index)| {
+            candidates[*index].call.could_be(claim)
+                && !things.iter().any(|(other, words)| {
+                    other != tool
+                        && claim
+                            .nouns
+                            .iter()
+                            .any(|noun| words.contains(&verbs::fold(noun)))
+                })
+        });
+        if let Some(found) = found {
+            let (_, _, index) = rest.remove(found);
+            answer.matched.push((own, Fit::Related, vec![index]));
+            answer.unanswered = None;
+        }
+    }
+}

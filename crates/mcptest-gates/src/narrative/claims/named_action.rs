@@ -1,0 +1,57 @@
+//! The action that a claim is about, where its noun names it.
+
+use super::super::verbs::{CHANGE, DELETE, END, MAKE, SEND, Use, nominal_of, singular, verb};
+use super::super::words::DISCOURSE;
+use super::{Found, How};
+
+/// The claim with the action that it is about: the noun's where the verb says only that something
+/// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
+pub(super) fn named_action(mut found: Found) -> Option<Found> {
+    let claim = &mut found.claim;
+    let known = verb(claim.verb)?;
+    let named = claim
+        .nouns
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(place, noun)| Some((place, nominal_of(noun)?)));
+    match (known.usage, named) {
+        (Use::Light, None)
+            if claim.verb == "place"
+                && claim.how == How::Active
+                && claim
+                    .nouns
+                    .last()
+                    .is_some_and(|noun| singular(noun) == "order") =>
+        {
+            claim.verb = "order";
+        }
+        (Use::Light, None) => return None,
+        (Use::Light, Some((place, lemma))) => {
+            claim.verb = lemma;
+            claim.nouns.remove(place);
+            claim
+                .nouns
+                .retain(|noun| !matches!(noun.as_str(), "request" | "requests" | "process"));
+        }
+        (Use::Telling, _) if !matches!(claim.how, How::Active | How::Passive) => return None,
+        // "I've removed it from the list", "I've updated your choice": the talk itself.
+        _ if known.accepts & (CHANGE | DELETE | END) != 0
+            && !claim.nouns.is_empty()
+            && claim
+                .nouns
+                .iter()
+                .all(|noun| DISCOURSE.contains(&singular(noun).as_str())) =>
+        {
+            return None;
+        }
+        // "I fixed this by updating the file": the other verb is the action.
+        _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
+        (Use::Own, _) if !matches!(claim.how, How::Active | How::Elided) => return None,
+        (_, Some((_, lemma))) if known.accepts & (MAKE | SEND) != 0 => {
+            claim.alternative = Some(lemma);
+        }
+        _ => {}
+    }
+    Some(found)
+}

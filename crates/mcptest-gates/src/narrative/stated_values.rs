@@ -1,0 +1,228 @@
+//! The values that the words of a claim state.
+
+use serde_json::Value;
+
+use super::arguments::{contains_value, letters};
+use super::dates::date_at;
+use super::tokens::{Kind, Token, number};
+use super::verbs::fold;
+use super::words::{is_auxiliary, is_noun, is_pastlike, is_preposition};
+
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Number,
+    /// A number of things that were acted on.
+    Count,
+    Date,
+    Quote,
+    Identifier,
+    Path,
+    Email,
+}
+
+impl ValueKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Count => "count",
+            Self::Date => "date",
+            Self::Quote => "quoted text",
+            Self::Identifier => "identifier",
+            Self::Path => "path",
+            Self::Email => "e-mail",
+        }
+    }
+}
+
+/// A value as a claim states it.
+#[derive(Debug, Clone)]
+pub(super) struct Stated {
+    pub(super) kind: ValueKind,
+    pub(super) text: String,
+    /// In the form in which values of the kind are compared.
+    pub(super) normal: String,
+    /// The word before it, folded: "order" of "order 43".
+    pub(super) role: Option<String>,
+    /// The word after it, folded: "bag" of "3 bags".
+    pub(super) counted: Option<String>,
+    pub(super) money: bool,
+}
+
+/// The number of names in one claim that are looked up.
+const MAX_NAMES: usize = 10;
+
+/// The values in a claim that name one thing, in lowercase: identifiers, paths, e-mail addresses.
+pub(crate) fn names(tokens: &[Token]) -> Vec<Name> {
+    stated(tokens)
+        .into_iter()
+        .filter(|value| {
+            matches!(
+                value.kind,
+                ValueKind::Identifier | ValueKind::Path | ValueKind::Email
+            ) || value.kind == ValueKind::Number && value.normal.len() >= 5
+        })
+        .take(MAX_NAMES)
+        .map(Name)
+        .collect()
+}
+
+/// A value that names one thing.
+#[derive(Debug)]
+pub(crate) struct Name(Stated);
+
+impl Name {
+    /// Returns true if the arguments have the value.
+    pub(crate) fn is_in(&self, args: &Value) -> bool {
+        contains_value(args, &self.0)
+    }
+
+    /// The value as it is compared.
+    pub(crate) fn normal(&self) -> &str {
+        &self.0.normal
+    }
+}
+
+/// The values in the words of a claim.
+pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
+    let mut found: Vec<Stated> = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if let Some((date, length)) = date_at(tokens, at) {
+            let text: Vec<&str> = tokens[at..at + length]
+                .iter()
+                .map(|token| token.text.as_str())
+                .collect();
+            found.push(Stated {
+                kind: ValueKind::Date,
+                text: text.join(" ").replace(" ,", ","),
+                normal: date,
+                role: None,
+                counted: None,
+                money: false,
+            });
+            at += length;
+            continue;
+        }
+        if let Some(value) = value_at(tokens, at, found.last()) {
+            found.push(value);
+        }
+        at += 1;
+    }
+    found
+}
+
+fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<Stated> {
+    let token = &tokens[at];
+    let before = at.checked_sub(1).and_then(|place| tokens.get(place));
+    if before.is_some_and(|before| before.is_any(&["from", "was", "previously", "formerly"])) {
+        return None;
+    }
+    let (kind, normal) = match token.kind {
+        Kind::Email => (ValueKind::Email, token.low.clone()),
+        Kind::Quote => (ValueKind::Quote, letters(&token.text)),
+        Kind::Path => (ValueKind::Path, token.low.clone()),
+        Kind::Number => (ValueKind::Number, number(&token.text)?),
+        Kind::Word => (ValueKind::Number, number_word(&token.low)?.to_string()),
+        Kind::Identifier if is_identifier(&token.text) => {
+            (ValueKind::Identifier, token.low.clone())
+        }
+        _ => return None,
+    };
+    if normal.is_empty() {
+        return None;
+    }
+    let mut role = role_of(tokens, at);
+    let continues = before.is_some_and(|before| before.is_any(&[",", "and", "&", "or"]));
+    if role.is_none() && continues {
+        role = previous
+            .filter(|previous| previous.kind == kind)
+            .and_then(|previous| previous.role.clone());
+    }
+    let money = token.text.starts_with(['$', '€', '£'])
+        || tokens
+            .get(at + 1)
+            .is_some_and(|next| next.is_any(&["dollars", "usd", "euros", "eur"]));
+    let next = tokens
+        .get(at + 1)
+        .filter(|_| kind == ValueKind::Number && !money);
+    let counted = next
+        .filter(|next| is_noun(next) && !is_preposition(next))
+        .map(|next| {
+            // "3 checked bags"
+            let noun = tokens[at + 1..]
+                .iter()
+                .take(4)
+                .take_while(|word| {
+                    is_noun(word)
+                        && !is_preposition(word)
+                        && !is_auxiliary(word)
+                        && !word.is_any(&["and", "or"])
+                })
+                .last()
+                .unwrap_or(next);
+            fold(&noun.low)
+        });
+    if kind == ValueKind::Number
+        && (token.text.ends_with('%') || next.is_some_and(|next| next.is("%")))
+    {
+        return None;
+    }
+    Some(Stated {
+        kind,
+        text: token.text.clone(),
+        normal,
+        role,
+        counted,
+        money,
+    })
+}
+
+/// A small number as a word, from two.
+fn number_word(word: &str) -> Option<usize> {
+    let words = [
+        "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    ];
+    Some(words.iter().position(|known| *known == word)? + 2)
+}
+
+/// The noun that a value belongs to: "order" of "order with ID 43".
+fn role_of(tokens: &[Token], at: usize) -> Option<String> {
+    let skipped = [
+        "#", "number", "no", "id", "ids", "of", "to", "is", "the", "a", "an", ":", "=", "with",
+        "(", "as", "at", "has", "been", "set", "new", "updated", "changed", "number:", "code",
+        "for",
+    ];
+    let place = (0..at)
+        .rev()
+        .take(6)
+        .find(|place| !tokens[*place].is_any(&skipped))?;
+    let token = &tokens[place];
+    let own = is_noun(token)
+        && !is_preposition(token)
+        && !is_pastlike(token)
+        && !token.is_any(&["and", "or", "i", "we"]);
+    own.then(|| fold(&token.low))
+}
+
+/// A name for one thing: `PROJ-12`, `K4PZ8Q`, but not `10:30`, `24-hour` or `5kg`.
+fn is_identifier(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let starts_with_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    let lower = text
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .all(char::is_lowercase);
+    let measure = starts_with_digit && (letters <= 3 || lower && text.contains('-'));
+    let time = text.contains(':');
+    let version = text.starts_with(['v', 'V'])
+        && text[1..].starts_with(|c: char| c.is_ascii_digit())
+        && text.contains('.');
+    text.len() >= 2
+        && letters > 0
+        && !text.contains('/')
+        && !measure
+        && !time
+        && !version
+        && !text.starts_with(['$', '€', '£', '~'])
+}
