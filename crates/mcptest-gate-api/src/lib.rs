@@ -1,10 +1,10 @@
 //! The interface between gates and the programs that use them.
 //!
 //! A [`Gate`] is a block of a suite that observes the runs of a test and computes figures. This
-//! crate has the trait, the entry of a gate in a list ([`GateInfo`]), a block that is ready to judge
+//! crate has the trait, the entry of a gate in a list ([`GateInfo`]), a block that can judge
 //! ([`LoadedGate`]), its accumulator ([`GateAccumulator`]), and the tools that gates are made of:
-//! tables of runs, digests and forecasts. It also has the mutations of traces, which show that gates
-//! can fail.
+//! tables of runs, digests and forecasts. It also has the mutations of traces, which show that
+//! gates can fail.
 //!
 //! The gates are in `mcptest-gates`. Loading, running and scoring know this crate only, and get
 //! the list of gates from the program; so a change to a gate rebuilds the gates and the program,

@@ -48,8 +48,9 @@
 //!   74.
 //!
 //! Accuracy does not count runs without any call, so their number ("chose nothing") is always shown
-//! next to it, and the number of runs that chose only other tools where there are any. If distractors were requested and no trace lists any, the agent never met one, and the
-//! verdict is `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
+//! next to it, and the number of runs that chose only other tools where there are any. If
+//! distractors were requested and no trace lists any, the agent never met one, and the verdict is
+//! `no_evidence`. When `expect:` is omitted, accuracy must reach 50.
 //!
 //! # When not to use it
 //! To test whether the right tool is chosen at all: that is `equal_function_sets:`. And with few

@@ -320,7 +320,7 @@ impl Gate for ToolSelection {
             .iter()
             .any(|call| call.is(&self.expected_tool, context.servers));
         accumulator.selected += u64::from(selected);
-        // Only a run with a failed result needs to be looked at more closely.
+        // Only a run with a failed result needs its results paired.
         if selected && run.trace.failed_results() > 0 {
             let results = run.trace.results_by_call();
             let answered = calls.iter().zip(results).any(|(call, result)| {

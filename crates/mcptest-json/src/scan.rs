@@ -6,7 +6,7 @@ const SPACES: u64 = u64::from_ne_bytes([0x20; 8]);
 const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);
 const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
 
-/// The place of the next byte that does not stand for itself in a JSON string: a quote, a backslash
+/// The place of the next byte that is not a character of a JSON string: a quote, a backslash
 /// or a control character. The length of the text if there is none.
 ///
 /// ```

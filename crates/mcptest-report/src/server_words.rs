@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The number of failed calls whose text is shown.
 const MAX_CALLS: usize = 3;
-/// The number of lines of one text.
+/// The number of lines that are shown of a string.
 const MAX_LINES: usize = 6;
 /// The longest line, in characters.
 const MAX_LINE: usize = 240;
@@ -92,14 +92,14 @@ fn text_of(result: &ToolResult) -> String {
     }
 }
 
-/// The end of a text that is cut.
+/// The end of a string that is cut.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Head,
     Tail,
 }
 
-/// The lines of a text that are not blank, as many as are shown.
+/// The lines of a string that are not blank, as many as are shown.
 fn lines_of(text: &str, cut: End) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let all: Vec<&str> = lines.collect();

@@ -5,7 +5,7 @@
 //! was started with `>&-` seems to print its results, and they are lost. After `main` has begun,
 //! nothing distinguishes this from `> /dev/null`, which is fine.
 //!
-//! This crate looks at the descriptor before the runtime does, from the list of functions that the
+//! This crate checks the descriptor before the runtime does, from the list of functions that the
 //! system calls before `main`. Being in that list takes an unsafe attribute, which is why this is a
 //! crate of its own.
 

@@ -75,7 +75,7 @@ pub struct RunArgs {
 }
 
 /// The flags that cannot be combined with `--resume`, because its settings come from the log.
-pub const RESUME_CONFLICTS: [&str; 22] = [
+pub const RESUME_CONFLICTS: [&str; 23] = [
     "config",
     "model",
     "timeout",
@@ -86,6 +86,7 @@ pub const RESUME_CONFLICTS: [&str; 22] = [
     "max_tokens",
     "max_duration",
     "no_judges",
+    "deny_warnings",
     "record",
     "live",
     "replay_only",

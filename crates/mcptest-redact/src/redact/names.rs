@@ -59,8 +59,8 @@ pub(super) fn words(name: &str) -> impl Iterator<Item = String> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns true if a value is a word of a language as far as its form shows: letters in one case, or
-/// with one capital at the start, and not too long. A credential of letters mixes the cases.
+/// Returns true if a value has the form of a word of a language: letters in one case, or with one
+/// capital at the start, and not too long. A credential of letters mixes the cases.
 pub(super) fn is_word(value: &str) -> bool {
     let is_ascii = value.len() <= MAX_WORD && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     let rest = value.get(1..).unwrap_or_default();

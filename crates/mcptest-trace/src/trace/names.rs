@@ -85,8 +85,8 @@ impl Serialize for ToolName<'_> {
 }
 
 impl<'a> TraceView<'a> {
-    /// Splits wire names (`server__tool`, `mcp__server__tool`) of calls whose server is not recorded, where it is one of
-    /// the known servers. The catalog is read only if a name needs it.
+    /// Splits wire names (`server__tool`, `mcp__server__tool`) of calls whose server is not
+    /// recorded, where it is one of the known servers. The catalog is read only if a name needs it.
     pub fn split_wire_names(&mut self, servers: &KnownServers) {
         let catalog = self.catalog.as_ref();
         let tools = || catalog.map_or(&[][..], Catalog::tools);

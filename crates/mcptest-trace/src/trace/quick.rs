@@ -20,8 +20,8 @@ const SHORT_INTEGER: usize = 18;
 /// A number with this number of digits may be out of range (309 digits are).
 const LONG_NUMBER: usize = 64;
 
-/// Reads the trace at the beginning of a text, and its end. Nothing if it is not certain that there
-/// is one.
+/// Reads the trace at the beginning of a string, and its end. Nothing if it is not certain that
+/// there is one.
 pub(super) fn read(text: &str) -> Option<(TraceView<'_>, usize)> {
     let mut reader = Reader {
         text,
@@ -41,7 +41,7 @@ pub(super) fn read_raw(text: &str) -> Option<Raw<'_>> {
     super::is_blank(&bytes[reader.at..]).then_some(raw)
 }
 
-/// A place in a text. Every method gives up by returning nothing.
+/// A position in a string. Every method gives up by returning nothing.
 struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
