@@ -257,6 +257,9 @@ fn the_catalog_of_a_trace_shows_a_wrong_name() {
         scored.stderr
     );
     assert_eq!(scored.code, 1, "{}", scored.stdout);
+    let dir = folder(&[("s.yml", blocks), ("t.jsonl", &trace.to_string())]);
+    let args = ["score", "s.yml", "--trace", "t.jsonl", "--deny-warnings"];
+    assert_eq!(run(dir.path(), &args).code, 2);
     // A trace without a catalog may have been offered the tool.
     for traces in [&[&bare, &bare], &[&trace, &bare], &[&bare, &trace]] {
         let scored = score(blocks, traces);
