@@ -84,7 +84,7 @@ fn text_of(result: &ToolResult) -> String {
     if !texts.is_empty() {
         return texts.join("\n");
     }
-    match content.as_deref() {
+    match content {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) if parts.is_empty() => String::new(),
         Some(other) => other.to_string(),
