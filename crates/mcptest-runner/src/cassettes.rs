@@ -46,6 +46,8 @@ pub struct CassetteSettings {
     pub redactor: Arc<Redactor>,
     /// The tools of a server, where they are known without starting it.
     pub listing: Listing,
+    /// The same tools, of which only the names are needed. Reading these is quicker.
+    pub names: Listing,
 }
 
 /// The folder of a suite's cassettes: it has the name of the suite's file, in `cassettes` next to

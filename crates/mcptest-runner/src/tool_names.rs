@@ -33,7 +33,7 @@ pub fn warn_of_unknown_tools(suite: &mut Suite, settings: &CassetteSettings) -> 
         for name in &test.servers {
             if !listings.contains_key(name) {
                 let server = suite.servers.get(name);
-                let listed = server.and_then(|server| (settings.listing)(server));
+                let listed = server.and_then(|server| (settings.names)(server));
                 let catalog = listed.map(|tools| {
                     let server = name.clone();
                     RecordedCatalog { server, tools }.tools()

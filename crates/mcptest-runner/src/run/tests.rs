@@ -157,6 +157,7 @@ impl Invocation {
                 replay: None,
                 redactor: Arc::new(Redactor::default()),
                 listing: Arc::new(|_| None),
+                names: Arc::new(|_| None),
             },
             resume: Arc::new(resume),
             emit,
