@@ -408,11 +408,14 @@ fn write_gate(
 fn summary(gate: &GateOutcome) -> &str {
     let listed = gate.findings.iter().take(MAX_FINDINGS);
     let mut listed = listed.filter(|_| gate.verdict == Verdict::Fail);
-    let without = listed.find_map(|finding| {
-        let rest = gate.summary.strip_suffix(finding.as_str())?;
-        rest.strip_suffix(" · ")
-    });
-    without.unwrap_or(&gate.summary)
+    let Some((rest, last)) = gate.summary.rsplit_once(" · ") else {
+        return &gate.summary;
+    };
+    // The same finding, or one about the same sentence of the agent.
+    let quoted = last.find('“').map(|start| &last[start..]);
+    let is_listed = listed
+        .any(|finding| last == finding || quoted.is_some_and(|quoted| finding.contains(quoted)));
+    if is_listed { rest } else { &gate.summary }
 }
 
 fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> io::Result<()> {
@@ -699,6 +702,22 @@ mod tests {
             spent_usd(&spend, replayed(1, 0.1), true),
             "spent $0.2, and the replayed part cost $0.1 when it was recorded"
         );
+    }
+
+    #[test]
+    fn a_finding_is_shown_once() {
+        let mut gate = crate::samples::floor(Verdict::Fail, 50);
+        gate.findings = vec!["run 1: no call: “I did it.”".to_owned()];
+        for last in ["run 1: no call: “I did it.”", "no call for it: “I did it.”"] {
+            gate.summary = format!("1 absent · {last}");
+            assert_eq!(summary(&gate), "1 absent");
+        }
+        gate.summary = "1 absent · 2 mismatches".to_owned();
+        assert_eq!(summary(&gate), gate.summary);
+        // Without a failure there is no list.
+        gate.verdict = Verdict::Pass;
+        gate.summary = "1 absent · run 1: no call: “I did it.”".to_owned();
+        assert_eq!(summary(&gate), gate.summary);
     }
 
     #[test]
