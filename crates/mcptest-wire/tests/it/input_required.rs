@@ -158,8 +158,9 @@ fn a_request_in_the_stream_of_a_call_is_answered_while_the_call_waits() {
                 "jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create",
                 "params": {"requestedSchema": schema},
             });
-            raw(stream, &format!("data: {ask}\n\n"));
+            // Before the question: its answer may arrive on another connection at once.
             *waiting.lock().unwrap() = Some((stream.try_clone().unwrap(), seen.id()));
+            raw(stream, &format!("data: {ask}\n\n"));
         } else if seen.body["id"] == "q-1" {
             answer(stream, "202 Accepted", &[], b"");
             let (mut stream, id) = waiting.lock().unwrap().take().unwrap();
