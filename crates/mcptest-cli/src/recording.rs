@@ -64,7 +64,7 @@ fn listing(server: &Server) -> Option<Vec<Value>> {
 }
 
 /// The tools of a mock server with their names only. The manifest is parsed, but not loaded:
-/// compiling the schemas of its tools takes 1 ms of the 3 ms that `mcptest validate` takes.
+/// that took 2.1 of the 4.7 ms of `mcptest validate` with ten tests.
 fn names(server: &Server) -> Option<Vec<Value>> {
     quick_names(&manifest(server)?).or_else(|| listing(server))
 }

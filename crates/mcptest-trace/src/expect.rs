@@ -315,6 +315,46 @@ mod tests {
     }
 
     #[test]
+    fn an_absent_path_lists_what_is_there() {
+        let root = json!({"result": {"content": [{"type": "text"}], "is_error": false}});
+        let reason = |target: &str| {
+            let expectation = compile(json!({ target: {"contains": "x"} })).unwrap();
+            expectation.apply(&root, None).reason.unwrap()
+        };
+        for (target, expected) in [
+            (
+                "result.txt",
+                "`result` has no `txt`, only `content`, `is_error`",
+            ),
+            ("reslt", "there is no `reslt`, only `result`"),
+            (
+                "result.content[0].text",
+                "`result.content[0]` has no `text`, only `type`",
+            ),
+            (
+                "result.content[2]",
+                "`result.content` has 1 item, so there is no `[2]`",
+            ),
+            ("result.is_error.x", "`result.is_error` has no parts"),
+        ] {
+            assert_eq!(reason(target), format!("the value is absent: {expected}"));
+        }
+        // Hostile evidence has many keys.
+        let many: Value = (0..1000).map(|key| (format!("k{key}"), json!(1))).collect();
+        let expectation = compile(json!({"x": {"contains": "x"}})).unwrap();
+        let reason = expectation.apply(&many, None).reason.unwrap();
+        assert!(reason.ends_with("and 988 more"), "{reason}");
+    }
+
+    #[test]
+    fn an_error_flag_may_be_spelled_as_in_mcp() {
+        let expectation = compile(json!({"result.isError": true})).unwrap();
+        assert!(expectation.holds(&json!({"result": {"is_error": true}})));
+        assert!(!expectation.holds(&json!({"result": {"is_error": false}})));
+        assert!(!expectation.holds(&json!({"result": {"isError": false, "is_error": true}})));
+    }
+
+    #[test]
     fn both_spellings_and_the_plain_value() {
         let seen = json!({"a": {"b": 5}});
         for written in [

@@ -43,6 +43,7 @@ mod docs;
 mod doctor;
 mod examples;
 mod golden;
+mod hints;
 mod history;
 mod http;
 mod hung_calls;

@@ -1,0 +1,76 @@
+//! Hints in messages about suites, and warnings that can be denied.
+
+use crate::support::{folder, run};
+
+const MANIFEST: &str = "mock_server: {name: s, tools: [{name: search}]}";
+
+fn suite(expect: &str, rest: &str) -> String {
+    format!(
+        "servers: {{s: {{command: [mcptest, mock, --tools-from, m.yml]}}}}
+tools: [{{name: t, server: s, tool: search, expect: [{expect}]}}]
+{rest}"
+    )
+}
+
+#[test]
+fn keys_of_other_tools_lead_to_the_spelling_here() {
+    for (key, spelling) in [
+        ("equals", "write `exact: …`"),
+        ("matches", "write `regex: …`"),
+        ("gte", "write `\">=\": …`"),
+        ("not_contains", "write `not: {contains: …}`"),
+    ] {
+        let expect = format!("{{target: result.text, matcher: {{{key}: x}}}}");
+        let dir = folder(&[("s.yml", &suite(&expect, "")), ("m.yml", MANIFEST)]);
+        let ran = run(dir.path(), &["validate", "s.yml"]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(spelling), "{key}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_invalid_fault_is_one_error() {
+    let rest = "faults: [{name: f, target: {server: s, tool: search}, kind: slow}]
+agents: [{name: a, model: builtin/lexical, servers: [s], prompt: p, inject: [f], recovery: {max_detection_ms: 9}}]
+";
+    let dir = folder(&[
+        ("s.yml", &suite("{error: null}", rest)),
+        ("m.yml", MANIFEST),
+    ]);
+    let ran = run(dir.path(), &["validate", "s.yml"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.stderr.matches("error:").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs `delay_ms`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_bound_on_the_wrong_scale_is_a_warning_that_can_be_denied() {
+    let rest = "agents:
+  - name: a
+    model: builtin/lexical
+    servers: [s]
+    prompt: search
+    equal_function_sets: {classes: [{name: c, members: [search]}], expect: [{tool_selection.f1: {'>=': 0.9}}]}
+";
+    let dir = folder(&[
+        ("s.yml", &suite("{error: null}", rest)),
+        ("m.yml", MANIFEST),
+    ]);
+    for command in ["validate", "run"] {
+        let warned = run(dir.path(), &[command, "s.yml"]);
+        assert_eq!(warned.code, 0, "{}", warned.stderr);
+        assert!(
+            warned.stderr.contains("did you mean `90`?"),
+            "{}",
+            warned.stderr
+        );
+        let denied = run(dir.path(), &[command, "s.yml", "--deny-warnings"]);
+        assert_eq!(denied.code, 2);
+        assert!(
+            denied.stderr.starts_with("error: this only"),
+            "{}",
+            denied.stderr
+        );
+        assert!(!denied.stderr.contains("valid, "), "{}", denied.stderr);
+    }
+}
