@@ -1,11 +1,16 @@
 //! Secrets in the environment of the process.
 
 use mcptest_http::Proxies;
-use mcptest_redact::redact::is_secret_variable;
+use mcptest_redact::redact::{Redactor, is_secret_variable};
 
 /// The proxies that the environment names.
 pub fn proxies() -> Proxies {
     Proxies::from_env(|name| std::env::var(name).ok())
+}
+
+/// The redactor of declared secrets and those of the environment.
+pub fn redactor(declared: impl IntoIterator<Item = String>) -> Redactor {
+    Redactor::new(declared.into_iter().chain(of_environment()))
 }
 
 /// The values of variables whose names and values look like credentials, and the passwords of

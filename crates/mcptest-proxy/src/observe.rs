@@ -87,7 +87,7 @@ impl Observer {
         plan: Option<DistractorPlan>,
     ) -> Self {
         let mut trace = Trace::default();
-        // Until the client has the tools, its silence is no evidence about the agent.
+        // Until the client has the tools, its silence proves nothing about the agent.
         trace.extra.insert(TOOLS_LISTED, false);
         Self {
             trace,

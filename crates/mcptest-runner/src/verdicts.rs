@@ -261,7 +261,7 @@ enum Explain {
 }
 
 /// Returns true for the recording of a session in which the client never listed the tools: the
-/// agent could not call any, so its silence is no evidence. The proxy marks such recordings.
+/// agent could not call any, so its silence proves nothing. The proxy marks such recordings.
 fn is_never_offered(trace: &TraceView<'_>) -> bool {
     trace.tool_calls.is_empty()
         && trace.error.is_none()

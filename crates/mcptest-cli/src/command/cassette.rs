@@ -62,7 +62,7 @@ fn verify_all(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Failure> {
         None => None,
     };
     let declared = suite.iter().flat_map(|suite| suite.secrets.iter().cloned());
-    let redactor = Redactor::new(declared.chain(secrets::of_environment()));
+    let redactor = secrets::redactor(declared);
     let folder = suite
         .as_ref()
         .map(|suite| cassette_folder(suite, args.cassettes.as_deref()));

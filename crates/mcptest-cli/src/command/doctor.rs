@@ -39,7 +39,7 @@ pub fn doctor(args: &DoctorArgs, output: &Output) -> Result<ExitCode, Failure> {
         Vec::new()
     };
     let (servers, found) = catalogs::gather(&args.catalog, output)?;
-    let redactor = Redactor::new(found.into_iter().chain(secrets::of_environment()));
+    let redactor = secrets::redactor(found);
     if let Some(file) = &args.fix {
         return Ok(write_fixes(&servers, file, output, &redactor)?);
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcptest_json::text::{one_line, shorten};
-use mcptest_report::{ExitCode, Redactor};
+use mcptest_report::ExitCode;
 use mcptest_runner::{Filter, MutatedTest, MutationReport, ScoreSettings};
 use mcptest_suite::Purpose;
 use mcptest_trace::verdict::Verdict;
@@ -25,14 +25,7 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
     };
     let report = mcptest_runner::mutate(&loaded.suite, read_all(&args.traces.trace)?, &settings)
         .map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(
-        loaded
-            .suite
-            .secrets
-            .iter()
-            .cloned()
-            .chain(secrets::of_environment()),
-    );
+    let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     let text = match args.how.format {
         Format::Json => {
             let value = serde_json::to_value(&report).map_err(|error| error.to_string())?;

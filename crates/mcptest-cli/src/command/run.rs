@@ -124,7 +124,7 @@ impl<'a> Job<'a> {
         let declared = suites
             .iter()
             .flat_map(|suite| suite.secrets.iter().cloned());
-        let redactor = Redactor::new(declared.chain(secrets::of_environment()));
+        let redactor = secrets::redactor(declared);
         let filter = Filter::from(&args.filter);
         let mut planned: Vec<Planned> = suites
             .into_iter()

@@ -30,14 +30,7 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         // Other reporters show only what is wrong with a run.
         all_records: reporters.iter().any(|reporter| reporter.name == "json"),
     };
-    let redactor = Redactor::new(
-        loaded
-            .suite
-            .secrets
-            .iter()
-            .cloned()
-            .chain(secrets::of_environment()),
-    );
+    let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     let mut spool = Spool::new();
     let cases = mcptest_runner::score(
         &loaded.suite,

@@ -1,31 +1,26 @@
 //! `pretty`: for people. Readable without colour; a failure shows target, expected and actual.
 
+mod assertion;
+
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
 use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
-use mcptest_trace::expect::Assertion;
-use mcptest_trace::judged;
-use mcptest_trace::matcher::Difference;
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
-use serde_json::Value;
+
+use assertion::write_assertion;
 
 use super::{RenderError, Style, table};
 use crate::complexity;
-use crate::line_diff;
 use crate::matrix::matrices;
 use crate::report::{EarlyEnd, Report, RunRow, TestReport};
 use crate::server_words::server_words;
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 240;
-/// The longest expected and actual value that fit in one line, in characters.
-const MAX_ONE_LINE: usize = 100;
-/// The largest number of lines of two strings that are compared line by line.
-const MAX_DIFF_LINES: usize = 400;
 /// The number of findings shown per gate; the JSON report has all of them.
 const MAX_FINDINGS: usize = 20;
 /// The number of tests listed as not run; the JSON report lists all.
@@ -418,121 +413,6 @@ fn summary(gate: &GateOutcome) -> &str {
     if is_listed { rest } else { &gate.summary }
 }
 
-fn write_assertion(out: &mut dyn Write, assertion: &Assertion, style: Style) -> io::Result<()> {
-    let default = if assertion.default {
-        "  (the default)"
-    } else {
-        ""
-    };
-    let judged = if assertion.judged { "  (judged)" } else { "" };
-    let target = paint(style, Paint::new().bold(), &one_line(&assertion.target));
-    let (expected, actual) = (matcher(&assertion.matcher), value(&assertion.actual));
-    if expected.chars().count() + actual.chars().count() <= MAX_ONE_LINE {
-        let facts = format!("expected {expected}, actual {actual}");
-        block(out, &format!("{target}  {facts}{default}{judged}"))?;
-    } else {
-        block(out, &format!("{target}{default}{judged}"))?;
-        block(out, &format!("  expected  {expected}"))?;
-        block(out, &format!("  actual    {actual}"))?;
-    }
-    if let Some(reason) = &assertion.reason
-        && !is_obvious(assertion)
-    {
-        block(out, &format!("  because   {}", one_line(reason)))?;
-    }
-    for difference in &assertion.diff {
-        if let Some(lines) = line_diff(difference) {
-            block(out, &format!("  at {}", one_line(&difference.pointer)))?;
-            for line in lines {
-                block(out, &format!("    {line}"))?;
-            }
-            continue;
-        }
-        let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "nothing".to_owned(), value);
-        let text = format!(
-            "  at {}  expected {}, actual {}",
-            one_line(&difference.pointer),
-            side(&difference.expected),
-            side(&difference.actual)
-        );
-        block(out, &text)?;
-    }
-    Ok(())
-}
-
-/// Returns true if expected and actual already show why an assertion does not hold: values differ,
-/// or a number is on the wrong side of a bound.
-fn is_obvious(assertion: &Assertion) -> bool {
-    let is_bound = |matcher: &Value| {
-        matcher.as_object().is_some_and(|rules| {
-            let bounds = ["==", "!=", ">=", ">", "<=", "<"];
-            rules.len() == 1 && rules.keys().all(|rule| bounds.contains(&rule.as_str()))
-        })
-    };
-    let differs = assertion.reason.as_deref() == Some("the values differ");
-    differs || (assertion.actual.is_number() && is_bound(&assertion.matcher))
-}
-
-/// The line diff of two strings with several lines. Very long strings are shown by their beginnings
-/// instead.
-fn line_diff(difference: &Difference) -> Option<Vec<String>> {
-    let (Some(Value::String(expected)), Some(Value::String(actual))) =
-        (&difference.expected, &difference.actual)
-    else {
-        return None;
-    };
-    let count = |text: &str| text.lines().count();
-    let several = count(expected) > 1 || count(actual) > 1;
-    if !several || count(expected) + count(actual) > MAX_DIFF_LINES {
-        return None;
-    }
-    let hunks = line_diff::hunks(expected, actual);
-    let lines = hunks.lines();
-    let lines: Vec<String> = lines
-        .map(|line| shorten(&one_line(line), MAX_VALUE))
-        .collect();
-    (!lines.is_empty()).then_some(lines)
-}
-
-fn matcher(written: &Value) -> String {
-    match written {
-        Value::Object(map) => {
-            let rules: Vec<String> = map
-                .iter()
-                .map(|(key, rule)| {
-                    let shown = if judged::KEYS.contains(&key.as_str()) {
-                        value(&without_scripts(rule))
-                    } else {
-                        value(rule)
-                    };
-                    format!("{} {shown}", one_line(key))
-                })
-                .collect();
-            rules.join(" and ")
-        }
-        other => value(other),
-    }
-}
-
-/// A judged matcher without the scripted answers of its built-in judges.
-fn without_scripts(rule: &Value) -> Value {
-    let mut rule = rule.clone();
-    let short = |judge: &mut Value| {
-        if let Some(script) = judge.get_mut("script") {
-            *script = "…".into();
-        }
-    };
-    short(&mut rule);
-    if let Some(Value::Array(models)) = rule.get_mut("models") {
-        models.iter_mut().for_each(short);
-    }
-    rule
-}
-
-fn value(value: &Value) -> String {
-    shorten(&one_line(&value.to_string()), MAX_VALUE)
-}
-
 fn totals(report: &Report, style: Style) -> String {
     paint(style, colour(report.verdict).bold(), &count_words(report))
 }
@@ -631,98 +511,4 @@ pub(crate) fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model;
-    use crate::samples::{concluded, run, test};
-
-    fn shown(test: model::TestReport, verbose: bool) -> String {
-        let style = Style {
-            verbose,
-            ..Style::default()
-        };
-        let mut out = Vec::new();
-        render(&concluded(vec![test]), style, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    fn several(verdicts: &[Verdict]) -> model::TestReport {
-        let mut test = test("a", Some("m"), Verdict::worst(verdicts.iter().copied()));
-        let named = |(index, verdict): (u64, &Verdict)| {
-            let mut run = run(index, &format!("a [m] #{index}"), *verdict, Some(50));
-            let trace = r#"{"tool_calls": [{"name": "t"}], "tool_results": [{"is_error": true}],
-                "conversation": {"tokens": {"total": 50}}}"#;
-            run.trace = serde_json::from_str(trace).unwrap();
-            run
-        };
-        test.runs = (1..).zip(verdicts).map(named).collect();
-        test
-    }
-
-    #[test]
-    fn passing_runs_share_a_row_and_errors_are_counted() {
-        use Verdict::{Fail, Pass};
-        let folded = shown(several(&[Pass, Pass]), false);
-        let expected = "  PASS   a [m] ×2  (2 calls, 2 errors, 100 tokens)\n";
-        assert!(folded.contains(expected), "{folded}");
-        assert!(!folded.contains("a [m] #1"), "{folded}");
-        let verbose = shown(several(&[Pass, Pass]), true);
-        let expected = "  PASS   a [m] #2  (1 call, 1 error, 50 tokens)\n";
-        assert!(verbose.contains(expected), "{verbose}");
-        let failed = shown(several(&[Pass, Fail]), false);
-        assert!(failed.contains("  PASS   a [m] #1  (1 call, "), "{failed}");
-    }
-
-    #[test]
-    fn a_bound_needs_one_line() {
-        let text = shown(several(&[Verdict::Fail]), false);
-        let line = "tool_calls[0].name  expected exact \"search\", actual \"fetch\"\n";
-        assert!(text.contains(line), "{text}");
-        assert!(!text.contains("because"), "{text}");
-    }
-
-    #[test]
-    fn only_a_live_run_has_spent_something() {
-        let spend = Spend {
-            requests: 2,
-            usd: Some(0.3),
-            ..Spend::default()
-        };
-        let replayed = |requests, usd| {
-            Some(Replayed {
-                requests,
-                usd: Some(usd),
-            })
-        };
-        assert_eq!(spent_usd(&spend, None, true), "spent $0.3");
-        assert_eq!(spent_usd(&spend, None, false), "cost $0.3");
-        let replay = spent_usd(&spend, replayed(2, 0.3), true);
-        assert_eq!(replay, "the recording cost $0.3");
-        assert_eq!(
-            spent_usd(&spend, replayed(1, 0.1), true),
-            "spent $0.2, and the replayed part cost $0.1 when it was recorded"
-        );
-    }
-
-    #[test]
-    fn a_finding_is_shown_once() {
-        let mut gate = crate::samples::floor(Verdict::Fail, 50);
-        gate.findings = vec!["run 1: no call: “I did it.”".to_owned()];
-        for last in ["run 1: no call: “I did it.”", "no call for it: “I did it.”"] {
-            gate.summary = format!("1 absent · {last}");
-            assert_eq!(summary(&gate), "1 absent");
-        }
-        gate.summary = "1 absent · 2 mismatches".to_owned();
-        assert_eq!(summary(&gate), gate.summary);
-        // Without a failure there is no list.
-        gate.verdict = Verdict::Pass;
-        gate.summary = "1 absent · run 1: no call: “I did it.”".to_owned();
-        assert_eq!(summary(&gate), gate.summary);
-    }
-
-    #[test]
-    fn durations_have_a_readable_unit() {
-        let texts = [7, 1234, 185_000].map(duration);
-        assert_eq!(texts, ["7 ms", "1.2 s", "3 min 5 s"]);
-    }
-}
+mod tests;

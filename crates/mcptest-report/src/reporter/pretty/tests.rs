@@ -1,0 +1,93 @@
+use super::*;
+use crate::model;
+use crate::samples::{concluded, run, test};
+
+fn shown(test: model::TestReport, verbose: bool) -> String {
+    let style = Style {
+        verbose,
+        ..Style::default()
+    };
+    let mut out = Vec::new();
+    render(&concluded(vec![test]), style, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn several(verdicts: &[Verdict]) -> model::TestReport {
+    let mut test = test("a", Some("m"), Verdict::worst(verdicts.iter().copied()));
+    let named = |(index, verdict): (u64, &Verdict)| {
+        let mut run = run(index, &format!("a [m] #{index}"), *verdict, Some(50));
+        let trace = r#"{"tool_calls": [{"name": "t"}], "tool_results": [{"is_error": true}],
+            "conversation": {"tokens": {"total": 50}}}"#;
+        run.trace = serde_json::from_str(trace).unwrap();
+        run
+    };
+    test.runs = (1..).zip(verdicts).map(named).collect();
+    test
+}
+
+#[test]
+fn passing_runs_share_a_row_and_errors_are_counted() {
+    use Verdict::{Fail, Pass};
+    let folded = shown(several(&[Pass, Pass]), false);
+    let expected = "  PASS   a [m] ×2  (2 calls, 2 errors, 100 tokens)\n";
+    assert!(folded.contains(expected), "{folded}");
+    assert!(!folded.contains("a [m] #1"), "{folded}");
+    let verbose = shown(several(&[Pass, Pass]), true);
+    let expected = "  PASS   a [m] #2  (1 call, 1 error, 50 tokens)\n";
+    assert!(verbose.contains(expected), "{verbose}");
+    let failed = shown(several(&[Pass, Fail]), false);
+    assert!(failed.contains("  PASS   a [m] #1  (1 call, "), "{failed}");
+}
+
+#[test]
+fn a_bound_needs_one_line() {
+    let text = shown(several(&[Verdict::Fail]), false);
+    let line = "tool_calls[0].name  expected exact \"search\", actual \"fetch\"\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("because"), "{text}");
+}
+
+#[test]
+fn only_a_live_run_has_spent_something() {
+    let spend = Spend {
+        requests: 2,
+        usd: Some(0.3),
+        ..Spend::default()
+    };
+    let replayed = |requests, usd| {
+        Some(Replayed {
+            requests,
+            usd: Some(usd),
+        })
+    };
+    assert_eq!(spent_usd(&spend, None, true), "spent $0.3");
+    assert_eq!(spent_usd(&spend, None, false), "cost $0.3");
+    let replay = spent_usd(&spend, replayed(2, 0.3), true);
+    assert_eq!(replay, "the recording cost $0.3");
+    assert_eq!(
+        spent_usd(&spend, replayed(1, 0.1), true),
+        "spent $0.2, and the replayed part cost $0.1 when it was recorded"
+    );
+}
+
+#[test]
+fn a_finding_is_shown_once() {
+    let mut gate = crate::samples::floor(Verdict::Fail, 50);
+    gate.findings = vec!["run 1: no call: “I did it.”".to_owned()];
+    for last in ["run 1: no call: “I did it.”", "no call for it: “I did it.”"] {
+        gate.summary = format!("1 absent · {last}");
+        assert_eq!(summary(&gate), "1 absent");
+    }
+    gate.summary = "1 absent · 2 mismatches".to_owned();
+    assert_eq!(summary(&gate), gate.summary);
+    // Without a failure there is no list.
+    gate.verdict = Verdict::Pass;
+    gate.summary = "1 absent · run 1: no call: “I did it.”".to_owned();
+    assert_eq!(summary(&gate), gate.summary);
+}
+
+#[test]
+fn durations_have_a_readable_unit() {
+    let texts = [7, 1234, 185_000].map(duration);
+    assert_eq!(texts, ["7 ms", "1.2 s", "3 min 5 s"]);
+}
