@@ -61,10 +61,7 @@ fn index() -> Generated {
 }
 
 fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Result<Generated> {
-    let mut text = format!(
-        "{MADE}\n{}",
-        manual(&format!("crates/mcptest-gates/src/{}.rs", gate.block))?
-    );
+    let mut text = format!("{MADE}\n{}", manual(&source(gate.block))?);
     text.push_str("\n## Targets\n\n| target | unit | meaning |\n|---|---|---|\n");
     for target in gate.targets {
         let _ = writeln!(
@@ -90,6 +87,16 @@ fn page(gate: &GateInfo, schema: &Value, examples: &[(String, String)]) -> Resul
         path: format!("docs/gates/{}.md", gate.block),
         text,
     })
+}
+
+/// The file of a gate: a module of `mcptest-gates`, or the root of a crate of its own.
+fn source(block: &str) -> String {
+    let own = format!("crates/mcptest-{block}/src/lib.rs");
+    if workspace::root().join(&own).is_file() {
+        own
+    } else {
+        format!("crates/mcptest-gates/src/{block}.rs")
+    }
 }
 
 /// The heading of the Rust example, which belongs to rustdoc and not to the page.

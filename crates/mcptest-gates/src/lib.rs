@@ -55,7 +55,8 @@
 //! ```
 //!
 //! # Adding a gate
-//! One gate is one file, named after its block in the suite. It holds its user page (the module's
+//! One gate is one file, named after its block in the suite (`narrative:` is a crate of its own,
+//! [`mcptest_narrative`]). It holds its user page (the module's
 //! documentation), the block as written in YAML, its targets, the scoring function, the
 //! accumulator, its default expectation, and tests from worked examples. [`GATES`] lists them all;
 //! the suite loader, the JSON Schema, the docs, `run` and `score` read that list and nothing else.
@@ -72,7 +73,6 @@ pub mod distractors;
 pub mod equal_function_sets;
 pub mod golden_path;
 mod names;
-pub mod narrative;
 pub mod orchestration;
 pub mod recovery;
 pub mod reliability;
@@ -91,6 +91,7 @@ pub use mcptest_gate_api::{
     LoadContext, LoadedGate, Run, Score, TargetInfo, ToolReference, Unit, find_in, forecast,
     mutate,
 };
+pub use mcptest_narrative as narrative;
 
 /// All gates, in the order in which reports show them.
 pub static GATES: &[GateInfo] = &[
@@ -218,6 +219,40 @@ mod tests {
         assert_eq!(
             problems[0].pointer,
             "/expect/0/golden_path.passed/llm-judge"
+        );
+    }
+
+    /// Only `narrative:` reads the closing message.
+    #[test]
+    fn a_rewritten_message_changes_only_the_narrative() {
+        let told = |text: &str| -> [Trace; 1] {
+            let trace = json!({"tool_calls": [{"name": "create_issue"}], "final_response": text});
+            [serde_json::from_value(trace).unwrap()]
+        };
+        let (before, after) = (told("I created the issue."), told("I deleted the moon."));
+        let values = |block: &str, written: &serde_json::Value, traces: &[Trace]| {
+            testing::judge(block, written, traces).values
+        };
+        for (block, written) in [
+            (
+                "equal_function_sets",
+                json!({"classes": [{"name": "create", "members": ["create_issue"]}]}),
+            ),
+            (
+                "tool_selection",
+                json!({"expected_tool": "create_issue", "min_selection_rate": 0.5}),
+            ),
+        ] {
+            let (before, after) = (
+                values(block, &written, &before),
+                values(block, &written, &after),
+            );
+            assert_eq!(before, after, "{block}");
+        }
+        let block = json!({});
+        assert_ne!(
+            values("narrative", &block, &before),
+            values("narrative", &block, &after)
         );
     }
 

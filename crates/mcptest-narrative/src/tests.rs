@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{GateOutcome, testing};
+use mcptest_catalog::prices::Prices;
+use mcptest_gate_api::{GateInfo, GateOutcome, LoadedGate};
 use mcptest_trace::trace::{ToolCall, Trace};
 use mcptest_trace::verdict::Verdict;
 
@@ -23,8 +24,27 @@ fn divergence(trace: &Trace) -> Divergence {
     score_narrative(&Narrative::default(), trace, &KnownServers::default())
 }
 
+fn load(block: &Value) -> Result<LoadedGate, Vec<Problem>> {
+    static INFO: GateInfo = GateInfo::of::<Narrative>();
+    let context = LoadContext {
+        to_run: true,
+        runs: Some(10),
+        siblings: &[],
+    };
+    let (gate, problems) = LoadedGate::load(&INFO, block, &context);
+    gate.ok_or(problems)
+}
+
 fn judge(block: Value, traces: &[Trace]) -> GateOutcome {
-    testing::judge("narrative", &block, traces)
+    load(&block).unwrap().judge(
+        &Context {
+            label: "test",
+            servers: &KnownServers::default(),
+            model: None,
+            prices: Prices::builtin(),
+        },
+        &Run::number(traces),
+    )
 }
 
 #[test]
@@ -127,11 +147,10 @@ fn the_ceiling_fails_above_and_not_at() {
 #[test]
 fn a_wrong_ceiling_is_refused() {
     for wrong in [json!(1.5), json!(-0.1)] {
-        let problems =
-            testing::load("narrative", &json!({"max_divergence_score": wrong})).unwrap_err();
+        let problems = load(&json!({"max_divergence_score": wrong})).unwrap_err();
         assert_eq!(problems[0].pointer, "/max_divergence_score");
     }
-    assert!(testing::load("narrative", &json!({"max_divergence": 1})).is_err());
+    assert!(load(&json!({"max_divergence": 1})).is_err());
 }
 
 #[test]
@@ -326,30 +345,6 @@ fn hostile_messages_are_read_in_time() {
         let _ = divergence(&trace);
     }
     assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
-}
-
-/// Every other gate reads calls, not stories.
-#[test]
-fn rewriting_the_story_changes_only_this_gate() {
-    let before = [trace_with("I created the issue.", &["create_issue"])];
-    let after = [trace_with("I deleted the moon.", &["create_issue"])];
-    for (block, written) in [
-        (
-            "equal_function_sets",
-            json!({"classes": [{"name": "create", "members": ["create_issue"]}]}),
-        ),
-        (
-            "tool_selection",
-            json!({"expected_tool": "create_issue", "min_selection_rate": 0.5}),
-        ),
-    ] {
-        let judged = |traces: &[Trace]| testing::judge(block, &written, traces);
-        assert_eq!(judged(&before).values, judged(&after).values, "{block}");
-    }
-    assert_ne!(
-        judge(json!({}), &before).values,
-        judge(json!({}), &after).values
-    );
 }
 
 fn prose() -> impl Strategy<Value = String> {

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::claims::Claim;
-use super::dates::{dates_in, same_day};
-use super::evidence::contains_whole;
-use super::match_calls::Fit;
-use super::stated_values::{Stated, ValueKind, stated};
-use super::tokens::{Token, number};
-use super::verbs::{fold, singular};
+use crate::claims::Claim;
+use crate::dates::{dates_in, same_day};
+use crate::evidence::contains_whole;
+use crate::match_calls::Fit;
+use crate::stated_values::{Stated, ValueKind, stated};
+use crate::tokens::{Token, number};
+use crate::verbs::{fold, singular};
 use mcptest_catalog::lexical;
 
 /// A stated value that no matching call has.

@@ -1,7 +1,7 @@
 //! The closed classes of English words that decide whether a verb is a claim.
 
-use super::tokens::Token;
-use super::verbs::verb_of;
+use crate::tokens::Token;
+use crate::verbs::verb_of;
 
 #[rustfmt::skip]
 pub(super) const MODALS: &[&str] = &[
@@ -181,7 +181,7 @@ pub(super) fn is_pastlike(token: &Token) -> bool {
         && (token.low.len() > 3 && token.low.ends_with("ed") && !token.low.ends_with("eed")
             || token.is_any(IRREGULAR)
             || verb_of(&token.low).is_some_and(|(_, form)| {
-                !matches!(form, super::verbs::Form::Base | super::verbs::Form::Gerund)
+                !matches!(form, crate::verbs::Form::Base | crate::verbs::Form::Gerund)
             }))
 }
 

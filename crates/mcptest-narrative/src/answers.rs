@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::claims::Claim;
-use super::compare::{ArgMismatch, compare_arguments};
-use super::match_calls::{Candidate, Fit, matching};
-use super::run_evidence::Evidence;
-use super::sentences::Sentence;
-use super::stated_values::names;
-use super::verbs;
+use crate::claims::Claim;
+use crate::compare::{ArgMismatch, compare_arguments};
+use crate::match_calls::{Candidate, Fit, matching};
+use crate::run_evidence::Evidence;
+use crate::sentences::Sentence;
+use crate::stated_values::names;
+use crate::verbs;
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
 

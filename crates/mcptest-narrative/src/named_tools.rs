@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::match_calls::READING;
-use super::sentences::Sentence;
-use super::tokens::{Kind, Token};
-use super::verbs::tool_verb;
-use super::words::{MODALS, NEGATIONS, is_adverb, is_determiner};
+use crate::match_calls::READING;
+use crate::sentences::Sentence;
+use crate::tokens::{Kind, Token};
+use crate::verbs::tool_verb;
+use crate::words::{MODALS, NEGATIONS, is_adverb, is_determiner};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
 

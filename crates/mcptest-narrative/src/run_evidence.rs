@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::claims::{Claim, How};
-use super::evidence::{self, ResultWords, contains_whole};
-use super::match_calls::{CallWords, Candidate, Effect};
-use super::sentences::Sentence;
-use super::stated_values::Name;
-use super::{tokens, verbs};
+use crate::claims::{Claim, How};
+use crate::evidence::{self, ResultWords, contains_whole};
+use crate::match_calls::{CallWords, Candidate, Effect};
+use crate::sentences::Sentence;
+use crate::stated_values::Name;
+use crate::{tokens, verbs};
 use mcptest_trace::trace::TraceView;
 
 /// The results of a run, and which of them are about the same things as a call.

@@ -1,14 +1,14 @@
 //! Forms of a claim beyond subject, verb and object: "I was able to delete …", "Your cancellation
 //! is complete", "- **Deleted**: 3 branches", and the cells of a table.
 
-use super::super::tokens::{Kind, Token};
-use super::super::verbs::{Form, Use, nominal_of, verb, verb_of};
-use super::super::words::{
+use super::guards::is_dateish;
+use super::{Found, How, Reader};
+use crate::tokens::{Kind, Token};
+use crate::verbs::{Form, Use, nominal_of, verb, verb_of};
+use crate::words::{
     BE, HAVE, MODALS, NEGATIONS, is_adverb, is_conjunction, is_determiner, is_first_person,
     is_preposition,
 };
-use super::guards::is_dateish;
-use super::{Found, How, Reader};
 
 /// Words that say that an action has come to its end.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! Dates in several notations.
 
-use super::tokens::{Kind, Token, number, tokenize};
-use super::words::month;
+use crate::tokens::{Kind, Token, number, tokenize};
+use crate::words::month;
 
 /// `2024-05-24` and `--05-24` are the same day as far as one can say.
 pub(super) fn same_day(left: &str, right: &str) -> bool {

@@ -282,5 +282,5 @@ fn claims_of_a_model_are_reported_and_decide_nothing() {
     trace.extra.insert(CLAIMS_KEY, json!("nonsense"));
     let odd = judge(json!({"llm_assisted": true}), &[trace]);
     assert!(odd.detail.to_value()["per_run"][0].get("judged").is_none());
-    assert!(testing::load("narrative", &json!({"llm_assisted": {"name": "x"}})).is_err());
+    assert!(load(&json!({"llm_assisted": {"name": "x"}})).is_err());
 }

@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::Narrative;
-use super::advisory::{self, Judged};
-use super::answers::{Answer, assign_rest};
-use super::arguments::{Matched, mismatches};
-use super::claims::{self, Claim};
-use super::evidence::contains_whole;
-use super::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool};
-use super::run_evidence::Evidence;
-use super::sentences::{Sentence, sentences};
-use super::{language, named_tools, tokens, verbs};
+use crate::Narrative;
+use crate::advisory::{self, Judged};
+use crate::answers::{Answer, assign_rest};
+use crate::arguments::{Matched, mismatches};
+use crate::claims::{self, Claim};
+use crate::evidence::contains_whole;
+use crate::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool};
+use crate::run_evidence::Evidence;
+use crate::sentences::{Sentence, sentences};
+use crate::{language, named_tools, tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;

@@ -1,8 +1,8 @@
 //! The action that a claim is about, where its noun names it.
 
-use super::super::verbs::{CHANGE, DELETE, END, MAKE, SEND, Use, nominal_of, singular, verb};
-use super::super::words::DISCOURSE;
 use super::{Found, How};
+use crate::verbs::{CHANGE, DELETE, END, MAKE, SEND, Use, nominal_of, singular, verb};
+use crate::words::DISCOURSE;
 
 /// The claim with the action that it is about: the noun's where the verb says only that something
 /// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.

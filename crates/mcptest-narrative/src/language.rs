@@ -4,7 +4,7 @@
 //! "Done.", counts as English if it is short; a long one without any English function word does
 //! not.
 
-use super::verbs::{Form, verb_of};
+use crate::verbs::{Form, verb_of};
 
 /// The reason why a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

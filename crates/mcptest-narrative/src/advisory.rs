@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::match_calls::CallWords;
-use super::match_calls::Effect;
-use super::verbs::fold;
+use crate::match_calls::CallWords;
+use crate::match_calls::Effect;
+use crate::verbs::fold;
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::trace::TraceView;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::claims::{Claim, How};
-use super::evidence::ResultWords;
-use super::verbs::{
+use crate::claims::{Claim, How};
+use crate::evidence::ResultWords;
+use crate::verbs::{
     CHANGE, Classes, END, EXECUTING, LISTED, MAKE, SEND, Verb, fold, nominal_of, singular,
     tool_verb, verb,
 };

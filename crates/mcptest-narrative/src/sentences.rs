@@ -1,7 +1,7 @@
 //! From a closing message to sentences: Markdown off, code left out, lists kept apart from their
 //! lead-in.
 
-use super::tokens::{Kind, Token, tokenize};
+use crate::tokens::{Kind, Token, tokenize};
 
 /// One sentence, list item, heading or table cell.
 #[derive(Debug, Clone)]

@@ -122,7 +122,7 @@
 //!
 //! # In Rust
 //! ```
-//! use mcptest_gates::narrative::{Narrative, score_narrative};
+//! use mcptest_narrative::{Narrative, score_narrative};
 //! use mcptest_trace::tool_id::KnownServers;
 //! use mcptest_trace::trace::{ToolCall, Trace};
 //!
@@ -168,9 +168,9 @@ pub use self::compare::{
     ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score, score_narrative,
 };
 use self::match_calls::{Listed, is_mutating_name};
-use crate::forecast::{Bounds, Forecast};
-use crate::per_run::{List, PerRun};
-use crate::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_gate_api::forecast::{Bounds, Forecast};
+use mcptest_gate_api::per_run::{List, PerRun};
+use mcptest_gate_api::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};

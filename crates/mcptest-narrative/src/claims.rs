@@ -13,10 +13,10 @@ mod phrases;
 
 use self::guards::{Group, is_dateish, is_time};
 use self::named_action::named_action;
-use super::sentences::Sentence;
-use super::tokens::{Kind, Token};
-use super::verbs::{Form, Use, singular, takes, verb, verb_of};
-use super::words::{
+use crate::sentences::Sentence;
+use crate::tokens::{Kind, Token};
+use crate::verbs::{Form, Use, singular, takes, verb, verb_of};
+use crate::words::{
     BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
     is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
 };
@@ -377,7 +377,7 @@ impl Reader<'_> {
         form: Form,
         found: &mut Vec<Found>,
     ) {
-        if super::verbs::verb(verb).is_some_and(|verb| verb.usage == Use::Telling) {
+        if crate::verbs::verb(verb).is_some_and(|verb| verb.usage == Use::Telling) {
             return;
         }
         let ambiguous = form == Form::Any;

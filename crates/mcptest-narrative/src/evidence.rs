@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::verbs::fold;
+use crate::verbs::fold;
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
 

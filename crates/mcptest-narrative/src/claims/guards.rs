@@ -1,12 +1,12 @@
 //! The reasons why a verb is not a claim: its tense, its clause, and the words after it.
 
-use super::super::tokens::{Kind, Token};
-use super::super::words::{
+use super::{Claim, Reader};
+use crate::tokens::{Kind, Token};
+use crate::words::{
     BE, CODE, CONDITIONALS, HAVE, HEDGES, MODALS, NEGATIONS, REPORTING, SPOKEN, SUBORDINATORS,
     TEXTS, is_adverb, is_article, is_auxiliary, is_conjunction, is_determiner, is_first_person,
     is_noun, is_pastlike, is_preposition, month,
 };
-use super::{Claim, Reader};
 
 /// The words right before a verb that make up its tense.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! Noun phrases: where a verb's subject or object begins and ends, and which nouns it has.
 
-use super::super::tokens::{Kind, Token};
-use super::super::verbs::verb_of;
-use super::super::words::{
+use super::Reader;
+use crate::tokens::{Kind, Token};
+use crate::verbs::verb_of;
+use crate::words::{
     HAVE, NEGATIONS, PRONOUNS, SUBORDINATORS, is_adverb, is_auxiliary, is_conjunction,
     is_determiner, is_first_person, is_noun, is_pastlike, is_preposition,
 };
-use super::Reader;
 
 /// Nouns for a part or a form of another.
 #[rustfmt::skip]

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::arguments::{contains_value, letters};
-use super::dates::date_at;
-use super::tokens::{Kind, Token, number};
-use super::verbs::fold;
-use super::words::{is_auxiliary, is_noun, is_pastlike, is_preposition};
+use crate::arguments::{contains_value, letters};
+use crate::dates::date_at;
+use crate::tokens::{Kind, Token, number};
+use crate::verbs::fold;
+use crate::words::{is_auxiliary, is_noun, is_pastlike, is_preposition};
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
