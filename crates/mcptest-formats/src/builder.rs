@@ -79,6 +79,8 @@ pub struct TraceBuilder {
     /// The trace. Readers set `test`, `model`, `run`, `final_response` and `extra` directly.
     pub trace: Trace,
     turns: Vec<Turn>,
+    /// Text of the latest turn that was added in parts.
+    added: Option<String>,
     /// The number of assistant turns.
     assistant_turns: u64,
     /// The calls of each id, in order.
@@ -104,6 +106,7 @@ impl TraceBuilder {
 
     /// Adds a turn of the conversation. Calls that follow belong to the latest assistant turn.
     pub fn turn(&mut self, role: &str, content: Option<Value>) {
+        self.complete_turn();
         if role == "assistant" {
             self.assistant_turns += 1;
         }
@@ -112,6 +115,42 @@ impl TraceBuilder {
             content: content.map(Into::into),
             ..Turn::default()
         });
+    }
+
+    /// Adds text to the latest turn, for formats that record a turn in several parts. The parts
+    /// are lines of their own.
+    pub fn say(&mut self, text: &str) {
+        self.add_text(text, "\n");
+    }
+
+    /// Adds a piece of streamed text to the latest turn.
+    pub fn say_more(&mut self, text: &str) {
+        self.add_text(text, "");
+    }
+
+    fn add_text(&mut self, text: &str, between: &str) {
+        let last = self.turns.last();
+        let known = last.and_then(|turn| turn.content()?.as_str());
+        // The string is moved into the turn when the turn is complete.
+        match &mut self.added {
+            Some(added) => {
+                added.push_str(between);
+                added.push_str(text);
+            }
+            None => {
+                self.added = Some(match known {
+                    Some(known) => format!("{known}{between}{text}"),
+                    None => text.to_owned(),
+                });
+            }
+        }
+    }
+
+    /// Moves the added text into the latest turn.
+    fn complete_turn(&mut self) {
+        if let (Some(text), Some(turn)) = (self.added.take(), self.turns.last_mut()) {
+            turn.content = Some(Value::from(text).into());
+        }
     }
 
     /// Adds an assistant turn without text to the count, for formats that record calls only.
@@ -322,6 +361,7 @@ impl TraceBuilder {
     /// The finished trace.
     #[must_use]
     pub fn finish(mut self) -> Trace {
+        self.complete_turn();
         if !self.turns.is_empty() {
             self.trace.conversation.turns = Some(self.turns);
         }
@@ -479,6 +519,20 @@ mod tests {
         assert_eq!(trace.tool_calls.len(), 3);
         assert_eq!(trace.tool_results.len(), 2);
         assert_eq!(trace.pair_results(), [Some(0), Some(1), None]);
+    }
+
+    #[test]
+    fn text_is_added_to_the_latest_turn() {
+        let mut builder = TraceBuilder::new();
+        builder.say("nowhere");
+        builder.turn("assistant", None);
+        builder.say_more("It ");
+        builder.say_more("is.");
+        builder.say("Yes.");
+        let trace = builder.finish();
+        let turns = trace.conversation.turns.unwrap();
+        assert_eq!(turns.len(), 1);
+        assert_eq!(turns[0].text(), "It is.\nYes.");
     }
 
     #[test]

@@ -23,17 +23,29 @@
 //! assert_eq!(traces[0].tool_calls[0].args().unwrap()["id"], 7);
 //! ```
 
+mod agent_log;
 mod builder;
 mod content;
 mod error;
 mod exchange;
 mod input;
+mod otlp;
 mod reader;
 mod seen;
+mod zip;
 
+mod adk;
 mod anthropic;
+mod claude_code;
+mod claude_stream;
+mod codex;
+mod gemini_cli;
+mod inspect;
+mod langchain;
 mod native;
 mod openai_chat;
+mod opencode;
+mod otel;
 
 pub use builder::{Call, Reply, TraceBuilder, Usage};
 pub use error::{FormatError, NotClaimed};
@@ -45,6 +57,15 @@ pub static READERS: &[&dyn Reader] = &[
     &native::Native,
     &openai_chat::OpenAiChat,
     &anthropic::Anthropic,
+    &claude_code::ClaudeCode,
+    &claude_stream::ClaudeStream,
+    &codex::Codex,
+    &gemini_cli::GeminiCli,
+    &opencode::OpenCode,
+    &langchain::LangChain,
+    &inspect::Inspect,
+    &adk::Adk,
+    &otel::Otel,
 ];
 
 /// Finds a reader by the name of its format.
