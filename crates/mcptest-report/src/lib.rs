@@ -4,6 +4,7 @@
 //! elsewhere. Each reporter is one file, and [`REPORTERS`] lists them. Untrusted strings from
 //! servers and models are escaped before they reach a terminal.
 
+mod broken_lines;
 pub mod compare;
 mod complexity;
 pub mod doctor;
@@ -23,6 +24,7 @@ mod server_words;
 mod store;
 mod summary;
 
+pub use broken_lines::{BrokenLine, BrokenLines, MAX_PLACES};
 pub use complexity::{ComplexityGroup, CurvePoint, DistractorResult};
 pub use exit_code::{ExitCode, UnknownExitCode};
 pub use fold::{ReportFold, read_log};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mcptest_events::{CaseId, Replayed};
 use mcptest_json::text::one_line;
 
+use crate::broken_lines::BrokenLines;
 use crate::model::Shard;
 use crate::report::{Report, TestReport, Timing};
 
@@ -135,6 +136,8 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
         .map(|timing| timing.duration_ms)
         .sum();
     let replayed = Replayed::total(parts.iter().filter_map(|(_, report)| report.replayed));
+    let broken = parts.iter().filter_map(|(_, it)| it.broken_lines.clone());
+    let broken = BrokenLines::total(broken);
     let mut entries: Vec<(u64, Entry)> = Vec::new();
     for (_, report) in parts {
         take_apart(report, &mut entries);
@@ -148,7 +151,7 @@ pub fn merge(parts: Vec<(String, Report)>) -> Result<Report, MergeError> {
             Entry::NotRun(id) => not_run.push(id),
         }
     }
-    let mut merged = Report::conclude(tests, interrupted);
+    let mut merged = Report::conclude(tests, interrupted).with_broken_lines(broken);
     merged.not_run = not_run;
     merged.replayed = replayed;
     merged.timing = timed.then(|| Timing::new(duration_ms));

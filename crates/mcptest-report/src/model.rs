@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::broken_lines::BrokenLines;
 use crate::complexity::ComplexityGroup;
 use crate::exit_code::ExitCode;
 
@@ -38,6 +39,10 @@ pub struct Report {
     /// of `--fail-fast`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<CaseId>,
+    /// The lines of trace files that were skipped, because they are not traces. The exit code is
+    /// then never 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_lines: Option<BrokenLines>,
     /// The part of the whole, for a run with `--shard`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,

@@ -9,6 +9,7 @@ use mcptest_trace::verdict::Verdict;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::model::{self, SCHEMA_VERSION, Shard};
 use crate::report::{Report, RunRow, TestReport, Timing};
@@ -100,6 +101,7 @@ pub fn read(text: &str) -> Result<Report, ReadError> {
         interrupted: written.interrupted,
         tests,
         not_run: written.not_run,
+        broken_lines: written.broken_lines,
         shard: written.shard,
         spend: written.spend,
         timing,
@@ -121,6 +123,8 @@ struct WrittenReport<'a> {
     _tool_selection: Vec<WrittenFloor>,
     #[serde(default)]
     not_run: Vec<CaseId>,
+    #[serde(default)]
+    broken_lines: Option<BrokenLines>,
     #[serde(default)]
     shard: Option<Shard>,
     #[serde(default)]

@@ -9,6 +9,7 @@ use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 
+use crate::broken_lines::BrokenLines;
 use crate::exit_code::ExitCode;
 use crate::model::{RunTiming, Shard};
 use crate::store::{RecordRange, RunStore, StoreError, parse_record};
@@ -27,6 +28,8 @@ pub struct Report {
     pub tests: Vec<TestReport>,
     /// Tests that were planned and did not run.
     pub not_run: Vec<CaseId>,
+    /// The lines of trace files that were skipped.
+    pub broken_lines: Option<BrokenLines>,
     /// The part of the whole, for a run with `--shard`.
     pub shard: Option<Shard>,
     /// The cost of the models, over all tests that report one.
@@ -367,10 +370,22 @@ impl Report {
             spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
             tests,
             not_run: Vec::new(),
+            broken_lines: None,
             shard: None,
             timing: None,
             replayed: None,
         }
+    }
+
+    /// Adds the lines that were skipped. They may have been evidence, so the report does not pass.
+    #[must_use]
+    pub fn with_broken_lines(mut self, broken: Option<BrokenLines>) -> Self {
+        if broken.as_ref().is_some_and(|broken| broken.count > 0) {
+            self.verdict = self.verdict.max(Verdict::NoEvidence);
+            self.exit_code = ExitCode::first_of([self.exit_code, ExitCode::NoEvidence]);
+            self.broken_lines = broken;
+        }
+        self
     }
 
     /// The number of tests with this verdict. A test that was interrupted before it was decided is

@@ -166,6 +166,7 @@ impl Report {
             spend: Spend::total(tests.iter().filter_map(|test| test.spend)),
             tests,
             not_run: Vec::new(),
+            broken_lines: None,
             shard: None,
             timing: None,
         }
@@ -206,6 +207,7 @@ impl From<&Report> for crate::report::Report {
             interrupted: report.interrupted,
             tests,
             not_run: report.not_run.clone(),
+            broken_lines: report.broken_lines.clone(),
             shard: report.shard.clone(),
             spend: report.spend,
             timing,

@@ -55,8 +55,11 @@ pub use providers::{built_in_providers, check_model, missing_keys};
 pub use resume::{FinishedRun, Resume};
 pub use run::{RunSettings, SuiteOutcome, run};
 pub use run_context::EventSink;
-pub use score::{ScoreError, ScoreSettings, ScoredCase, ScoredRun, score};
+pub use score::{ScoreError, ScoreSettings, Scored, ScoredCase, ScoredRun, score};
 pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;
-pub use trace_file::{TraceFileError, read_traces};
+pub use trace_file::{
+    BrokenLine, BrokenLines, COMPRESSED, MAX_BROKEN_PLACES, TRACE_ENDINGS, TraceFileError,
+    read_traces, trace_files,
+};

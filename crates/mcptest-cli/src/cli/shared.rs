@@ -56,7 +56,8 @@ pub struct TraceArgs {
     /// The suite whose gates apply.
     #[arg(value_name = "SUITE")]
     pub suite: PathBuf,
-    /// Files with recorded traces.
+    /// Recorded traces: files, folders, quoted patterns such as `'runs/**/*.jsonl'`, or `-` for
+    /// standard input; `.gz` and `.zst` too.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     pub trace: Vec<PathBuf>,
     /// Treat all traces as runs of this test.

@@ -21,7 +21,7 @@ pub fn mutate(args: &MutateArgs, output: &Output) -> Result<ExitCode, Failure> {
         test: args.traces.test.clone(),
         filter: Filter::from(&args.filter),
         no_judges: true,
-        all_records: false,
+        ..ScoreSettings::default()
     };
     let report = mcptest_runner::mutate(&loaded.suite, read_all(&args.traces.trace)?, &settings)
         .map_err(|error| error.to_string())?;

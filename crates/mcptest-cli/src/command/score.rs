@@ -6,7 +6,9 @@ use std::sync::Arc;
 use mcptest_events::CaseId;
 use mcptest_events::log::redact_json;
 use mcptest_report::{ExitCode, Redactor, Report, RunRow, RunStore, ScoredRow, Spool, TestReport};
-use mcptest_runner::{Filter, ScoreSettings, ScoredCase, ScoredRun};
+use mcptest_runner::{
+    BrokenLine, BrokenLines, Filter, ScoreSettings, Scored, ScoredCase, ScoredRun,
+};
 use mcptest_suite::Purpose;
 use mcptest_trace::detail::Detail;
 use mcptest_trace::outcome::GateOutcome;
@@ -29,17 +31,18 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
         no_judges: args.no_judges,
         // Other reporters show only what is wrong with a run.
         all_records: reporters.iter().any(|reporter| reporter.name == "json"),
+        strict: args.strict,
+        threads: args.threads,
     };
+    let files = trace_files(&args.traces.trace)?;
     let redactor = secrets::redactor(loaded.suite.secrets.iter().cloned());
     let mut spool = Spool::new();
-    let cases = mcptest_runner::score(
-        &loaded.suite,
-        &args.traces.trace,
-        &settings,
-        &redactor,
-        &mut |text| spool.append(text),
-    )
-    .map_err(|error| error.to_string())?;
+    let scored = mcptest_runner::score(&loaded.suite, &files, &settings, &redactor, &mut |text| {
+        spool.append(text)
+    })
+    .map_err(|error| redactor.text(&error.to_string()))?;
+    let Scored { cases, broken, .. } = scored;
+    let broken = broken_lines(broken, &redactor);
     let warnings = cases.iter().flat_map(|case| case.warnings.iter().cloned());
     let warnings = warnings.map(|warning| warning.map_text(|text| redactor.text(text)));
     suites::warn(&Diagnostics(warnings.collect()), args.deny_warnings, output)?;
@@ -50,12 +53,34 @@ pub fn score(args: &ScoreArgs, output: &Output) -> Result<ExitCode, Failure> {
     let tests = cases
         .into_iter()
         .map(|case| report_of(case, &store, &redactor));
-    let report = Report::conclude(tests.collect(), false);
+    let report = Report::conclude(tests.collect(), false).with_broken_lines(broken);
     for line in report.tests.iter().flat_map(|test| &test.status_lines) {
         output.status(line);
     }
     output.report(&reporters, &report)?;
     Ok(report.exit_code)
+}
+
+/// The files that arguments name.
+///
+/// # Errors
+/// A name without files.
+pub fn trace_files(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    mcptest_runner::trace_files(arguments).map_err(|error| error.to_string())
+}
+
+/// The lines that were skipped, without secrets; `None` if there are none.
+fn broken_lines(broken: BrokenLines, redactor: &Redactor) -> Option<mcptest_report::BrokenLines> {
+    let place = |line: &BrokenLine| mcptest_report::BrokenLine {
+        file: redactor.text(&line.file),
+        line: line.line as u64,
+        column: line.column.map(|column| column as u64),
+        message: redactor.text(&line.message),
+    };
+    (broken.count > 0).then(|| mcptest_report::BrokenLines {
+        count: broken.count,
+        first: broken.first.iter().map(place).collect(),
+    })
 }
 
 /// The report of a case, without secrets.
@@ -127,7 +152,7 @@ fn redacted(gate: GateOutcome, redactor: &Redactor) -> GateOutcome {
 /// The first file that cannot be read or is not a trace file, with the place.
 pub fn read_all(files: &[PathBuf]) -> Result<Vec<Trace>, String> {
     let mut traces = Vec::new();
-    for file in files {
+    for file in &trace_files(files)? {
         traces.extend(mcptest_runner::read_traces(file).map_err(|error| error.to_string())?);
     }
     Ok(traces)

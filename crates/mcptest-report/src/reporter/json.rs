@@ -46,6 +46,7 @@ fn write_report(report: &Report, out: &mut impl Write) -> Result<(), RenderError
     if !report.not_run.is_empty() {
         object.entry("not_run", &report.not_run)?;
     }
+    object.optional("broken_lines", &report.broken_lines)?;
     object.optional("shard", &report.shard)?;
     object.optional("spend", &report.spend)?;
     object.optional(

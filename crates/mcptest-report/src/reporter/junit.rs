@@ -21,6 +21,7 @@ use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 
 use super::{RenderError, Style, pretty};
+use crate::broken_lines::BrokenLines;
 use crate::compare::verdict_word;
 use crate::complexity;
 use crate::report::{Report, RunRow, TestReport};
@@ -58,13 +59,16 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
     writeln!(
         out,
         "<testsuites name=\"mcptest\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\">",
-        all.tests,
+        all.tests + usize::from(report.broken_lines.is_some()),
         all.failures,
         all.errors,
         seconds(duration_ms)
     )?;
     for (suite, cases) in &suites {
         write_suite(out, suite, cases)?;
+    }
+    if let Some(broken) = &report.broken_lines {
+        write_broken_lines(out, broken)?;
     }
     Ok(writeln!(out, "</testsuites>")?)
 }
@@ -134,6 +138,24 @@ fn write_suite(
         writeln!(out, "    </testcase>")?;
     }
     Ok(writeln!(out, "  </testsuite>")?)
+}
+
+/// Writes a suite of one skipped test for the lines of trace files that were skipped.
+fn write_broken_lines(out: &mut dyn Write, broken: &BrokenLines) -> io::Result<()> {
+    let mut places: Vec<String> = broken.first.iter().map(ToString::to_string).collect();
+    if broken.unlisted() > 0 {
+        places.push(format!("and {} more", broken.unlisted()));
+    }
+    writeln!(
+        out,
+        "  <testsuite name=\"traces\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\" \
+         time=\"0.000\">\n    \
+         <testcase name=\"broken lines\" classname=\"traces\" time=\"0.000\">\n      \
+         <skipped message=\"{}\"/>\n      <system-out>{}</system-out>\n    </testcase>\n  \
+         </testsuite>",
+        attribute(&broken.words()),
+        escape(&shorten(&lines(&places.join("\n")), MAX_TEXT))
+    )
 }
 
 /// Writes the results of `distractors:` by complexity, if a test of the suite states one.

@@ -104,6 +104,21 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
             "tests that were not run",
         );
     }
+    if let Some(broken) = &report.broken_lines {
+        page.line("");
+        page.line("### Broken lines");
+        page.line("");
+        page.line(&format!("{}.", broken.words()));
+        page.line("");
+        let places = broken
+            .first
+            .iter()
+            .map(|place| format!("- {}", code(&place.to_string())));
+        page.entries(places, "broken lines");
+        if broken.unlisted() > 0 {
+            page.line(&format!("- and {} more", broken.unlisted()));
+        }
+    }
     Ok(out.write_all(page.finish().as_bytes())?)
 }
 

@@ -52,6 +52,7 @@ pub(crate) fn render(
     write_by_complexity(out, report, style)?;
     write_list(out, "interrupted", interrupted_ids(report), style)?;
     write_list(out, "not run", report.not_run.iter(), style)?;
+    write_broken_lines(out, report, style)?;
     writeln!(out)?;
     line(out, &totals(report, style))?;
     if let Some(spent) = spent(report) {
@@ -155,6 +156,22 @@ fn write_list<'a>(
         line(out, &format!("  and {} more", count - MAX_NOT_RUN))?;
     }
     Ok(())
+}
+
+/// Writes the lines of trace files that were skipped.
+fn write_broken_lines(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let Some(broken) = &report.broken_lines else {
+        return Ok(());
+    };
+    writeln!(out)?;
+    line(out, &paint(style, Paint::new().bold(), &broken.words()))?;
+    for place in &broken.first {
+        line(out, &format!("  {}", one_line(&place.to_string())))?;
+    }
+    match broken.unlisted() {
+        0 => Ok(()),
+        more => line(out, &format!("  and {more} more")),
+    }
 }
 
 /// Returns true if all runs of a test fit in one row: there are several, and all of them passed

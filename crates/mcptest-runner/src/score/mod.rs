@@ -12,6 +12,7 @@ mod stream;
 mod tool_names;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use mcptest_events::{CaseId, Kind};
@@ -24,7 +25,7 @@ pub(crate) use groups::{JudgedGroup, TraceGroup, group_traces};
 pub use numbering::ScoredRun;
 
 use crate::plan::Filter;
-use crate::trace_file::TraceFileError;
+use crate::trace_file::{BrokenLines, ReadSettings, TraceFileError};
 
 /// The selection and the treatment of traces.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +38,21 @@ pub struct ScoreSettings {
     pub no_judges: bool,
     /// The records of all runs are stored. Otherwise only those of runs with problems are.
     pub all_records: bool,
+    /// A broken line of a file is an error. Otherwise it is skipped and counted.
+    pub strict: bool,
+    /// The number of threads that score traces. Default: one for each core.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl ScoreSettings {
+    fn reading(&self) -> ReadSettings {
+        let default = ReadSettings::default();
+        ReadSettings {
+            threads: self.threads.map_or(default.threads, NonZeroUsize::get),
+            strict: self.strict,
+            ..default
+        }
+    }
 }
 
 /// An error from scoring traces.
@@ -95,6 +111,16 @@ fn list(known: &[String]) -> String {
     }
 }
 
+/// The result of scoring.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Scored {
+    /// Each test with each model, in the order of the suite.
+    pub cases: Vec<ScoredCase>,
+    /// The lines of the files that were skipped.
+    pub broken: BrokenLines,
+}
+
 /// One test with one model, scored.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -126,13 +152,14 @@ pub type Store<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<u64>;
 /// the index and the name of a run are known only when all traces were read.
 ///
 /// # Errors
-/// A file that cannot be read, a trace that belongs to no test, or nothing to score.
+/// A file that cannot be read, with `strict` a line that is broken, a trace that belongs to no
+/// test, or nothing to score.
 pub fn score(
     suite: &Suite,
     files: &[PathBuf],
     settings: &ScoreSettings,
     redactor: &Redactor,
     store: Store<'_>,
-) -> Result<Vec<ScoredCase>, ScoreError> {
+) -> Result<Scored, ScoreError> {
     stream::score(suite, files, settings, redactor, store)
 }

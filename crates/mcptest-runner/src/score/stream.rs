@@ -16,9 +16,9 @@ use super::matching::{Match, Tests};
 use super::numbering::{self, ScoredRun, provisional};
 use super::record::encode_record;
 use super::tool_names::NameTally;
-use super::{ScoreError, ScoreSettings, ScoredCase, Store};
+use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store};
 use crate::plan;
-use crate::trace_file::{Fold, TraceFileError, fold_traces};
+use crate::trace_file::{BrokenLines, Fold, Step, TraceFileError, fold_traces};
 use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
 
 pub(super) fn score(
@@ -27,12 +27,14 @@ pub(super) fn score(
     settings: &ScoreSettings,
     redactor: &Redactor,
     store: Store<'_>,
-) -> Result<Vec<ScoredCase>, ScoreError> {
+) -> Result<Scored, ScoreError> {
     score_parts(suite, settings, redactor, store, |scorer, merger| {
         let mut part_number = 0;
-        files
-            .iter()
-            .try_for_each(|file| fold_traces(file, scorer, &mut part_number, |it| merger.add(it)))
+        let reading = settings.reading();
+        files.iter().try_for_each(|file| {
+            let take = |step| merger.step(step);
+            fold_traces(file, reading, scorer, &mut part_number, take)
+        })
     })
 }
 
@@ -43,7 +45,7 @@ fn score_parts(
     redactor: &Redactor,
     store: Store<'_>,
     read: impl for<'a> FnOnce(&Scorer<'a>, &mut Merger<'a, '_>) -> Result<(), TraceFileError>,
-) -> Result<Vec<ScoredCase>, ScoreError> {
+) -> Result<Scored, ScoreError> {
     let servers = suite.known_servers();
     let scorer = Scorer {
         tests: Tests::new(suite, settings)?,
@@ -65,7 +67,9 @@ fn score_parts(
     if let Some(error) = merger.store_error {
         return Err(ScoreError::Store(error));
     }
-    scorer.cases(suite, merger.groups())
+    let broken = std::mem::take(&mut merger.broken);
+    let cases = scorer.cases(suite, merger.groups())?;
+    Ok(Scored { cases, broken })
 }
 
 /// The suite as scoring needs it.
@@ -121,7 +125,7 @@ impl<'a> Fold for Scorer<'a> {
         }
     }
 
-    fn trace(&self, part: &mut Part<'a>, mut trace: TraceView<'_>) {
+    fn trace(&self, part: &mut Part<'a>, _: Option<usize>, mut trace: TraceView<'_>) {
         let place = part.traces;
         part.traces += 1;
         let at = match self.tests.find(trace.test.as_deref()) {
@@ -254,6 +258,7 @@ struct Merger<'a, 's> {
     /// The first trace without a test: its position and the test that it names.
     unmatched: Option<(u64, Option<String>)>,
     store_error: Option<io::Error>,
+    broken: BrokenLines,
 }
 
 impl<'a, 's> Merger<'a, 's> {
@@ -264,6 +269,14 @@ impl<'a, 's> Merger<'a, 's> {
             traces: 0,
             unmatched: None,
             store_error: None,
+            broken: BrokenLines::default(),
+        }
+    }
+
+    fn step(&mut self, step: Step<Part<'a>>) {
+        match step {
+            Step::Part(part) => self.add(part),
+            Step::Broken(line) => self.broken.add(line),
         }
     }
 

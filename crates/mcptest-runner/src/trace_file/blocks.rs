@@ -1,15 +1,19 @@
 //! A file in blocks of whole lines.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use mcptest_trace::trace;
+
+use super::{MAX_TRACE, MAX_WHOLE, TraceFileError};
 
 /// A cassette is marked as one in its first lines.
 pub(super) const HEAD: usize = 3;
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Cuts the input into blocks of whole lines.
-pub(super) struct Blocks<R> {
+pub(super) struct Blocks<'n, R> {
+    /// The file, for errors.
+    name: &'n str,
     input: R,
     size: usize,
     /// The bytes that were read after the last block.
@@ -20,10 +24,11 @@ pub(super) struct Blocks<R> {
     spare: Vec<Vec<u8>>,
 }
 
-impl<R: Read> Blocks<R> {
+impl<'n, R: Read> Blocks<'n, R> {
     /// Blocks of at least `size` bytes, except for the last.
-    pub fn new(input: R, size: usize) -> Self {
+    pub fn new(input: R, size: usize, name: &'n str) -> Self {
         Self {
+            name,
             input,
             size,
             over: Vec::new(),
@@ -34,7 +39,7 @@ impl<R: Read> Blocks<R> {
 
     /// The first block. It has the lines that show whether the file is a cassette, and the first
     /// byte that is not blank, which shows whether the file is an array.
-    pub fn first(&mut self) -> io::Result<Vec<u8>> {
+    pub fn first(&mut self) -> Result<Vec<u8>, TraceFileError> {
         let mut first = self.next(HEAD)?;
         while !self.ended && trace::is_blank(without_mark(&first)) {
             let more = self.next(1)?;
@@ -44,15 +49,20 @@ impl<R: Read> Blocks<R> {
     }
 
     /// The next block: at least this number of lines, unless the input ends. Empty at the end.
-    pub fn next(&mut self, lines: usize) -> io::Result<Vec<u8>> {
+    pub fn next(&mut self, lines: usize) -> Result<Vec<u8>, TraceFileError> {
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear();
         block.append(&mut self.over);
         while !self.ended {
             let before = block.len();
             let wanted = u64::try_from(self.size).unwrap_or(u64::MAX);
-            let got = self.input.by_ref().take(wanted).read_to_end(&mut block)?;
+            let got = self.input.by_ref().take(wanted).read_to_end(&mut block);
+            let got = got.map_err(|error| self.unreadable(error))?;
             self.ended = got < self.size;
+            if block.len() > MAX_TRACE + self.size {
+                let advice = "a file of traces has one of them on each line";
+                return Err(self.too_large(MAX_TRACE as u64, advice));
+            }
             if self.ended || !has_lines(&block, lines) {
                 continue;
             }
@@ -78,14 +88,32 @@ impl<R: Read> Blocks<R> {
         self.spare.push(block);
     }
 
-    /// Adds everything that no block has had yet.
-    pub fn rest(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+    /// Adds everything that no block has had yet, up to a bound.
+    pub fn rest(&mut self, text: &mut Vec<u8>) -> Result<(), TraceFileError> {
         text.append(&mut self.over);
         if !self.ended {
             self.ended = true;
-            self.input.read_to_end(text)?;
+            let more = self.input.by_ref().take(MAX_WHOLE).read_to_end(text);
+            more.map_err(|error| self.unreadable(error))?;
+        }
+        if text.len() as u64 > MAX_WHOLE {
+            let advice = "only JSON Lines may be larger: one trace on each line";
+            return Err(self.too_large(MAX_WHOLE, advice));
         }
         Ok(())
+    }
+
+    fn unreadable(&self, error: std::io::Error) -> TraceFileError {
+        let name = self.name.to_owned();
+        TraceFileError::Unreadable { name, error }
+    }
+
+    fn too_large(&self, limit: u64, advice: &'static str) -> TraceFileError {
+        TraceFileError::TooLarge {
+            place: self.name.to_owned(),
+            limit,
+            advice,
+        }
     }
 }
 
@@ -110,7 +138,7 @@ mod tests {
     fn blocks_end_with_a_line_and_lose_nothing() {
         let text = b"{1}\n{22}\n\n{333333}\n  {4\n}\n{5}";
         for size in 1..40 {
-            let mut blocks = Blocks::new(text.as_slice(), size);
+            let mut blocks = Blocks::new(text.as_slice(), size, "f");
             let mut all = Vec::new();
             loop {
                 let block = blocks.next(1).unwrap();

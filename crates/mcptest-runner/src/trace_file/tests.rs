@@ -2,24 +2,47 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// With the error as text, which can be compared.
-fn shown(result: Result<Vec<Trace>, TraceFileError>) -> Result<Vec<Trace>, String> {
-    result.map_err(|error| error.to_string())
+/// The traces and the broken lines, or the error as text.
+type Reading = Result<(Vec<Trace>, Vec<BrokenLine>), String>;
+
+fn read_with(input: impl Read, settings: ReadSettings) -> Reading {
+    let (mut traces, mut broken) = (Vec::new(), Vec::new());
+    let take = |step| match step {
+        Step::Part(part) => traces.extend(part),
+        Step::Broken(line) => broken.push(line),
+    };
+    let result = fold_input("f", input, settings, &Collect, &mut 0, take);
+    match result {
+        Ok(()) => Ok((traces, broken)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
+fn settings(threads: usize, block: usize, strict: bool) -> ReadSettings {
+    ReadSettings {
+        threads,
+        strict,
+        block,
+    }
+}
+
+/// Reads strictly, in one piece.
 fn whole(bytes: &[u8]) -> Result<Vec<Trace>, String> {
-    shown(read_whole("f", bytes.to_vec()))
+    in_blocks(bytes, 1, 1 << 20)
 }
 
-fn read(input: impl Read, threads: usize, size: usize) -> Result<Vec<Trace>, String> {
-    let mut traces = Vec::new();
-    let take = |part: Vec<Trace>| traces.extend(part);
-    let result = fold_input("f", input, threads, size, &Collect, &mut 0, take);
-    shown(result.map(|()| traces))
-}
-
+/// Reads strictly.
 fn in_blocks(bytes: &[u8], threads: usize, size: usize) -> Result<Vec<Trace>, String> {
-    read(bytes, threads, size)
+    let read = read_with(bytes, settings(threads, size, true))?;
+    assert_eq!(read.1, []);
+    Ok(read.0)
+}
+
+/// Reads past broken lines: the number of traces, and the broken lines.
+fn tolerant(text: &[u8], threads: usize, size: usize) -> (usize, Vec<(usize, String)>) {
+    let (traces, broken) = read_with(text, settings(threads, size, false)).unwrap();
+    let place = |line: BrokenLine| (line.line, line.message);
+    (traces.len(), broken.into_iter().map(place).collect())
 }
 
 #[test]
@@ -50,7 +73,7 @@ fn errors_keep_their_line() {
         message.starts_with("f:21:16: not a trace: invalid type"),
         "{message}"
     );
-    let mut bytes = text.into_bytes();
+    let mut bytes = "{\"tool_calls\": []}\n".repeat(41).into_bytes();
     bytes.extend([0xff, b'\n']);
     assert_eq!(in_blocks(&bytes, 3, 50).unwrap_err(), "f:42: not UTF-8");
 }
@@ -104,7 +127,7 @@ fn a_read_error_is_not_the_end_of_the_file() {
         }
     }
     for good in [0, 1, 30] {
-        let message = read(Broken(good), 2, 18).unwrap_err();
+        let message = read_with(Broken(good), settings(2, 18, false)).unwrap_err();
         assert_eq!(message, "cannot read `f`: gone");
     }
 }
@@ -131,7 +154,7 @@ fn a_panic_of_the_work_is_passed_on() {
     impl Fold for Panics {
         type Part = ();
         fn start(&self, _: u64) {}
-        fn trace(&self, (): &mut (), trace: TraceView<'_>) {
+        fn trace(&self, (): &mut (), _: Option<usize>, trace: TraceView<'_>) {
             assert_ne!(trace.run, Some(31), "the run that panics");
         }
     }
@@ -139,11 +162,77 @@ fn a_panic_of_the_work_is_passed_on() {
         .map(|run| format!("{{\"run\": {run}, \"tool_calls\": []}}\n"))
         .collect();
     let hit = std::panic::catch_unwind(|| {
-        let _ = fold_input("f", text.as_bytes(), 3, 40, &Panics, &mut 0, |()| {});
+        let how = settings(3, 40, false);
+        let _ = fold_input("f", text.as_bytes(), how, &Panics, &mut 0, |_| {});
     });
     let message = hit.unwrap_err();
     let message = message.downcast_ref::<String>().unwrap();
     assert!(message.contains("the run that panics"), "{message}");
+}
+
+/// Broken lines of JSON Lines, also cut off ones.
+const BROKEN: [&[u8]; 7] = [
+    b"{\"tool_calls\":7}\n",
+    b"{\"tool_cals\":[]}\n",
+    b"{\"tool_calls\":[{\"name\":\"a\n",
+    b"{\"tool_calls\":[{\"name\":\n",
+    b"{\"tool_calls\":[\n",
+    b"{\n",
+    b"{\"final_response\": \"\xff\"}\n",
+];
+
+#[test]
+fn broken_lines_are_skipped_and_counted() {
+    let good = "{\"tool_calls\": []}\n";
+    let text = format!(
+        "{good}{{\"tool_calls\": [{{\n{good}\nnonsense\n{good}{{\"tool_calls\": 1}} {good}{good}"
+    );
+    let expected = (
+        4,
+        vec![
+            (2, "EOF while parsing an object".to_owned()),
+            (5, "expected ident".to_owned()),
+            (
+                7,
+                "invalid type: integer `1`, expected a sequence".to_owned(),
+            ),
+        ],
+    );
+    for size in 1..text.len() + 2 {
+        assert_eq!(tolerant(text.as_bytes(), 2, size), expected, "size {size}");
+    }
+}
+
+#[test]
+fn a_broken_trace_of_several_lines_is_one_broken_trace() {
+    let good = "{\n  \"tool_calls\": []\n}\n";
+    let bad = "{\n  \"tool_calls\": [\n    {\"turn\": \"x\"}\n  ]\n}\n";
+    let text = [good, bad, good, bad, good].concat();
+    for size in [1, 5, 20, 60, 500] {
+        let (traces, broken) = tolerant(text.as_bytes(), 2, size);
+        let lines: Vec<usize> = broken.iter().map(|(line, _)| *line).collect();
+        assert_eq!((traces, lines), (3, vec![6, 14]), "size {size}");
+    }
+}
+
+#[test]
+fn a_file_without_any_trace_is_an_error() {
+    for text in ["nonsense\nmore\n", "{}\n", "{\"tool_calls\": [", "\u{1}"] {
+        let message = read_with(text.as_bytes(), settings(2, 8, false)).unwrap_err();
+        assert!(message.starts_with("f:1:"), "{message}");
+    }
+    let hopeless = "x\n".repeat(5000);
+    let error = read_with(hopeless.as_bytes(), settings(2, 64, false)).unwrap_err();
+    assert!(error.starts_with("f:1:1: not a trace"), "{error}");
+}
+
+#[test]
+fn nested_beginnings_take_linear_time() {
+    // Each line begins a trace that seems to continue in the next line.
+    let good = "{\"tool_calls\":[]}\n";
+    let text = good.to_owned() + &"{\"x\":[\n".repeat(2_000) + good;
+    let (traces, broken) = tolerant(text.as_bytes(), 2, 1 << 14);
+    assert_eq!((traces, broken.len()), (2, 2_000));
 }
 
 /// Pieces of trace files, good and bad; a file is some of them in a row.
@@ -174,6 +263,37 @@ proptest! {
         size in 1..120_usize,
     ) {
         let bytes = pieces.concat();
-        prop_assert_eq!(in_blocks(&bytes, threads, size), whole(&bytes));
+        for strict in [true, false] {
+            prop_assert_eq!(
+                read_with(bytes.as_slice(), settings(threads, size, strict)),
+                read_with(bytes.as_slice(), settings(1, 1 << 20, strict))
+            );
+        }
+        // The reader of whole texts knows no broken lines.
+        if std::str::from_utf8(&bytes).is_ok() {
+            let good = read_whole("f", bytes.clone()).map_err(|_| ());
+            prop_assert_eq!(whole(&bytes).map_err(|_| ()), good);
+        }
+    }
+
+    #[test]
+    fn good_lines_are_never_lost(
+        broken in prop::collection::vec(prop::option::of(0..BROKEN.len()), 1..30),
+        threads in 1..4_usize,
+        size in 1..300_usize,
+    ) {
+        let good = "{\"tool_calls\":[{\"name\":\"a\"}]}\n";
+        let line = |at: &Option<usize>| at.map_or(good.as_bytes(), |at| BROKEN[at]);
+        let text: Vec<u8> = broken.iter().flat_map(line).copied().collect();
+        let lost: Vec<usize> = (1..).zip(&broken).filter(|(_, at)| at.is_some()).map(|(line, _)| line).collect();
+        let reading = read_with(text.as_slice(), settings(threads, size, false));
+        if lost.len() == broken.len() {
+            prop_assert!(reading.is_err());
+        } else {
+            let (traces, places) = reading.unwrap();
+            prop_assert_eq!(traces.len(), broken.len() - lost.len());
+            let places: Vec<usize> = places.iter().map(|place| place.line).collect();
+            prop_assert_eq!(places, lost);
+        }
     }
 }

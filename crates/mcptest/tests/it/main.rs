@@ -69,3 +69,4 @@ mod teardown;
 mod through_proxy;
 mod tool_names;
 mod tools;
+mod trace_inputs;

@@ -258,7 +258,7 @@ fn scored(suite: &Suite, file: PathBuf, settings: &ScoreSettings) -> Report {
         &mut |text| spool.append(text),
     );
     let store = Arc::new(spool.into_store().unwrap());
-    let tests = cases.unwrap().into_iter().map(|case| {
+    let tests = cases.unwrap().cases.into_iter().map(|case| {
         let mut test = TestReport::new(case.id, case.kind, case.label, Arc::clone(&store));
         test.verdict = case.verdict;
         test.gates = case.gates;

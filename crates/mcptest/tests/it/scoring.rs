@@ -234,7 +234,6 @@ fn servers_named_in_the_suite_decide_what_a_dot_means() {
 #[test]
 fn bad_traces_have_a_place() {
     for (traces, place) in [
-        ("{\"tool_calls\": []}\n{\"tool_cals\": []}", "t.json:2:"),
         ("nonsense", "t.json:1:"),
         ("{\"tool_calls\": [{\"turn\": \"x\"}]}", "t.json:1:"),
         ("[{\"tool_calls\": []}", "t.json:1:"),
@@ -243,6 +242,10 @@ fn bad_traces_have_a_place() {
         assert_eq!(ran.code, 2, "{traces}");
         assert!(ran.stderr.contains(place), "{}", ran.stderr);
     }
+    let second = "{\"tool_calls\": []}\n{\"tool_cals\": []}";
+    let ran = score_with(DOCUMENT, second, &["--strict"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("t.json:2:"), "{}", ran.stderr);
     let deep = format!(
         "{{\"tool_calls\": [{{\"args\": {}1{}}}]}}",
         "[".repeat(10_000),

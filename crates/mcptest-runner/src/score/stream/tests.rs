@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::score::group_traces;
 use crate::testing;
-use crate::trace_file::fold_input;
+use crate::trace_file::{ReadSettings, fold_input};
 
 const SUITE: &str = r#"
 name: many
@@ -82,22 +82,22 @@ fn scored(
         &mut store,
         |scorer, merger| {
             let mut number = 0;
+            let reading = ReadSettings {
+                threads,
+                strict: true,
+                block: size,
+            };
             texts.iter().try_for_each(|text| {
-                let take = |part| merger.add(part);
-                fold_input(
-                    "f",
-                    text.as_bytes(),
-                    threads,
-                    size,
-                    scorer,
-                    &mut number,
-                    take,
-                )
+                let take = |step| merger.step(step);
+                fold_input("f", text.as_bytes(), reading, scorer, &mut number, take)
             })
         },
     );
     match cases {
-        Ok(cases) => Ok(cases.iter().map(|case| shown(case, &stored)).collect()),
+        Ok(scored) => {
+            let cases = scored.cases.iter();
+            Ok(cases.map(|case| shown(case, &stored)).collect())
+        }
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,0 +1,240 @@
+//! The inputs of `mcptest score`: many files, compressed ones, broken lines.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde_json::{Value, json};
+
+use crate::support::{Ran, folder, mcptest, ran, run};
+
+const SUITE: &str = "
+name: inputs
+tests:
+  - name: t
+    expect: [{ tool_names: { contains: a } }]
+    reliability: { tolerate_failed_runs: true, expect: [{ reliability.pass_at_k: { \">=\": 1 } }] }
+";
+
+/// A line that passes, or not.
+fn line(good: bool) -> String {
+    let name = if good { "a" } else { "b" };
+    format!("{{\"test\":\"t\",\"tool_calls\":[{{\"name\":\"{name}\"}}]}}\n")
+}
+
+fn lines(outcomes: &[bool]) -> String {
+    outcomes.iter().map(|good| line(*good)).collect()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &str) -> Vec<u8> {
+    compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)
+}
+
+fn score(dir: &Path, more: &[&str]) -> Ran {
+    let mut args = vec!["score", "s.yml", "--reporter", "json"];
+    args.extend(more);
+    run(dir, &args)
+}
+
+fn score_input(dir: &Path, input: &[u8], more: &[&str]) -> Ran {
+    let mut child = mcptest(dir)
+        .args(["score", "s.yml", "--reporter", "json", "--trace", "-"])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    ran(&child.wait_with_output().unwrap())
+}
+
+/// The verdicts of the runs, in order.
+fn verdicts(ran: &Ran) -> Vec<bool> {
+    let report = ran.json();
+    let runs = report["tests"][0]["runs"].as_array().unwrap();
+    runs.iter().map(|run| run["verdict"] == "pass").collect()
+}
+
+#[test]
+fn issue_11_folders_patterns_and_compressed_files() {
+    let dir = folder(&[("s.yml", SUITE)]);
+    let put = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    put("runs/run-10.jsonl", lines(&[false]).as_bytes());
+    put("runs/run-2.jsonl.gz", &gzip(&lines(&[true, true])));
+    put("runs/more/run-1.ndjson.zst", &zstd(&lines(&[true, false])));
+    put("runs/.hidden.jsonl", b"nonsense");
+    put("runs/notes.txt", b"nonsense");
+    put("other.bin", &zstd(&lines(&[false, true])));
+    let all = score(dir.path(), &["--trace", "runs"]);
+    assert_eq!(
+        verdicts(&all),
+        [true, false, true, true, false],
+        "{}",
+        all.stderr
+    );
+    let some = score(dir.path(), &["--trace", "other.bin", "runs/*.jsonl*"]);
+    assert_eq!(
+        verdicts(&some),
+        [false, true, true, true, false],
+        "{}",
+        some.stderr
+    );
+    let again = score(
+        dir.path(),
+        &["--trace", "runs", "runs/*.jsonl", "runs/run-10.jsonl"],
+    );
+    assert_eq!(again.stdout, all.stdout);
+    std::fs::create_dir(dir.path().join("empty")).unwrap();
+    for (name, message) in [
+        ("empty", "the folder `empty` has no trace files"),
+        ("*.jsonl", "the pattern `*.jsonl` matches no file"),
+        ("gone.jsonl", "cannot read `gone.jsonl`: no such file"),
+    ] {
+        let ran = score(dir.path(), &["--trace", "runs", name]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn issue_11_standard_input_may_be_compressed() {
+    let dir = folder(&[("s.yml", SUITE)]);
+    let text = lines(&[true, false, true]);
+    let plain = score_input(dir.path(), text.as_bytes(), &[]);
+    assert_eq!(verdicts(&plain), [true, false, true]);
+    assert_eq!(
+        score_input(dir.path(), &gzip(&text), &[]).stdout,
+        plain.stdout
+    );
+    assert_eq!(
+        score_input(dir.path(), &zstd(&text), &[]).stdout,
+        plain.stdout
+    );
+    let torn = &gzip(&text)[..40];
+    let ran = score_input(dir.path(), torn, &[]);
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("cannot read `-`: damaged gzip data"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn issue_11_broken_lines_are_counted_and_never_pass() {
+    let good = line(true);
+    let text = format!("{good}nonsense\n{good}{{\"test\":\"t\",\"tool_calls\":[{{\n{good}");
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
+    let ran = score(dir.path(), &["--trace", "t.jsonl"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert_eq!(verdicts(&ran), [true, true, true]);
+    let report = ran.json();
+    assert_eq!(
+        (&report["exit_code"], &report["tests"][0]["verdict"]),
+        (&json!(3), &json!("pass"))
+    );
+    let places = |report: &Value| -> Vec<(String, u64)> {
+        let first = report["broken_lines"]["first"].as_array().unwrap();
+        let place = |one: &Value| {
+            (
+                one["file"].as_str().unwrap().to_owned(),
+                one["line"].as_u64().unwrap(),
+            )
+        };
+        first.iter().map(place).collect()
+    };
+    assert_eq!(report["broken_lines"]["count"], 2);
+    assert_eq!(
+        places(&report),
+        [("t.jsonl".to_owned(), 2), ("t.jsonl".to_owned(), 4)]
+    );
+    for reporter in ["pretty", "junit", "markdown"] {
+        let shown = run(
+            dir.path(),
+            &[
+                "score",
+                "s.yml",
+                "--trace",
+                "t.jsonl",
+                "--reporter",
+                reporter,
+            ],
+        );
+        assert_eq!(shown.code, 3);
+        for part in ["2 broken lines were skipped", "t.jsonl:2:", "t.jsonl:4:"] {
+            assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+        }
+    }
+    let strict = score(dir.path(), &["--trace", "t.jsonl", "--strict"]);
+    assert_eq!((strict.code, strict.stdout.as_str()), (2, ""));
+    assert!(strict.stderr.contains("t.jsonl:2:"), "{}", strict.stderr);
+    // A failure is graver than a broken line.
+    let failing = SUITE.replace("tolerate_failed_runs: true, ", "");
+    let dir = folder(&[
+        ("s.yml", &failing),
+        ("t.jsonl", &format!("{text}{}", line(false))),
+    ]);
+    assert_eq!(score(dir.path(), &["--trace", "t.jsonl"]).code, 1);
+}
+
+#[test]
+fn issue_11_a_secret_in_a_broken_line_is_masked() {
+    let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let text = format!("{}{{\"tool_calls\": \"{secret}\"}}\n", line(true));
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
+    let ran = score(dir.path(), &["--trace", "t.jsonl"]);
+    assert_eq!(ran.code, 3);
+    let message = ran.json()["broken_lines"]["first"][0]["message"].clone();
+    assert!(
+        message.as_str().unwrap().contains("[redacted]"),
+        "{message}"
+    );
+    assert!(!ran.stdout.contains(secret));
+    let strict = score(dir.path(), &["--trace", "t.jsonl", "--strict"]);
+    assert!(!strict.stderr.contains(secret), "{}", strict.stderr);
+}
+
+#[test]
+fn issue_11_bytes_do_not_depend_on_the_number_of_threads() {
+    let mut text = String::new();
+    for at in 0..9000_u32 {
+        match at % 997 {
+            500 => text.push_str("{\"test\":\"t\",\"tool_calls\":[{\"name\":\n"),
+            700 => text.push_str("nonsense\n"),
+            _ => {
+                let run = at * 7919 % 9001;
+                let note = "x".repeat((at % 50) as usize);
+                text.push_str(&format!(
+                    "{{\"test\":\"t\",\"run\":{run},\"note\":\"{note}\",\"tool_calls\":[{{\"name\":\"{}\"}}]}}\n",
+                    if at % 3 == 0 { "b" } else { "a" }
+                ));
+            }
+        }
+    }
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
+    let alone = score(dir.path(), &["--trace", "t.jsonl", "--threads", "1"]);
+    assert_eq!(alone.code, 3, "{}", alone.stderr);
+    assert_eq!(alone.json()["broken_lines"]["count"], 18);
+    for threads in ["2", "8"] {
+        let ran = score(dir.path(), &["--trace", "t.jsonl", "--threads", threads]);
+        assert_eq!(ran.stdout, alone.stdout, "{threads} threads");
+    }
+    assert_eq!(
+        score(dir.path(), &["--trace", "t.jsonl", "--threads", "0"]).code,
+        2
+    );
+}
