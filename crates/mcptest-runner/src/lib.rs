@@ -7,6 +7,7 @@
 
 mod agent_run;
 mod ask_judges;
+mod ask_reading;
 mod budget;
 mod case_context;
 mod cassette_plans;

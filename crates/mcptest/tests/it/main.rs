@@ -55,6 +55,7 @@ mod models;
 mod mutation;
 mod panics;
 mod proxy;
+mod readings;
 mod recorded;
 mod reports;
 mod scoring;
