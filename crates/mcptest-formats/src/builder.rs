@@ -177,15 +177,7 @@ impl TraceBuilder {
     /// Adds text to the open assistant turn.
     pub fn turn_text(&mut self, text: &str) {
         self.open_turn();
-        if let Some(turn) = self.turns.last_mut() {
-            let before = turn.text();
-            let text = if before.is_empty() {
-                text.to_owned()
-            } else {
-                format!("{before}\n{text}")
-            };
-            turn.content = Some(text.into());
-        }
+        self.say(text);
     }
 
     /// The number of assistant turns so far.

@@ -64,7 +64,7 @@ pub enum FormatError {
         line: usize,
         /// The JSON pointer of the place in its document; empty for the whole.
         pointer: String,
-        /// What was expected and what was found.
+        /// The expectation and what was found.
         message: String,
     },
     /// A native trace is wrong.

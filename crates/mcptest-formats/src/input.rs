@@ -290,7 +290,7 @@ fn without_comments(mut text: &str, mut line: usize) -> (&str, usize) {
     (text, line)
 }
 
-/// Returns true for the error of a text that ends inside of a document.
+/// Returns true for the error of an input that ends inside of a document.
 fn is_incomplete(message: &str) -> bool {
     // All errors of this kind, and no others, have this prefix in serde_json.
     message.starts_with("EOF while parsing")

@@ -53,10 +53,10 @@ struct MapFile {
     /// The id of the call that a result answers, in a result. Without it, results are in the order
     /// of the calls.
     result_id: Option<String>,
-    /// The error flag, in a result: `true`, a text or an object for an error; `false`, `null` or an
-    /// empty text for none. An absent one is unknown.
+    /// The error flag, in a result: `true`, a string or an object for an error; `false`, `null` or
+    /// an empty string for none. An absent one is unknown.
     is_error: Option<String>,
-    /// The content, in a result: a text, a list of content blocks, or any JSON.
+    /// The content, in a result: a string, a list of content blocks, or any JSON.
     content: Option<String>,
     /// The token usage, in a trace.
     tokens: Option<MapTokens>,

@@ -1,9 +1,9 @@
 //! Captures of MCP traffic: `--format mcp-jsonrpc`.
 //!
 //! Written for MCP 2024-11-05 to 2026-07-28: JSON-RPC messages of both directions, one per line, in
-//! an array or as batches. Records around messages are read too: agent-vcr (`session.interactions`),
-//! mcp-recorder (`interactions`), mcp-debug (`direction`, `message`), mcpsnoop (`direction`, `raw`)
-//! and mcporter (`_meta` next to the message).
+//! an array or as batches. Records around messages are read too: agent-vcr
+//! (`session.interactions`), mcp-recorder (`interactions`), mcp-debug (`direction`, `message`),
+//! mcpsnoop (`direction`, `raw`) and mcporter (`_meta` next to the message).
 //!
 //! A call is a request `tools/call`; its result is the response with the same id, per connection. A
 //! call without a response has no result. `isError` or a JSON-RPC error mark a failed call. A call

@@ -1,11 +1,11 @@
 //! Results of mcpchecker: `--format mcpchecker`.
 //!
-//! Written for mcpchecker/mcpchecker 0.1 (`eval.EvalOutput`, `mcpproxy.CallHistory`): an object with
-//! `summary` and `results`, or the older bare array of results.
+//! Written for mcpchecker/mcpchecker 0.1 (`eval.EvalOutput`, `mcpproxy.CallHistory`): an object
+//! with `summary` and `results`, or the older bare array of results.
 //!
-//! A proxy in front of every server records `callHistory.ToolCalls`. The lists of servers are joined
-//! and sorted by time. A call failed if the proxy had an error or the result has `isError`. The
-//! token estimate leaves out the system prompt, so tokens are unknown; it is kept as
+//! A proxy in front of every server records `callHistory.ToolCalls`. The lists of servers are
+//! joined and sorted by time. A call failed if the proxy had an error or the result has `isError`.
+//! The token estimate leaves out the system prompt, so tokens are unknown; it is kept as
 //! `token_estimate`.
 
 use mcptest_trace::trace::Trace;

@@ -152,7 +152,7 @@ fn add_results(builder: &mut TraceBuilder, span: &Span<'_>, first: bool) {
         match text(message, "message.role") {
             Some("tool") => {
                 let call_id = message.get("message.tool_call_id").map(|id| (*id).clone());
-                // Without an id it cannot be told from the result of an earlier request.
+                // Without an id it could be the result of an earlier request.
                 if let Some(call_id) = call_id {
                     builder.result_once(Reply {
                         call_id: Some(call_id),

@@ -2,11 +2,11 @@
 //!
 //! Written for promptfoo 0.121 (`promptfoo eval -o FILE.json` or `FILE.jsonl`, results version 3).
 //!
-//! A result is a run of its test with one provider. Calls are read from `response.metadata.toolCalls`
-//! (agent providers, with results), from an `output` that is a list of OpenAI's tool calls, and from
-//! an `output` text with Anthropic's `tool_use` blocks. Tokens are those of the response; the
-//! `tokenUsage` next to it has zeros where they are unknown. A result with `failureReason` 2 could
-//! not be completed.
+//! A result is a run of its test with one provider. Calls are read from
+//! `response.metadata.toolCalls` (agent providers, with results), from an `output` that is a list
+//! of OpenAI's tool calls, and from an `output` string with Anthropic's `tool_use` blocks. Tokens
+//! are those of the response; the `tokenUsage` next to it has zeros where they are unknown. A
+//! result with `failureReason` 2 could not be completed.
 
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};

@@ -81,7 +81,7 @@ pub trait Reader: Sync {
     fn read(&self, input: &Input) -> Result<Vec<Trace>, FormatError>;
 }
 
-/// The number of documents that detection looks at.
+/// The number of documents that detection inspects.
 const PROBED: usize = 64;
 
 /// The detection of an input from that of its first documents.

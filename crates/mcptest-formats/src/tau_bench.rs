@@ -2,7 +2,7 @@
 //!
 //! Written for sierra-research/tau-bench as published in 2024: an array of results with `task_id`,
 //! `trial`, `reward`, `info` and `traj`, a list of OpenAI chat messages. The environment marks a
-//! failed call with a text that starts with `Error`. The closing message is the last one of the
+//! failed call with a string that starts with `Error`. The closing message is the last one of the
 //! assistant: a run often ends with the user or a tool.
 
 use mcptest_trace::trace::Trace;
@@ -88,7 +88,7 @@ impl Reader for TauBench {
     }
 }
 
-/// The environment reports every failure as a text that starts with this word.
+/// The environment reports every failure as a string that starts with this word.
 fn is_error(content: &Value) -> Option<bool> {
     Some(text(content).is_some_and(|text| text.starts_with("Error")))
 }

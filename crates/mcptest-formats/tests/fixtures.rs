@@ -2,10 +2,13 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p mcptest-formats` writes them after an intended change.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcptest_formats::{Input, READERS, by_name, detect};
+use proptest::prelude::*;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -69,13 +72,27 @@ fn every_fixture_gives_its_traces() {
     }
 }
 
+/// Formats whose fixtures are not here yet, and the native one.
+const WITHOUT: &[&str] = &[
+    "native",
+    "otel",
+    "langchain",
+    "inspect",
+    "claude-code",
+    "claude-stream",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "adk",
+];
+
 #[test]
 fn every_format_has_a_fixture() {
     let fixtures = fixtures();
     for reader in READERS {
         let name = reader.format().name;
         let has = fixtures.iter().any(|(format, ..)| format == name);
-        assert!(has || name == "native", "{name} has no fixture");
+        assert_ne!(has, WITHOUT.contains(&name), "{name}: has a fixture: {has}");
     }
 }
 
@@ -111,4 +128,82 @@ fn names_are_unique_and_unknown_ones_are_refused() {
         error.starts_with("unknown format `csv`: expected one of native, "),
         "{error}"
     );
+}
+
+/// A change of an input: a place (as a fraction of 2^16), the bytes to remove there, and those to
+/// insert.
+fn change() -> impl Strategy<Value = (u16, usize, Vec<u8>)> {
+    let token = prop::sample::select(vec![
+        "null",
+        "{}",
+        "[]",
+        "\"",
+        "{",
+        "]",
+        ",",
+        ":",
+        "-1",
+        "1e400",
+        "\\u0000",
+        "\n",
+        "\u{feff}",
+        "\"type\":\"tool_use\",",
+        "\"role\":\"assistant\",",
+        "\"id\":null,",
+        "\"tool_calls\":[",
+    ]);
+    let inserted = prop_oneof![
+        Just(Vec::new()),
+        token.prop_map(|token| token.as_bytes().to_vec()),
+        prop::collection::vec(any::<u8>(), 1..4),
+    ];
+    (any::<u16>(), 0_usize..40, inserted)
+}
+
+fn changed(bytes: &[u8], changes: &[(u16, usize, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for (place, removed, inserted) in changes {
+        let at = usize::from(*place) * bytes.len() / usize::from(u16::MAX).max(1);
+        let at = at.min(bytes.len());
+        let end = (at + removed).min(bytes.len());
+        bytes.splice(at..end, inserted.iter().copied());
+    }
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_a_fixture_breaks_a_reader(
+        fixture in any::<prop::sample::Index>(),
+        changes in prop::collection::vec(change(), 0..6),
+    ) {
+        let fixtures = fixtures();
+        let (_, _, bytes) = fixture.get(&fixtures);
+        let bytes = changed(bytes, &changes);
+        let _ = Input::head(&bytes).map(|head| head.map(|head| detect(&head).map(|_| ())));
+        let (lines, _) = Input::parse_lines(&bytes, 1);
+        let input = Input::parse(&bytes).unwrap_or(lines);
+        if let Err(error) = detect(&input) {
+            let message = error.to_string();
+            let hostile = message.contains(['\u{1b}', '\u{202e}']);
+            prop_assert!(!hostile, "{message}");
+        }
+        for reader in READERS {
+            let _ = reader.grouping(&input);
+            match reader.read(&input) {
+                Ok(traces) => {
+                    for trace in traces {
+                        let text = serde_json::to_string(&trace).unwrap();
+                        let again = mcptest_trace::trace::read(&text);
+                        prop_assert_eq!(again.unwrap(), vec![trace], "{}", reader.format().name);
+                    }
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    let lines = message.lines().count();
+                    prop_assert!(lines == 1 && !message.contains('\u{1b}'), "{message}");
+                }
+            }
+        }
+    }
 }
