@@ -9,8 +9,6 @@
 mod bench;
 mod catalogs;
 mod e2e;
-mod format_page;
-mod fuzz_readers;
 mod gate_pages;
 mod generate;
 mod kills;
@@ -36,8 +34,6 @@ Commands:
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
-  fuzz-readers [--inputs N] [--seed S]
-                            mutated fixtures through every reader of trace formats, 100000 unless N is given
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
@@ -72,10 +68,6 @@ fn main() -> ExitCode {
         },
         ["properties", flags @ ..] => match properties::Options::parse(flags) {
             Some(options) => properties::run(&options),
-            None => return usage(),
-        },
-        ["fuzz-readers", flags @ ..] => match fuzz_readers::Options::parse(flags) {
-            Some(options) => fuzz_readers::run(&options),
             None => return usage(),
         },
         ["e2e"] => e2e::run(None),

@@ -2,10 +2,8 @@
 //!
 //! Nothing here knows files, clocks, networks or gates.
 
-pub mod answer;
 pub mod bounds;
 pub mod catalog;
-pub mod claims;
 pub mod detail;
 pub mod expect;
 pub mod fault;
