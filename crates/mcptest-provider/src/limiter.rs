@@ -1,9 +1,13 @@
 //! The number of requests in flight to a provider.
 //!
 //! Providers do not announce how many concurrent requests they accept, so the limiter adapts, as
-//! TCP does: the window grows by one after as many answers as it is wide, and is halved when the
-//! provider refuses a request for now. Requests that were in flight when it was halved do not halve
-//! it again: they report the same congestion. A refusal with a wait pauses all requests until then.
+//! TCP does. Until the first refusal the window doubles: with each round of answers, and whenever
+//! it has been full for [`DOUBLING_TIME`]. A refusal comes at once, but an answer may take long, so
+//! a provider that has not refused anything by then is taken to accept more. A refusal halves the
+//! window; up to half of the size that was refused it doubles again with each round of answers, and
+//! beyond that it grows by one per round. Requests that were in flight when it was halved do not
+//! halve it again: they report the same congestion. A refusal with a wait pauses all requests until
+//! then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,14 +23,26 @@ pub const INITIAL_WINDOW: u32 = 32;
 /// The default limit of the window.
 pub const MAX_WINDOW: u32 = 64;
 
+/// The time after which a full window doubles, if nothing has been refused yet.
+pub const DOUBLING_TIME: Duration = Duration::from_millis(100);
+
 /// The answer to an attempt to send a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Admission {
-    Admitted,
-    /// The window is full.
-    Full,
+    Admitted(RequestStart),
+    /// The window is full. It may double at this time.
+    Full(Option<Instant>),
     /// The provider requested a pause until this time.
     PausedUntil(Instant),
+}
+
+/// The state of the window when a request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RequestStart {
+    /// The number of halvings until then.
+    halvings: u64,
+    /// The number of requests in flight, with this one.
+    in_flight: u32,
 }
 
 /// The window and the number of requests in it.
@@ -39,18 +55,28 @@ struct Window {
     answers: u32,
     /// The number of halvings so far.
     halvings: u64,
+    /// Below this size the window doubles with each round of answers.
+    threshold: u32,
+    /// The largest number of requests in flight of which one was answered.
+    confirmed: u32,
+    /// The time since which the window is full, as far as it is known.
+    full_since: Option<Instant>,
     paused_until: Option<Instant>,
 }
 
 impl Window {
     fn new(max: u32) -> Self {
         let max = max.max(1);
+        let size = INITIAL_WINDOW.min(max);
         Self {
-            size: INITIAL_WINDOW.min(max),
+            size,
             max,
             in_flight: 0,
             answers: 0,
             halvings: 0,
+            threshold: max,
+            confirmed: size,
+            full_since: None,
             paused_until: None,
         }
     }
@@ -62,38 +88,75 @@ impl Window {
             }
             self.paused_until = None;
         }
+        let doubles_at = self.doubles_at();
+        if self.in_flight >= self.size && doubles_at.is_some_and(|time| time <= now) {
+            self.size = self.size.saturating_mul(2).min(self.max);
+            self.answers = 0;
+            self.full_since = None;
+        }
         if self.in_flight >= self.size {
-            return Admission::Full;
+            self.full_since.get_or_insert(now);
+            return Admission::Full(self.doubles_at());
         }
         self.in_flight += 1;
-        Admission::Admitted
+        if self.in_flight >= self.size {
+            self.full_since.get_or_insert(now);
+        }
+        Admission::Admitted(RequestStart {
+            halvings: self.halvings,
+            in_flight: self.in_flight,
+        })
+    }
+
+    /// The time at which a window that stays full doubles.
+    fn doubles_at(&self) -> Option<Instant> {
+        let may_double = self.halvings == 0 && self.size < self.max;
+        let since = self.full_since.filter(|_| may_double)?;
+        Some(since + DOUBLING_TIME)
+    }
+
+    /// The number of requests that can be sent at once.
+    fn free(&self) -> u32 {
+        self.size.saturating_sub(self.in_flight)
     }
 
     fn leave(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        if self.in_flight.saturating_mul(2) < self.size {
+            self.full_since = None;
+        }
     }
 
     /// Counts an answer. Answers count only if at least half of the window is used: otherwise they
     /// say nothing about a larger one.
-    fn answered(&mut self) {
-        if self.in_flight * 2 >= self.size {
+    fn answered(&mut self, start: RequestStart) {
+        if self.in_flight.saturating_mul(2) >= self.size {
             self.answers += 1;
         }
+        self.confirmed = self.confirmed.max(start.in_flight);
         self.leave();
-        if self.answers >= self.size && self.size < self.max {
+        let needed = if self.size < self.threshold {
+            1
+        } else {
+            self.size
+        };
+        if self.answers >= needed && self.size < self.max {
             self.size += 1;
             self.answers = 0;
         }
     }
 
-    /// Counts a refusal. `halvings_at_start` is the number of halvings when the request was sent.
-    /// Returns true if a pause starts.
-    fn refused(&mut self, halvings_at_start: u64, now: Instant, pause: Option<Duration>) -> bool {
+    /// Counts a refusal. Returns true if a pause starts.
+    fn refused(&mut self, start: RequestStart, now: Instant, pause: Option<Duration>) -> bool {
         self.leave();
-        if halvings_at_start == self.halvings {
+        if start.halvings == self.halvings {
+            self.threshold = (self.size / 2).max(1);
+            // No answer may have come yet for what was added by time alone.
+            self.size = (self.size.min(self.confirmed) / 2).max(1);
+            self.confirmed = self.size;
             self.halvings += 1;
-            self.size = (self.size / 2).max(1);
             self.answers = 0;
+            self.full_since = None;
         }
         let is_paused = self.paused_until.is_some_and(|until| now < until);
         self.paused_until = self.paused_until.max(pause.map(|pause| now + pause));
@@ -128,6 +191,20 @@ impl Limiter {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the window, and wakes a waiting request for each one that can now be sent.
+    fn change<T>(&self, change: impl FnOnce(&mut Window) -> T) -> T {
+        let (result, freed) = {
+            let mut window = self.window();
+            let before = window.free();
+            let result = change(&mut window);
+            (result, window.free().saturating_sub(before))
+        };
+        for _ in 0..freed {
+            self.changed.notify_one();
+        }
+        result
+    }
+
     /// Waits until a request may be sent. A pause longer than `max_wait` is an error.
     pub(crate) async fn acquire(&self, max_wait: Duration) -> Result<Permit<'_>, PausedFor> {
         loop {
@@ -138,18 +215,16 @@ impl Limiter {
             let now = Instant::now();
             let (admission, size) = {
                 let mut window = self.window();
-                match window.admit(now) {
-                    Admission::Admitted => {
-                        return Ok(Permit {
-                            limiter: self,
-                            halvings_at_start: window.halvings,
-                            released: false,
-                        });
-                    }
-                    other => (other, window.size),
-                }
+                (window.admit(now), window.size)
             };
             match admission {
+                Admission::Admitted(start) => {
+                    return Ok(Permit {
+                        limiter: self,
+                        start,
+                        released: false,
+                    });
+                }
                 Admission::PausedUntil(until) if until - now > max_wait => {
                     return Err(PausedFor(until - now));
                 }
@@ -162,14 +237,21 @@ impl Limiter {
                     );
                     tokio::time::sleep_until(until).await;
                 }
-                Admission::Full | Admission::Admitted => {
+                Admission::Full(doubles_at) => {
                     tracing::debug!(
                         target: TARGET,
                         provider = self.provider,
                         window = size,
                         "waiting for another request to end"
                     );
-                    changed.await;
+                    match doubles_at {
+                        Some(time) => {
+                            // Every waiting request wakes at this time: the first one doubles the
+                            // window, and then as many as fit are admitted.
+                            let _ = tokio::time::timeout_at(time, changed).await;
+                        }
+                        None => changed.await,
+                    }
                 }
             }
         }
@@ -181,7 +263,7 @@ impl Limiter {
 #[derive(Debug)]
 pub(crate) struct Permit<'a> {
     limiter: &'a Limiter,
-    halvings_at_start: u64,
+    start: RequestStart,
     released: bool,
 }
 
@@ -189,17 +271,17 @@ impl Permit<'_> {
     /// Ends the request with an answer.
     pub(crate) fn answered(mut self) {
         self.released = true;
-        self.limiter.window().answered();
-        self.limiter.changed.notify_waiters();
+        self.limiter.change(|window| window.answered(self.start));
     }
 
     /// Ends the request with a refusal. Returns true if a new pause starts.
     pub(crate) fn refused(mut self, pause: Option<Duration>) -> bool {
         self.released = true;
+        let now = Instant::now();
         let starts = self
             .limiter
-            .window()
-            .refused(self.halvings_at_start, Instant::now(), pause);
+            .change(|window| window.refused(self.start, now, pause));
+        // Every waiting request must learn of a pause: no other request may be left to wake it.
         self.limiter.changed.notify_waiters();
         starts
     }
@@ -208,167 +290,10 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if !self.released {
-            self.limiter.window().leave();
-            self.limiter.changed.notify_waiters();
+            self.limiter.change(Window::leave);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn filled(window: &mut Window, now: Instant) -> u32 {
-        let mut entered = 0;
-        while window.admit(now) == Admission::Admitted {
-            entered += 1;
-        }
-        entered
-    }
-
-    #[test]
-    fn the_window_starts_at_32_or_at_its_limit() {
-        let now = Instant::now();
-        assert_eq!(filled(&mut Window::new(64), now), 32);
-        assert_eq!(filled(&mut Window::new(4), now), 4);
-        assert_eq!(filled(&mut Window::new(0), now), 1);
-    }
-
-    #[test]
-    fn refusals_of_one_round_halve_the_window_once() {
-        let now = Instant::now();
-        let mut window = Window::new(64);
-        filled(&mut window, now);
-        for _ in 0..32 {
-            window.refused(0, now, None);
-        }
-        assert_eq!((window.size, window.in_flight), (16, 0));
-        // Refusals of the next round halve it once more.
-        filled(&mut window, now);
-        window.refused(1, now, None);
-        window.refused(1, now, None);
-        assert_eq!(window.size, 8);
-        for round in 2..20 {
-            window.refused(round, now, None);
-        }
-        assert_eq!(window.size, 1, "never zero");
-    }
-
-    #[test]
-    fn the_window_grows_by_one_per_full_round_up_to_its_limit() {
-        let now = Instant::now();
-        let mut window = Window::new(34);
-        for expected in [33, 34, 34] {
-            // A full round: each answer admits the next request.
-            filled(&mut window, now);
-            let round = window.size;
-            for _ in 0..round {
-                window.answered();
-                window.admit(now);
-            }
-            assert_eq!(window.size, expected);
-        }
-        // Answers in a mostly empty window do not enlarge it.
-        let mut idle = Window::new(64);
-        for _ in 0..1000 {
-            idle.admit(now);
-            idle.answered();
-        }
-        assert_eq!(idle.size, INITIAL_WINDOW);
-    }
-
-    #[test]
-    fn a_pause_holds_all_requests_until_it_ends() {
-        let now = Instant::now();
-        let mut window = Window::new(64);
-        window.admit(now);
-        window.admit(now);
-        assert!(window.refused(0, now, Some(Duration::from_secs(5))));
-        assert!(
-            !window.refused(0, now, Some(Duration::from_secs(2))),
-            "the same pause"
-        );
-        let until = now + Duration::from_secs(5);
-        assert_eq!(window.admit(now), Admission::PausedUntil(until));
-        assert_eq!(window.admit(until), Admission::Admitted);
-    }
-
-    proptest! {
-        #[test]
-        fn the_width_stays_within_its_bounds(
-            max in 1_u32..200,
-            events in prop::collection::vec(0_u8..4, 0..400),
-        ) {
-            let now = Instant::now();
-            let mut window = Window::new(max);
-            let mut in_flight: Vec<u64> = Vec::new();
-            for event in events {
-                match event {
-                    0 | 1 => {
-                        if window.admit(now) == Admission::Admitted {
-                            in_flight.push(window.halvings);
-                        }
-                    }
-                    2 => if in_flight.pop().is_some() { window.answered() },
-                    _ => if let Some(entered) = in_flight.pop() { window.refused(
-                        entered,
-                        now,
-                        None,
-                    ); },
-                }
-                prop_assert!((1..=max).contains(&window.size));
-                prop_assert_eq!(window.in_flight as usize, in_flight.len());
-                prop_assert!(window.in_flight <= max);
-            }
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn every_waiting_request_is_admitted_in_the_end() {
-        let limiter = Arc::new(Limiter::new("acme", 4));
-        let (inside, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        let mut tasks = tokio::task::JoinSet::new();
-        for number in 0..200 {
-            let (limiter, inside, most) = (limiter.clone(), inside.clone(), most.clone());
-            tasks.spawn(async move {
-                let permit = limiter.acquire(Duration::from_secs(60)).await.unwrap();
-                most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                inside.fetch_sub(1, Ordering::SeqCst);
-                match number % 3 {
-                    0 => permit.answered(),
-                    1 => drop(permit.refused(Some(Duration::from_millis(50)))),
-                    _ => drop(permit),
-                }
-            });
-        }
-        while let Some(joined) = tasks.join_next().await {
-            joined.unwrap();
-        }
-        assert!((1..=4).contains(&most.load(Ordering::SeqCst)));
-        assert_eq!(limiter.window().in_flight, 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_pause_longer_than_max_wait_is_an_error_at_once() {
-        let limiter = Limiter::new("acme", 4);
-        limiter
-            .acquire(Duration::ZERO)
-            .await
-            .unwrap()
-            .refused(Some(Duration::from_secs(90)));
-        let began = Instant::now();
-        let refused = limiter.acquire(Duration::from_secs(60)).await.unwrap_err();
-        assert_eq!(
-            (refused, began.elapsed()),
-            (PausedFor(Duration::from_secs(90)), Duration::ZERO)
-        );
-        tokio::time::advance(Duration::from_secs(31)).await;
-        limiter.acquire(Duration::from_secs(60)).await.unwrap();
-    }
-}
+mod tests;
