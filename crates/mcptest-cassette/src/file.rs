@@ -1,6 +1,7 @@
 //! Cassette files: names, reading and writing.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,32 @@ pub enum LoadError {
 /// # Errors
 /// The file is missing, unreadable, too large, or not a valid cassette.
 pub fn load(path: &Path) -> Result<Cassette, LoadError> {
-    parse(&path.display().to_string(), &read(path)?)
+    load_stamped(path).map(|(cassette, _)| cassette)
+}
+
+/// The content of a cassette file, as far as this process needs it to recognize the same content
+/// again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// The size of the file.
+    pub bytes: u64,
+    hash: u64,
+}
+
+/// Reads a cassette, and stamps what was read.
+///
+/// # Errors
+/// The same as [`load`].
+pub fn load_stamped(path: &Path) -> Result<(Cassette, FileStamp), LoadError> {
+    let bytes = read(path)?;
+    let cassette = parse(&path.display().to_string(), &bytes)?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    let stamp = FileStamp {
+        bytes: bytes.len() as u64,
+        hash: hasher.finish(),
+    };
+    Ok((cassette, stamp))
 }
 
 /// Returns the durations of the recorded runs in milliseconds, or `None` if there is no complete

@@ -43,8 +43,8 @@ pub use compare::{CassetteChange, catalog_changes, changes};
 pub use diff::{CassetteDiff, DiffEvent, RunDiff, Side, diff};
 pub use digest::digest;
 pub use file::{
-    LoadError, MAX_BYTES, cassette_path, find, is_partial, load, parse, partial_path,
-    recorded_catalogs, recorded_durations, safe_name, write,
+    FileStamp, LoadError, MAX_BYTES, cassette_path, find, is_partial, load, load_stamped, parse,
+    partial_path, recorded_catalogs, recorded_durations, safe_name, write,
 };
 pub use format::{
     CallAnswer, CallExchange, Cassette, FORMAT, FedResult, FormatMarker, FormatVersion,

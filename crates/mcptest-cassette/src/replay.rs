@@ -17,7 +17,7 @@ use crate::format::{
 };
 use crate::map_strings::{MapStrings, redacted};
 use crate::role::ModelRole;
-use mcptest_redact::volatile::{Bindings, RuleError, Rules};
+use mcptest_redact::volatile::{Bindings, Rule, RuleError, Rules};
 
 /// The advice for a request that was not recorded.
 pub const REMEDY: &str = "`--record` records again, `--live` runs without the cassette";
@@ -44,10 +44,10 @@ impl Player {
     /// # Errors
     /// The rules are invalid.
     pub fn new(cassette: Cassette, redactor: Arc<Redactor>) -> Result<Arc<Self>, InvalidRules> {
-        let rules = Rules::compile(&cassette.rules).map_err(InvalidRules)?;
+        let rules = compiled(&cassette.rules).map_err(InvalidRules)?;
         Ok(Arc::new(Self {
             cassette,
-            rules: Arc::new(rules),
+            rules,
             redactor,
         }))
     }
@@ -83,6 +83,25 @@ impl Player {
             }),
         }))
     }
+}
+
+/// The number of rule lists that stay compiled.
+const MAX_RULE_LISTS: usize = 8;
+
+/// Returns compiled rules. The cassettes of a suite have the same list as a rule, and compiling it
+/// takes longer than the rest of a replay, so the lists that were used last stay compiled.
+fn compiled(rules: &[Rule]) -> Result<Arc<Rules>, RuleError> {
+    static LISTS: Mutex<Vec<(Vec<Rule>, Arc<Rules>)>> = Mutex::new(Vec::new());
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = lists.iter().position(|(list, _)| list == rules);
+    let entry = match found {
+        Some(index) => lists.remove(index),
+        None => (rules.to_vec(), Arc::new(Rules::compile(rules)?)),
+    };
+    let compiled = Arc::clone(&entry.1);
+    lists.insert(0, entry);
+    lists.truncate(MAX_RULE_LISTS);
+    Ok(compiled)
 }
 
 /// Returns the error for a request or call that does not match the recording.
@@ -402,5 +421,29 @@ impl Tools for ReplayTools {
     ) -> Future<'a, Result<ToolReply, RunError>> {
         let answer = self.0.call(server, tool, args);
         Box::pin(async move { answer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(name: &str) -> Vec<Rule> {
+        vec![Rule {
+            name: name.to_owned(),
+            pattern: "[0-9]+x".to_owned(),
+        }]
+    }
+
+    #[test]
+    fn equal_rule_lists_are_compiled_once_and_few_are_kept() {
+        let first = compiled(&list("first")).unwrap();
+        assert!(Arc::ptr_eq(&first, &compiled(&list("first")).unwrap()));
+        for number in 0..MAX_RULE_LISTS {
+            let other = compiled(&list(&format!("other-{number}"))).unwrap();
+            assert!(!Arc::ptr_eq(&first, &other));
+        }
+        assert!(!Arc::ptr_eq(&first, &compiled(&list("first")).unwrap()));
+        assert!(compiled(&list("Not a name")).is_err());
     }
 }

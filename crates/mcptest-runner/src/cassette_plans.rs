@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_cassette::{
-    CassetteChange, LoadError, Player, REMEDY, RecordedCatalog, Recording, RecordingOutcome,
-    RecordingSpec, RunRecorder, RunReplay, catalog_changes, load, partial_path,
+    CassetteChange, FileStamp, LoadError, Player, REMEDY, RecordedCatalog, Recording,
+    RecordingOutcome, RecordingSpec, RunRecorder, RunReplay, catalog_changes, load, load_stamped,
+    partial_path,
 };
 use mcptest_events::Event;
 use mcptest_redact::redact::Redactor;
@@ -19,8 +20,8 @@ use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::cassettes::{
-    CassetteMode, CassetteSettings, cassette_changes, cassette_folder, cassette_place,
-    cassette_subject, recording_place,
+    CassetteMode, CassetteSettings, KnownCatalogs, cassette_folder, cassette_place,
+    cassette_subject, changes_since, recording_place,
 };
 use crate::plan::Case;
 use crate::providers;
@@ -32,7 +33,7 @@ enum CassettePlan {
     /// It is recorded.
     Record(RecordedCase),
     /// It is replayed.
-    Replay { player: Arc<Player>, side: Replay },
+    Replay(ReplayedCase),
     /// It cannot be replayed, and must not run live by mistake.
     Refused(RunError),
 }
@@ -42,6 +43,50 @@ struct RecordedCase {
     recording: Arc<Recording>,
     /// The result of writing the cassette, once the case is complete.
     written: Mutex<Option<io::Result<RecordingOutcome>>>,
+}
+
+/// The size of the cassettes of a suite, in bytes, that stay in memory until they are replayed. A
+/// cassette takes several times its size there, so further ones are read again for their case.
+const MAX_WAITING_BYTES: u64 = 2 * 1024 * 1024;
+
+/// A case that is replayed.
+struct ReplayedCase {
+    path: PathBuf,
+    /// The content that was compared with the suite.
+    stamp: FileStamp,
+    side: Replay,
+    redactor: Arc<Redactor>,
+    /// The cassette, while it is in memory: until the case ends.
+    player: Mutex<Option<Arc<Player>>>,
+}
+
+impl ReplayedCase {
+    /// The cassette. It is read again if it is not in memory.
+    fn player(&self) -> Result<Arc<Player>, RunError> {
+        let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(player) = &*player {
+            return Ok(Arc::clone(player));
+        }
+        let changed = |reason: String| RunError {
+            kind: ErrorKind::StaleCassette,
+            message: format!("{reason}; run it again"),
+        };
+        let (cassette, stamp) =
+            load_stamped(&self.path).map_err(|error| changed(error.to_string()))?;
+        if stamp != self.stamp {
+            return Err(changed(format!(
+                "the cassette {} was changed after this run had started",
+                self.path.display()
+            )));
+        }
+        let loaded = Player::new(cassette, Arc::clone(&self.redactor))
+            .map_err(|error| changed(error.to_string()))?;
+        Ok(Arc::clone(player.insert(loaded)))
+    }
+
+    fn release(&self) {
+        *self.player.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// The plans of all cases, by test and model.
@@ -65,6 +110,8 @@ impl CassettePlans {
         // Most suites have no cassettes and do not need the rules for volatile values.
         let rules = (settings.mode == CassetteMode::Record)
             .then(|| Rules::new(&suite.options.normalise).map(Arc::new));
+        let mut catalogs = KnownCatalogs::default();
+        let mut waiting_bytes = 0;
         for (index, case) in cases.iter_mut().enumerate() {
             let (Test::Agent(test), Some(model)) = (&suite.tests[case.test], case.model.as_deref())
             else {
@@ -95,9 +142,15 @@ impl CassettePlans {
                 }
                 None => {
                     let path = cassette_place(&folder, test, model);
-                    replay(suite, test, model, &path, settings)
+                    replay(suite, test, model, &path, settings, &mut catalogs)
                 }
             };
+            if let CassettePlan::Replay(replayed) = &plan {
+                waiting_bytes += replayed.stamp.bytes;
+                if waiting_bytes > MAX_WAITING_BYTES {
+                    replayed.release();
+                }
+            }
             if let CassettePlan::Refused(_) = plan {
                 case.runs = 1;
             }
@@ -116,7 +169,7 @@ impl CassettePlans {
 
     /// The number of cases that are replayed.
     pub fn replayed(&self) -> usize {
-        let replayed = |plan: &&CassettePlan| matches!(plan, CassettePlan::Replay { .. });
+        let replayed = |plan: &&CassettePlan| matches!(plan, CassettePlan::Replay(_));
         self.0.values().filter(replayed).count()
     }
 
@@ -128,9 +181,10 @@ impl CassettePlans {
                 recording.run(run),
                 Arc::clone(recording),
             )),
-            Some(CassettePlan::Replay { player, side }) => {
-                Ok(RunCassette::Replay(player.run(run)?, *side))
-            }
+            Some(CassettePlan::Replay(replayed)) => Ok(RunCassette::Replay(
+                replayed.player()?.run(run)?,
+                replayed.side,
+            )),
             Some(CassettePlan::Refused(error)) => Err(error.clone()),
         }
     }
@@ -139,6 +193,13 @@ impl CassettePlans {
     pub fn decided(&self, case: &Case, runs: u32) {
         if let Some(CassettePlan::Record(recorded)) = self.of(case) {
             recorded.recording.complete_after(runs);
+        }
+    }
+
+    /// Notes that a case ended: its cassette is not needed any more.
+    pub fn release(&self, case: &Case) {
+        if let Some(CassettePlan::Replay(replayed)) = self.of(case) {
+            replayed.release();
         }
     }
 
@@ -212,6 +273,7 @@ fn replay(
     model: &str,
     path: &Path,
     settings: &CassetteSettings,
+    catalogs: &mut KnownCatalogs,
 ) -> CassettePlan {
     let refused = |message: String| {
         CassettePlan::Refused(RunError {
@@ -219,8 +281,8 @@ fn replay(
             message,
         })
     };
-    let cassette = match load(path) {
-        Ok(cassette) => cassette,
+    let (cassette, stamp) = match load_stamped(path) {
+        Ok(loaded) => loaded,
         Err(LoadError::Missing { path: place }) => {
             let partial = partial_path(path);
             let must = settings.mode == CassetteMode::ReplayOnly && providers::is_live(model);
@@ -248,7 +310,7 @@ fn replay(
             cassette.planned
         ));
     }
-    let found = cassette_changes(&cassette, suite, test, model, settings);
+    let found = changes_since(&cassette, suite, test, model, settings, catalogs);
     if !found.is_empty() {
         return CassettePlan::Refused(stale(&path.display().to_string(), &found));
     }
@@ -257,7 +319,13 @@ fn replay(
         .or(test.replay)
         .unwrap_or(suite.options.replay);
     match Player::new(cassette, Arc::clone(&settings.redactor)) {
-        Ok(player) => CassettePlan::Replay { player, side },
+        Ok(player) => CassettePlan::Replay(ReplayedCase {
+            path: path.to_owned(),
+            stamp,
+            side,
+            redactor: Arc::clone(&settings.redactor),
+            player: Mutex::new(Some(player)),
+        }),
         Err(problem) => refused(format!("{}: {problem}; {REMEDY}", path.display())),
     }
 }

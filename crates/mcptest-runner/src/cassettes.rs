@@ -1,5 +1,6 @@
 //! Cassettes of tests: their place, their subject, and the changes since they were recorded.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -155,6 +156,38 @@ fn turn(turn: &ScriptTurn) -> Value {
     ])
 }
 
+/// The tools of the servers of a suite, where they are known without starting them, as they are
+/// compared with recordings. Each server is asked for once.
+#[derive(Default)]
+pub(crate) struct KnownCatalogs(BTreeMap<String, Option<RecordedCatalog>>);
+
+impl KnownCatalogs {
+    fn of(
+        &mut self,
+        name: &str,
+        suite: &Suite,
+        settings: &CassetteSettings,
+    ) -> Option<&RecordedCatalog> {
+        if !self.0.contains_key(name) {
+            let tools = suite
+                .servers
+                .get(name)
+                .and_then(|server| (settings.listing)(server));
+            let catalog = tools.map(|mut tools| {
+                for tool in &mut tools {
+                    settings.redactor.value(tool);
+                }
+                stable_keys(RecordedCatalog {
+                    server: name.to_owned(),
+                    tools,
+                })
+            });
+            self.0.insert(name.to_owned(), catalog);
+        }
+        self.0.get(name)?.as_ref()
+    }
+}
+
 /// The changes since a cassette was recorded. Tools are compared where they are known without
 /// starting a server.
 #[must_use]
@@ -164,6 +197,19 @@ pub fn cassette_changes(
     test: &AgentTest,
     model: &str,
     settings: &CassetteSettings,
+) -> Vec<CassetteChange> {
+    let mut known = KnownCatalogs::default();
+    changes_since(cassette, suite, test, model, settings, &mut known)
+}
+
+/// The same, for many cassettes of a suite.
+pub(crate) fn changes_since(
+    cassette: &Cassette,
+    suite: &Suite,
+    test: &AgentTest,
+    model: &str,
+    settings: &CassetteSettings,
+    catalogs: &mut KnownCatalogs,
 ) -> Vec<CassetteChange> {
     let redact = |value: Value| {
         let mut value = value;
@@ -195,17 +241,16 @@ pub fn cassette_changes(
         Suite::runs_of(test)
     };
     let mut found = changes(cassette, &subject, needed);
-    let known = test.servers.iter().filter_map(|name| {
-        let tools = (settings.listing)(suite.servers.get(name)?)?;
-        Some(RecordedCatalog {
-            server: name.clone(),
-            tools: tools.into_iter().map(redact).collect(),
-        })
-    });
-    let known: Vec<RecordedCatalog> = known.map(stable_keys).collect();
-    let recorded: Vec<RecordedCatalog> =
-        cassette.catalogs.iter().cloned().map(stable_keys).collect();
-    found.extend(catalog_changes(&recorded, &known));
+    let mut known = Vec::new();
+    for name in &test.servers {
+        known.extend(catalogs.of(name, suite, settings).cloned());
+    }
+    // Nothing to compare with is the usual case, apart from our own mock.
+    if !known.is_empty() {
+        let recorded: Vec<RecordedCatalog> =
+            cassette.catalogs.iter().cloned().map(stable_keys).collect();
+        found.extend(catalog_changes(&recorded, &known));
+    }
     found
 }
 

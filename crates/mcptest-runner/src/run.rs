@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcptest_events::{Event, Spend};
 use mcptest_suite::Suite;
+use mcptest_suite::suite::Test;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -149,34 +150,63 @@ async fn run_cases(
     let fail_fast = Arc::new(FailFast::new(settings.fail_fast, cases.len()));
     restore(context, cases, &fail_fast);
     let single = cases.iter().all(|case| case.runs == 1);
+    let max_tasks = max_tasks(context, cases, &limits, single);
+    let mut waiting = cases.iter().enumerate();
     let mut tasks = JoinSet::new();
-    for (index, case) in cases.iter().enumerate() {
-        let case = Arc::new(CaseContext {
-            run: Arc::clone(context),
-            index,
-            case: case.clone(),
-            permits: limits.of(&context.suite, case),
-            fail_fast: Arc::clone(&fail_fast),
-            cancel: cancel.clone(),
-            single,
-        });
-        tasks.spawn(async move {
-            let _stop = StopOnPanic(case.cancel.clone());
-            (index, run_case(&case).await)
-        });
-        if index == 0 {
-            // Its server starts while the other cases are prepared.
-            tokio::task::yield_now().await;
-        }
-    }
     // A case whose task panicked produces no result; the panic hook has reported it.
     let mut results = vec![CaseResult::default(); cases.len()];
-    while let Some(joined) = tasks.join_next().await {
-        if let Ok((index, result)) = joined {
-            results[index] = result;
+    loop {
+        while tasks.len() < max_tasks
+            && let Some((index, case)) = waiting.next()
+        {
+            let case = Arc::new(CaseContext {
+                run: Arc::clone(context),
+                index,
+                case: case.clone(),
+                permits: limits.of(&context.suite, case),
+                fail_fast: Arc::clone(&fail_fast),
+                cancel: cancel.clone(),
+                single,
+            });
+            tasks.spawn(async move {
+                let _stop = StopOnPanic(case.cancel.clone());
+                (index, run_case(&case).await)
+            });
+            if index == 0 {
+                // Its server starts while the other cases are prepared.
+                tokio::task::yield_now().await;
+            }
+        }
+        match tasks.join_next().await {
+            Some(Ok((index, result))) => results[index] = result,
+            Some(Err(_)) => {}
+            None => return results,
         }
     }
-    results
+}
+
+/// The number of cases that are tasks at once. A case that can only wait for a permit need not be
+/// one: 20,000 of them take 40 MB. As many as work wait, so that the next one is there at once.
+/// Where cases wait for different permits, or for a server that a `serial` test uses alone, all of
+/// them are tasks, so that none keeps another one from starting.
+fn max_tasks(
+    context: &RunContext,
+    cases: &[Case],
+    limits: &ConcurrencyLimits,
+    single: bool,
+) -> usize {
+    let tests = &context.suite.tests;
+    let is_serial = |case: &Case| matches!(&tests[case.test], Test::Tool(test) if test.serial);
+    let Some(first) = cases.first().filter(|_| single) else {
+        return usize::MAX;
+    };
+    let permits = limits.of(&context.suite, first);
+    let same = |case: &Case| Arc::ptr_eq(&permits, &limits.of(&context.suite, case));
+    if cases.iter().all(|case| same(case) && !is_serial(case)) {
+        2 * permits.available_permits().max(1)
+    } else {
+        usize::MAX
+    }
 }
 
 /// Continues budgets and `--fail-fast` where the earlier part of the invocation left them.

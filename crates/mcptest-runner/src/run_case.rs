@@ -181,6 +181,7 @@ async fn run_agent_case(context: &Arc<CaseContext>, test: &AgentTest) -> CaseRes
         complete = missing == 0;
         made += batch;
     }
+    run.cassettes.release(case);
     if judge.runs() == 0 {
         return finish_interrupted(context, &interrupted, spend);
     }

@@ -11,7 +11,7 @@ use crate::entries::Entries;
 use crate::limits::DocumentLimits;
 use crate::plain_subset;
 use crate::scalar;
-use crate::source::{Source, Span};
+use crate::source::{Place, Source, Span};
 
 impl Document {
     /// Parses one YAML document (JSON is YAML too).
@@ -63,6 +63,7 @@ impl Document {
             nodes: 0,
             anchors: HashMap::new(),
             problems: Vec::new(),
+            near: Place::default(),
         };
         let root = builder.document();
         let problems = builder.problems;
@@ -128,6 +129,8 @@ struct Builder<'a> {
     /// Finished anchored nodes with the number of nodes in each.
     anchors: HashMap<usize, (Node, usize)>,
     problems: Vec<Diagnostic>,
+    /// The start of the last event.
+    near: Place,
 }
 
 impl Builder<'_> {
@@ -390,11 +393,12 @@ impl Builder<'_> {
         }
     }
 
-    fn span(&self, span: saphyr_parser::Span) -> Span {
-        Span {
-            start: self.source.byte_of_char(span.start.index()),
-            end: self.source.byte_of_char(span.end.index()),
-        }
+    fn span(&mut self, span: saphyr_parser::Span) -> Span {
+        let start = self.source.byte_near(&mut self.near, span.start.index());
+        // The next event may begin before the end of this one.
+        let mut from_start = self.near;
+        let end = self.source.byte_near(&mut from_start, span.end.index());
+        Span { start, end }
     }
 
     fn syntax(&self, error: &saphyr_parser::ScanError) -> Diagnostic {

@@ -13,6 +13,13 @@ pub struct Span {
 /// that is one very long line costs no more than any other.
 const CHECKPOINT_EVERY: usize = 1024;
 
+/// A character, by its number and by its byte.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    character: usize,
+    byte: usize,
+}
+
 /// A named text with an index from the parser's character positions to bytes, and from bytes to
 /// lines.
 #[derive(Debug)]
@@ -81,6 +88,28 @@ impl Source {
             .map_or(self.text.len(), |(byte, _)| base + byte)
     }
 
+    /// The same, from a place nearby: a parser asks for positions that are close to each other.
+    pub(crate) fn byte_near(&self, near: &mut Place, index: usize) -> usize {
+        if self.checkpoints.is_empty() {
+            return index.min(self.text.len());
+        }
+        let byte = match index.checked_sub(near.character) {
+            Some(ahead) if ahead <= CHECKPOINT_EVERY / 2 => self.text[near.byte..]
+                .char_indices()
+                .nth(ahead)
+                .map_or(self.text.len(), |(byte, _)| near.byte + byte),
+            _ => self.byte_of_char(index),
+        };
+        // The end of the text may be nearer than the character.
+        if byte < self.text.len() {
+            *near = Place {
+                character: index,
+                byte,
+            };
+        }
+        byte
+    }
+
     /// Line and column of a byte, both from 1; the column counts characters.
     #[must_use]
     pub fn line_column(&self, byte: usize) -> (usize, usize) {
@@ -126,6 +155,24 @@ mod tests {
         let source = Source::new("f", "ä".repeat(5000));
         assert_eq!(source.byte_of_char(4321), 8642);
         assert_eq!(source.byte_of_char(9999), 10_000);
+    }
+
+    #[test]
+    fn positions_from_a_place_nearby_are_the_same() {
+        for text in ["ä".repeat(3000), "aé\n".repeat(1500), "plain ".repeat(100)] {
+            let source = Source::new("f", text);
+            let mut near = Place::default();
+            // Forward by small and large steps, backward, and beyond the end.
+            for index in [
+                0, 1, 3, 3, 700, 650, 2999, 5, 3000, 4499, 4500, 9000, 12, 13,
+            ] {
+                assert_eq!(
+                    source.byte_near(&mut near, index),
+                    source.byte_of_char(index),
+                    "{index}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::progress::Progress;
-use self::recorder::Recorder;
+use self::recorder::{OpenRecorder, Recorder};
 use self::resume::Earlier;
 use self::select::{Planned, Selected};
 use crate::cli::RunArgs;
@@ -59,11 +59,16 @@ struct Job<'a> {
     listens: OnceCell<()>,
     /// True while logs are written to the history.
     keeps_history: Cell<bool>,
+    /// The recorder of the current run.
+    recorder: OpenRecorder,
 }
 
 impl<'a> Job<'a> {
     fn new(args: &'a RunArgs, output: &'a Output) -> Result<Self, String> {
+        let recorder = OpenRecorder::default();
+        let open = recorder.clone();
         Ok(Self {
+            recorder,
             args,
             output,
             reporters: output::reporters(&args.report)?,
@@ -72,6 +77,7 @@ impl<'a> Job<'a> {
                 .map_err(|error| format!("cannot find the path of this program: {error}"))?,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
+                .on_thread_park(move || open.flush())
                 .build()
                 .map_err(|error| format!("cannot start: {error}"))?,
             cancel: CancellationToken::new(),
@@ -84,7 +90,7 @@ impl<'a> Job<'a> {
     /// runtime.
     fn listen(&self) -> Result<(), String> {
         if self.listens.set(()).is_ok() {
-            listen_for_signals(&self.cancel)?;
+            listen_for_signals(&self.cancel, &self.recorder)?;
         }
         Ok(())
     }
@@ -149,6 +155,9 @@ impl<'a> Job<'a> {
             _ => select::select(planned, args, &redactor, output)?,
         };
         let run = self.start(earlier, digests, &redactor);
+        self.recorder.set(&run.recorder);
+        // A log without its first event cannot be read.
+        run.recorder.flush();
         let report = self.execute(&selected, run, &redactor)?;
         for line in report.tests.iter().flat_map(|test| &test.status_lines) {
             output.status(line);
@@ -389,7 +398,7 @@ async fn run_all(all: &[Planned], settings: &RunSettings) -> bool {
 }
 
 /// The first signal asks for an end with a report, the second for an end.
-fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
+fn listen_for_signals(cancel: &CancellationToken, recorder: &OpenRecorder) -> Result<(), String> {
     for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -397,10 +406,11 @@ fn listen_for_signals(cancel: &CancellationToken) -> Result<(), String> {
     ] {
         let mut signals =
             signal(kind).map_err(|error| format!("cannot listen for signals: {error}"))?;
-        let cancel = cancel.clone();
+        let (cancel, recorder) = (cancel.clone(), recorder.clone());
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
                 if cancel.is_cancelled() {
+                    recorder.flush();
                     mcptest_runner::kill_all();
                     #[expect(
                         clippy::exit,
