@@ -50,8 +50,10 @@ Commands:
                             and python3 are needed); parts: stdio, http, memory
   bench tokens              pricing catalogs, beside OpenAI's tokenizer in Python (npm and python3 are needed)
   bench tools               two hundred direct tool tests beside the bare calls (npm is needed)
+  bench agents [PART]       a thousand replayed agent tests, and a thousand runs with a slow provider (parts: replay,
+                            live)
   bench score               scoring a long file of traces, beside parsing it
-                            All four: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
+                            All of these: --strict exits 1 when a target is missed, --json prints JSON, --quick measures less
 ";
 
 fn main() -> ExitCode {
@@ -103,6 +105,10 @@ fn main() -> ExitCode {
         },
         ["bench", "tools", flags @ ..] => match Options::parse(flags, &[]) {
             Some(options) => bench::tools::run(options),
+            None => return usage(),
+        },
+        ["bench", "agents", flags @ ..] => match Options::parse(flags, &bench::agents::PARTS) {
+            Some(options) => bench::agents::run(options),
             None => return usage(),
         },
         ["bench", "score", flags @ ..] => match Options::parse(flags, &[]) {

@@ -1,13 +1,14 @@
 //! The number of requests in flight to a provider.
 //!
 //! Providers do not announce how many concurrent requests they accept, so the limiter adapts, as
-//! TCP does. Until the first refusal the window doubles: with each round of answers, and whenever
-//! it has been full for [`DOUBLING_TIME`]. A refusal comes at once, but an answer may take long, so
-//! a provider that has not refused anything by then is taken to accept more. A refusal halves the
-//! window; up to half of the size that was refused it doubles again with each round of answers, and
-//! beyond that it grows by one per round. Requests that were in flight when it was halved do not
-//! halve it again: they report the same congestion. A refusal with a wait pauses all requests until
-//! then.
+//! TCP does. Until the first refusal the window doubles with each round of answers, and also grows
+//! by a tenth whenever it has been full for [`GROWTH_TIME`], which doubles it in 100 ms. A refusal
+//! comes at once, but an answer may take long, so a provider that has refused nothing by then is
+//! taken to accept more. Small steps keep new connections from arriving all at once. A refusal
+//! halves the window; up to half of the size that was refused it doubles again with each round of
+//! answers, and beyond that it grows by one per round. Requests that were in flight when it was
+//! halved do not halve it again: they report the same congestion. A refusal with a wait pauses all
+//! requests until then.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,14 +24,17 @@ pub const INITIAL_WINDOW: u32 = 32;
 /// The default limit of the window.
 pub const MAX_WINDOW: u32 = 64;
 
-/// The time after which a full window doubles, if nothing has been refused yet.
-pub const DOUBLING_TIME: Duration = Duration::from_millis(100);
+/// The time after which a full window grows by a tenth, if nothing has been refused yet.
+pub const GROWTH_TIME: Duration = Duration::from_millis(13);
+
+/// The longest time that a process which was held up makes up for at once.
+const MAX_LATE: Duration = Duration::from_millis(100);
 
 /// The answer to an attempt to send a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Admission {
     Admitted(RequestStart),
-    /// The window is full. It may double at this time.
+    /// The window is full. It may grow at this time.
     Full(Option<Instant>),
     /// The provider requested a pause until this time.
     PausedUntil(Instant),
@@ -59,7 +63,7 @@ struct Window {
     threshold: u32,
     /// The largest number of requests in flight of which one was answered.
     confirmed: u32,
-    /// The time since which the window is full, as far as it is known.
+    /// The time since which the window is full, or last grew because it was.
     full_since: Option<Instant>,
     paused_until: Option<Instant>,
 }
@@ -88,15 +92,16 @@ impl Window {
             }
             self.paused_until = None;
         }
-        let doubles_at = self.doubles_at();
-        if self.in_flight >= self.size && doubles_at.is_some_and(|time| time <= now) {
-            self.size = self.size.saturating_mul(2).min(self.max);
+        if let Some(time) = self.grows_at().filter(|time| *time <= now)
+            && self.in_flight >= self.size
+        {
+            self.size += (self.size / 10).clamp(1, self.max - self.size);
             self.answers = 0;
-            self.full_since = None;
+            self.full_since = Some(now.checked_sub(MAX_LATE).map_or(time, |old| time.max(old)));
         }
         if self.in_flight >= self.size {
             self.full_since.get_or_insert(now);
-            return Admission::Full(self.doubles_at());
+            return Admission::Full(self.grows_at());
         }
         self.in_flight += 1;
         if self.in_flight >= self.size {
@@ -108,11 +113,11 @@ impl Window {
         })
     }
 
-    /// The time at which a window that stays full doubles.
-    fn doubles_at(&self) -> Option<Instant> {
-        let may_double = self.halvings == 0 && self.size < self.max;
-        let since = self.full_since.filter(|_| may_double)?;
-        Some(since + DOUBLING_TIME)
+    /// The time at which a window that stays full grows.
+    fn grows_at(&self) -> Option<Instant> {
+        let may_grow = self.halvings == 0 && self.size < self.max;
+        let since = self.full_since.filter(|_| may_grow)?;
+        Some(since + GROWTH_TIME)
     }
 
     /// The number of requests that can be sent at once.
@@ -237,16 +242,16 @@ impl Limiter {
                     );
                     tokio::time::sleep_until(until).await;
                 }
-                Admission::Full(doubles_at) => {
+                Admission::Full(grows_at) => {
                     tracing::debug!(
                         target: TARGET,
                         provider = self.provider,
                         window = size,
                         "waiting for another request to end"
                     );
-                    match doubles_at {
+                    match grows_at {
                         Some(time) => {
-                            // Every waiting request wakes at this time: the first one doubles the
+                            // Every waiting request wakes at this time: the first one enlarges the
                             // window, and then as many as fit are admitted.
                             let _ = tokio::time::timeout_at(time, changed).await;
                         }

@@ -30,7 +30,7 @@ use mcptest_yaml::{Diagnostic, NodeValue, Source, Span};
 use self::diagnostics::{key_error, place, unknown_name};
 use self::expressions::compile;
 pub(crate) use self::invalid_file::expressions_of_invalid;
-use crate::file::{NoEvidenceFile, WrittenDuration};
+use crate::file::{NoEvidenceFile, ToolTestFile, WrittenDuration};
 use crate::import::Part;
 use crate::options::{LoadOptions, Purpose};
 use crate::suite::{NoEvidence, Suite};
@@ -45,9 +45,18 @@ pub(crate) struct Checked {
 }
 
 /// Checks all files together: names may refer to other files.
-pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
+///
+/// Takes the written tool tests out of the files: a suite may have many thousands of them, and each
+/// is dropped as soon as it is checked.
+pub(crate) fn check(parts: &mut [Part], options: &LoadOptions<'_>) -> Checked {
+    let tools = parts
+        .iter_mut()
+        .map(|part| std::mem::take(&mut part.file.tools))
+        .collect();
+    let parts: &[Part] = parts;
     let mut checker = Checker {
         parts,
+        tools,
         options,
         suite: Suite::default(),
         problems: Vec::new(),
@@ -69,8 +78,8 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
             .push(tool_tests::snapshot_folder(part));
     }
     checker.override_models();
-    for part in parts {
-        checker.tests(part);
+    for (number, part) in parts.iter().enumerate() {
+        checker.tests(number, part);
     }
     Checked {
         suite: checker.suite,
@@ -80,6 +89,8 @@ pub(crate) fn check(parts: &[Part], options: &LoadOptions<'_>) -> Checked {
 
 struct Checker<'a> {
     parts: &'a [Part],
+    /// The written tool tests of each file.
+    tools: Vec<Vec<ToolTestFile>>,
     options: &'a LoadOptions<'a>,
     suite: Suite,
     problems: Vec<Diagnostic>,
@@ -151,8 +162,8 @@ impl Checker<'_> {
         );
     }
 
-    /// Adds the tests in the order of the file, whatever their section.
-    fn tests(&mut self, part: &Part) {
+    /// Adds the tests of a file, in its order, whatever their section.
+    fn tests(&mut self, number: usize, part: &Part) {
         let NodeValue::Mapping(entries) = &part.document.root().value else {
             return;
         };
@@ -175,7 +186,8 @@ impl Checker<'_> {
                     }
                 }
                 "tools" => {
-                    for (index, test) in part.file.tools.iter().enumerate() {
+                    let tests = std::mem::take(&mut self.tools[number]);
+                    for (index, test) in tests.into_iter().enumerate() {
                         self.tool_test(part, &format!("/tools/{index}"), test);
                     }
                 }

@@ -70,7 +70,7 @@ pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostic
         );
         return Err(finish(problems));
     }
-    let mut checked = check::check(&gathered.parts, options);
+    let mut checked = check::check(&mut gathered.parts, options);
     checked.suite.name = gathered
         .parts
         .last()

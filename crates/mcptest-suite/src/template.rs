@@ -34,8 +34,8 @@ pub struct Args {
 }
 
 impl Args {
-    pub(crate) fn new(written: Option<&Map<String, Value>>) -> Self {
-        let value = Value::Object(written.cloned().unwrap_or_default());
+    pub(crate) fn new(written: Option<Map<String, Value>>) -> Self {
+        let value = Value::Object(written.unwrap_or_default());
         let plain = is_plain(&value);
         Self { value, plain }
     }
@@ -199,7 +199,7 @@ mod tests {
         let kept = expand_keeping_saved(text, &mut |reference| {
             (reference.name == "v").then(|| variable.clone())
         });
-        let args = Args::new(json!({"x": kept}).as_object());
+        let args = Args::new(json!({"x": kept}).as_object().cloned());
         args.fill(&Saved::from([("id".to_owned(), saved.clone())]))
             .map(|mut filled| filled["x"].take())
     }
@@ -240,7 +240,8 @@ mod tests {
     fn uses_are_found_with_their_pointers() {
         let args = Args::new(
             json!({"a": ["${saved.x}", "$${saved.y}"], "b/c": {"d": "${saved.z} ${saved.x}"}})
-                .as_object(),
+                .as_object()
+                .cloned(),
         );
         let uses = args.uses();
         let uses: Vec<(&str, &str)> = uses
@@ -266,7 +267,7 @@ mod tests {
             let mut resolve = |reference: &Reference<'_>| Some(if reference.name == "v" { json!(variable) } else { json!("-") });
             let ordinary = expand(&text, &mut resolve);
             let kept = expand_keeping_saved(&text, &mut resolve);
-            let filled = Args::new(json!({"x": kept}).as_object()).fill(&Saved::new());
+            let filled = Args::new(json!({"x": kept}).as_object().cloned()).fill(&Saved::new());
             prop_assert_eq!(filled, Ok(json!({"x": ordinary})));
         }
     }

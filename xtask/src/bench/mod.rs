@@ -1,5 +1,7 @@
 //! Measurements. They are printed and compared with targets, but no test depends on a clock.
 
+pub mod agents;
+mod bare;
 mod figures;
 pub mod mock;
 pub mod score;

@@ -10,12 +10,12 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use super::figures::{Bound, Options, Target, conclude, median, median_ratio, time};
+use super::bare;
+use super::figures::{Bound, Options, Target, conclude, cpu_ms, median, median_ratio, time};
 use super::startup::peak_mib;
 use crate::e2e::parts;
 use crate::workspace::{self, Profile};
@@ -43,8 +43,8 @@ pub fn run(options: Options) -> Result<bool> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let npm = folder.join("npm");
     parts::npm(&npm, &EVERYTHING)?;
-    let floor = compile(&folder, "floor_server")?;
-    let driver = compile(&folder, "pipe_driver")?;
+    let floor = bare::compile(&folder, "floor_server")?;
+    let driver = bare::compile(&folder, "pipe_driver")?;
     let program = workspace::build(Profile::Release)?;
     let servers = [
         Server {
@@ -79,7 +79,8 @@ pub fn run(options: Options) -> Result<bool> {
     }
     for server in &servers {
         let suite = folder.join(format!("{}.yml", server.name.replace([' ', ','], "-")));
-        std::fs::write(&suite, suite_text(&server.program)).context("cannot write the suite")?;
+        std::fs::write(&suite, suite_text(&server.program, CALLS))
+            .context("cannot write the suite")?;
         let ours = vec![program.clone(), "run".into(), suite];
         let bare = vec![
             driver.clone(),
@@ -122,16 +123,45 @@ pub fn run(options: Options) -> Result<bool> {
             unit: " MiB",
         });
     }
+    // Processor time, which other work on the machine hardly changes, with the server's.
+    for (calls, runs, most) in [(CALLS, 20, 2.0), (100 * CALLS, 1, 2.5)] {
+        let suite = folder.join(format!("cpu-{calls}.yml"));
+        std::fs::write(&suite, suite_text(&servers[1].program, calls))?;
+        let ours = vec![program.clone(), "run".into(), suite];
+        let bare = vec![
+            driver.clone(),
+            calls.to_string().into(),
+            IN_FLIGHT.to_string().into(),
+            servers[1].program.clone(),
+        ];
+        let (mut ours_ms, mut bare_ms) = (Vec::new(), Vec::new());
+        for _ in 0..if options.quick { 1 } else { 7 } {
+            // The bare calls take little, so more runs are measured together.
+            bare_ms.push(cpu_ms(&bare, runs * 5)?);
+            ours_ms.push(cpu_ms(&ours, runs)?);
+        }
+        let ratio = median_ratio(&ours_ms, &bare_ms);
+        figures.insert(
+            format!("floor server, processor time, {calls} calls"),
+            json!({"bare_ms": median(bare_ms), "mcptest_ms": median(ours_ms), "ratio": ratio}),
+        );
+        bounds.push(Bound {
+            what: format!("{calls} tool tests over bare calls, processor time"),
+            value: ratio,
+            target: Target::AtMost(most),
+            unit: "x",
+        });
+    }
     Ok(conclude(options, figures.into(), &bounds))
 }
 
 /// A suite of the calls that the driver makes, each with what it must be answered.
-fn suite_text(server: &Path) -> String {
+fn suite_text(server: &Path, calls: usize) -> String {
     let mut text = format!(
-        "name: two hundred calls\nservers:\n  s:\n    command: [{}]\ntools:\n",
+        "name: many calls\nservers:\n  s:\n    command: [{}]\ntools:\n",
         json!(server.to_string_lossy())
     );
-    for number in 1..=CALLS {
+    for number in 1..=calls {
         // Writing to a String cannot fail.
         let _ = write!(
             text,
@@ -139,26 +169,6 @@ fn suite_text(server: &Path) -> String {
         );
     }
     text
-}
-
-/// Compiles one of the programs in `bare/`, which are nobody's package so that nothing of ours can
-/// get into them.
-fn compile(folder: &Path, name: &str) -> Result<PathBuf> {
-    let source = workspace::root().join(format!("xtask/src/bench/bare/{name}.rs"));
-    let program = folder.join(name);
-    let status = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args([
-            "--edition=2024",
-            "-O",
-            "-Cpanic=abort",
-            "-Cstrip=symbols",
-            "-o",
-        ])
-        .args([&program, &source])
-        .status()
-        .context("cannot run rustc")?;
-    ensure!(status.success(), "cannot compile {}", source.display());
-    Ok(program)
 }
 
 /// Here for the lints and the tests; the benchmark compiles it alone.
@@ -214,8 +224,8 @@ mod tests {
             sent["params"],
             json!({"name": "echo", "arguments": {"message": "hello 7"}})
         );
-        let suite = suite_text(Path::new("server"));
-        assert_eq!(suite.matches("tool: echo").count(), CALLS);
+        let suite = suite_text(Path::new("server"), 9);
+        assert_eq!(suite.matches("tool: echo").count(), 9);
         assert!(suite.contains("args: { message: hello 7 }"));
     }
 }

@@ -53,7 +53,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn tool_test(&mut self, part: &Part, at: &str, file: &ToolTestFile) {
+    pub(super) fn tool_test(&mut self, part: &Part, at: &str, file: ToolTestFile) {
         self.name(part, at, &file.name);
         self.named_server(part, at, &file.server);
         let place = format!("{at}/expect{}", file.expect.assertions_at);
@@ -74,7 +74,7 @@ impl Checker<'_> {
             &file.server,
             &mut saved,
         );
-        let args = self.args(part, &format!("{at}/args"), file.args.as_ref(), &saved);
+        let args = self.args(part, &format!("{at}/args"), file.args, &saved);
         let save = self.save(part, &format!("{at}/save"), &file.save, &mut saved);
         let teardown = self.fixtures(
             part,
@@ -96,9 +96,9 @@ impl Checker<'_> {
         let timeout = self.duration(part, &format!("{at}/timeout"), file.timeout.as_ref());
         let has_state = !setup.is_empty() || !teardown.is_empty();
         self.suite.tests.push(Test::Tool(Box::new(ToolTest {
-            name: file.name.clone(),
-            server: file.server.clone(),
-            tool: file.tool.clone(),
+            name: file.name,
+            server: file.server,
+            tool: file.tool,
             args,
             expect,
             max_duration: file.expect.max_duration_ms.map(Duration::from_millis),
@@ -113,7 +113,7 @@ impl Checker<'_> {
             serial: file
                 .serial
                 .unwrap_or(has_state || file.expect.max_duration_ms.is_some()),
-            tags: file.tags.clone(),
+            tags: file.tags,
         })));
     }
 
@@ -131,7 +131,7 @@ impl Checker<'_> {
             if let Some(server) = &call.server {
                 self.named_server(part, &at, server);
             }
-            let args = self.args(part, &format!("{at}/args"), call.args.as_ref(), saved);
+            let args = self.args(part, &format!("{at}/args"), call.args.clone(), saved);
             let save = self.save(part, &format!("{at}/save"), &call.save, saved);
             checked.push(FixtureCall {
                 server: call.server.as_deref().unwrap_or(test_server).to_owned(),
@@ -149,7 +149,7 @@ impl Checker<'_> {
         &mut self,
         part: &Part,
         at: &str,
-        written: Option<&serde_json::Map<String, Value>>,
+        written: Option<serde_json::Map<String, Value>>,
         saved: &Names,
     ) -> Args {
         let args = Args::new(written);
