@@ -45,6 +45,7 @@ fn all() -> Result<Vec<Generated>> {
         ),
     });
     files.extend(crate::gate_pages::pages()?);
+    files.push(crate::format_page::page());
     files.push(Generated {
         path: "docs/reference/cli.md".to_owned(),
         text: command_line(&workspace::build(Profile::Dev)?)?,
@@ -89,6 +90,10 @@ fn schemas() -> Vec<Generated> {
             mcptest_catalog::tool_bench::spec_schema(),
         ),
         ("schema/trace.schema.json", trace_schema()),
+        (
+            "schema/trace-map.schema.json",
+            mcptest_formats::map_schema(),
+        ),
     ]
     .into_iter()
     .map(|(path, schema)| Generated {

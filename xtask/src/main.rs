@@ -9,6 +9,8 @@
 mod bench;
 mod catalogs;
 mod e2e;
+mod format_page;
+mod fuzz_readers;
 mod gate_pages;
 mod generate;
 mod kills;
@@ -34,8 +36,12 @@ Commands:
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
                             saves counterexamples in the proptest-regressions files of the tests
+  fuzz-readers [--inputs N] [--seed S]
+                            mutated fixtures through every reader of trace formats, 100000 unless N is given
   e2e [TEXT]                end-to-end checks with real third-party servers and clients (npm and python3 are
                             needed); with a string, only the checks whose name contains it
+  fixtures [NAME]           run agents and SDKs offline, check that their logs read as our proxy recorded them, and write
+                            the fixtures of the readers; with a name, those of one producer
   public-traces FOLDER      checks on public recorded runs, which are not in this repository
   narrative [FOLDER] [--show]
                             the figures of the honesty gate on planted lies, harmless sentences and, with a folder,
@@ -72,8 +78,14 @@ fn main() -> ExitCode {
             Some(options) => properties::run(&options),
             None => return usage(),
         },
+        ["fuzz-readers", flags @ ..] => match fuzz_readers::Options::parse(flags) {
+            Some(options) => fuzz_readers::run(&options),
+            None => return usage(),
+        },
         ["e2e"] => e2e::run(None),
         ["e2e", text] if !text.starts_with('-') => e2e::run(Some(text)),
+        ["fixtures"] => e2e::producers::write_fixtures(None),
+        ["fixtures", name] => e2e::producers::write_fixtures(Some(name)),
         ["public-traces", folder] => public_traces::run(std::path::Path::new(folder)),
         ["narrative"] => narrative::run(None, false).map_err(Into::into),
         ["narrative", "--show"] => narrative::run(None, true).map_err(Into::into),

@@ -2,12 +2,15 @@
 //! public-traces FOLDER`.
 //!
 //! The folder holds `tau-airline.native.jsonl` (80 runs: 20 tasks, four trials each, with a
-//! `reward`) and `livemcpbench.native.jsonl`.
+//! `reward`), the same runs as tau-bench published them (`tau-airline.raw.json`), and
+//! `livemcpbench.native.jsonl`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use mcptest_formats::Input;
+use mcptest_trace::trace::{self, Trace};
 use serde_json::{Value, json};
 
 use crate::workspace::{self, Profile};
@@ -26,12 +29,26 @@ pub fn run(folder: &Path) -> Result<bool> {
         program: &program,
         scratch: tempfile::tempdir()?,
     };
-    let checks: [(&str, Result<()>); 4] = [
+    let read = lab.read_tau_bench(folder, &airline);
+    let checks: [(&str, Result<()>); 6] = [
         (
             "unbiased pass^k on the airline tasks",
             lab.pass_hat(&airline),
         ),
         ("narrative on the airline runs", lab.narrative(&airline)),
+        (
+            "the reader of tau-bench gives the native runs",
+            read.as_ref()
+                .map(|_| ())
+                .map_err(|error| anyhow::anyhow!("{error:#}")),
+        ),
+        (
+            "unbiased pass^k and narrative on what it reads",
+            read.and_then(|read| {
+                lab.pass_hat(&read)?;
+                lab.narrative(&read)
+            }),
+        ),
         (
             "every gate on the airline runs, twice the same bytes",
             lab.stable(&airline),
@@ -107,6 +124,48 @@ impl Lab<'_> {
         Ok(())
     }
 
+    /// Reads the published file, compares it with the native one run by run, and writes it with
+    /// the names of the native one.
+    fn read_tau_bench(&self, folder: &Path, native: &Path) -> Result<PathBuf> {
+        let raw = std::fs::read(folder.join("tau-airline.raw.json"))?;
+        let input = Input::parse(&raw)?;
+        let reader = mcptest_formats::detect(&input)?;
+        ensure!(
+            reader.format().name == "tau-bench",
+            "detected as {}",
+            reader.format().name
+        );
+        let mut read = reader.read(&input)?;
+        let mut native = trace::read(&std::fs::read_to_string(native)?)?;
+        for one in &mut read {
+            let task: u64 = one.test.as_deref().unwrap_or_default().parse()?;
+            one.test = Some(format!("airline-{task:02}").into());
+        }
+        let key = |one: &Trace| (one.test.clone(), one.run);
+        read.sort_by_key(key);
+        native.sort_by_key(key);
+        ensure!(
+            read.len() == native.len(),
+            "{} runs, not {}",
+            read.len(),
+            native.len()
+        );
+        for (read, native) in read.iter().zip(&native) {
+            ensure!(
+                facts(read) == facts(native),
+                "{:?}: the runs differ",
+                key(native)
+            );
+        }
+        let path = self.scratch.path().join("read.jsonl");
+        let lines: Vec<String> = read
+            .iter()
+            .map(serde_json::to_string)
+            .collect::<Result<_, _>>()?;
+        std::fs::write(&path, lines.join("\n"))?;
+        Ok(path)
+    }
+
     fn narrative(&self, traces: &Path) -> Result<()> {
         let suite = json!({"agents": [{"name": "all", "narrative": {}}]});
         let report: Value =
@@ -146,6 +205,30 @@ impl Lab<'_> {
         );
         Ok(())
     }
+}
+
+/// The facts of a run that both forms record.
+fn facts(trace: &Trace) -> Value {
+    let results = trace.results_by_call();
+    let calls: Vec<Value> = trace
+        .tool_calls
+        .iter()
+        .zip(results)
+        .map(|(call, result)| {
+            json!([
+                call.name(),
+                call.args(),
+                result.and_then(|one| one.is_error)
+            ])
+        })
+        .collect();
+    let turns = trace.conversation.turns.iter().flatten();
+    let said: Vec<String> = turns
+        .filter(|turn| turn.role.as_deref() == Some("assistant"))
+        .map(|turn| turn.text())
+        .filter(|text| !text.is_empty())
+        .collect();
+    json!([trace.test, trace.run, trace.extra("reward"), calls, said])
 }
 
 fn gates<'a>(report: &'a Value, block: &'a str) -> impl Iterator<Item = &'a Value> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::digest::digest;
+use crate::role::ModelRole;
 use mcptest_redact::volatile::Rule;
 
 /// The name of the format.
@@ -323,13 +324,14 @@ impl Cassette {
 }
 
 impl RecordedRun {
-    /// Returns the first infrastructure error of the run.
+    /// Returns the first infrastructure error of the run. A failed advisory reading is not one.
     #[must_use]
     pub fn first_error(&self) -> Option<&RunError> {
         let asked = self
             .models
-            .values()
-            .flatten()
+            .iter()
+            .filter(|(role, _)| ModelRole::reader_of(role).is_none())
+            .flat_map(|(_, exchanges)| exchanges)
             .filter_map(|exchange| match &exchange.answer {
                 ModelAnswer::Error(error) => Some(error),
                 ModelAnswer::Turn(_) => None,

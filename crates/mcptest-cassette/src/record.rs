@@ -350,7 +350,7 @@ impl RunRecorder {
 
     fn record_exchange(
         &self,
-        role: ModelRole,
+        role: &ModelRole,
         request: &Request<'_>,
         answer: &Result<AssistantTurn, RunError>,
     ) {
@@ -365,7 +365,7 @@ impl RunRecorder {
             &mut state.normaliser,
             canonical::conversation(request.messages),
         );
-        let of_agent = role == ModelRole::Agent;
+        let of_agent = *role == ModelRole::Agent;
         let mut results = Vec::new();
         if let Some(Message::Results(replies)) = request.messages.last() {
             for (_, reply) in replies {
@@ -455,7 +455,7 @@ impl Model for RecordingModel {
     fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
         Box::pin(async move {
             let answer = self.model.next(request).await;
-            self.recorder.record_exchange(self.role, &request, &answer);
+            self.recorder.record_exchange(&self.role, &request, &answer);
             answer
         })
     }

@@ -171,7 +171,7 @@ impl RunReplay {
         ReplayTools(Arc::clone(self))
     }
 
-    fn restored<T: MapStrings>(&self, value: T) -> T {
+    pub(crate) fn restored<T: MapStrings>(&self, value: T) -> T {
         let mut state = self.state();
         value.with_mapped_strings(&mut |value| state.bindings.restore(value))
     }
@@ -187,7 +187,7 @@ impl RunReplay {
         }
     }
 
-    fn answer(&self, role: ModelRole, request: &Request<'_>) -> Result<AssistantTurn, RunError> {
+    fn answer(&self, role: &ModelRole, request: &Request<'_>) -> Result<AssistantTurn, RunError> {
         let role = role.to_string();
         let number = {
             let mut state = self.state();
@@ -403,7 +403,7 @@ struct ReplayModel {
 
 impl Model for ReplayModel {
     fn next<'a>(&'a self, request: Request<'a>) -> Future<'a, Result<AssistantTurn, RunError>> {
-        let answer = self.replay.answer(self.role, &request);
+        let answer = self.replay.answer(&self.role, &request);
         Box::pin(async move { answer })
     }
 }

@@ -6,11 +6,13 @@ use std::task::{Context, Poll, Waker};
 
 use mcptest_agent::{Offer, Task, ignore_events};
 use mcptest_redact::redact::Redactor;
+use mcptest_trace::claims::{CLAIMS_KEY, ModelClaims};
 use mcptest_trace::tool_id::full_id;
 use mcptest_trace::trace::Trace;
+use serde_json::Value;
 
 use crate::format::{Cassette, ModelAnswer, RecordedRun};
-use crate::replay::{InvalidRules, Player};
+use crate::replay::{InvalidRules, Player, RunReplay};
 use crate::role::ModelRole;
 
 /// Replays every run and returns the traces.
@@ -99,5 +101,23 @@ fn trace_of(player: &Arc<Player>, run: &RecordedRun) -> Trace {
             .map(|one| full_id(one.tool.server(), one.tool.name()));
         ids.collect()
     });
+    if let Some(claims) = reading(&replay) {
+        trace.extra.insert(CLAIMS_KEY, claims);
+    }
     trace
+}
+
+/// The claims that a model read in the closing message, if it was asked. Its answers are those of
+/// the recording, so the reading is the one of the recorded run.
+fn reading(replay: &RunReplay) -> Option<Value> {
+    let models = &replay.recorded().models;
+    let (model, exchanges) = models
+        .iter()
+        .find_map(|(role, exchanges)| Some((ModelRole::reader_of(role)?, exchanges)))?;
+    let answers = exchanges.iter().map(|exchange| match &exchange.answer {
+        ModelAnswer::Turn(turn) => Ok(replay.restored(turn.clone()).text),
+        ModelAnswer::Error(error) => Err(replay.restored(error.clone())),
+    });
+    let claims = ModelClaims::from_answers(model, answers);
+    serde_json::to_value(claims).ok()
 }

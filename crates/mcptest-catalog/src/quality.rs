@@ -391,6 +391,7 @@ pub fn judge(expectations: &[Expectation], listed: &[Value]) -> GateOutcome {
                 format!("{rule} {}: {}", finding.tool, finding.message)
             })
             .collect(),
+        advisories: Vec::new(),
         no_evidence,
         status_lines: Vec::new(),
     }

@@ -46,9 +46,12 @@ pub enum Event<R = RunRecord> {
         run: u32,
         /// The model's id.
         model: String,
-        /// The number of the judge, from 1; `None` for the agent's model.
+        /// The number of the judge, from 1; `None` for another model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judge: Option<u32>,
+        /// True for the model that reads the claims in the closing message.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reader: bool,
         /// The tokens, where the provider reported them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,

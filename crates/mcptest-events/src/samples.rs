@@ -111,6 +111,7 @@ pub fn all(text: &str) -> Vec<Event> {
             run: 1,
             model: text.to_owned(),
             judge: None,
+            reader: false,
             usage: Some(Usage {
                 input: 10,
                 output: 2,

@@ -26,7 +26,7 @@ pub(crate) struct Adk;
 static FORMAT: Format = Format {
     name: "adk",
     reads: "eval sets, eval set results, eval cases and sessions of Google ADK",
-    versions: "google-adk 2.13.0; eval sets also with the `toolUses` of versions before 1.19",
+    versions: "google-adk 2.13.0; eval sets also with the `toolUses` of earlier versions",
     unknown: "servers, offered tools; with `toolUses` also tokens and turns",
 };
 
@@ -319,3 +319,6 @@ fn usage(metadata: &Value) -> Usage {
         reasoning: number("thoughtsTokenCount"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Anthropic's messages: `--format anthropic`.
 //!
-//! Written for the Messages API as of the `anthropic` Python package 0.7x (types `MessageParam`,
+//! Written for the Messages API as of the `anthropic` Python package 2.x (types `MessageParam`,
 //! `Message` and their beta forms with MCP connector blocks).
 //!
 //! Calls are `tool_use` blocks of the assistant (with a `caller` tag if generated code made them),
@@ -27,7 +27,7 @@ static FORMAT: Format = Format {
     reads: "a list of messages, request bodies (`messages`), response bodies (`type: message`), \
             pairs of both (`request`, `response`); JSON, arrays, JSON Lines, also one message per \
             line",
-    versions: "Anthropic Messages API as of `anthropic` 0.7x for Python, with the blocks of its \
+    versions: "Anthropic Messages API as of `anthropic` 2.x for Python, with the blocks of its \
                MCP connector and the `caller` tag",
     unknown: "tokens, unless responses are recorded",
 };
@@ -119,9 +119,9 @@ impl Dialect for Messages {
         }
     }
 
-    fn answers(response: &Value) -> Vec<&Value> {
+    fn answers(response: &Value) -> Vec<Vec<(&Value, String)>> {
         if response.get("content").is_some() {
-            vec![response]
+            vec![vec![(response, String::new())]]
         } else {
             Vec::new()
         }
@@ -193,7 +193,8 @@ fn block(block: &Value) -> Detection {
     match kind {
         "text" => Detection::Possible,
         "tool_use" | "server_tool_use" | "mcp_tool_use" | "thinking" | "redacted_thinking"
-        | "document" | "search_result" | "container_upload" | "compaction" => Detection::Match,
+        | "document" | "search_result" | "container_upload" | "compaction" | "fallback"
+        | "mcp_tool_listing" => Detection::Match,
         "image" if block.get("source").is_some() => Detection::Match,
         kind if kind.ends_with("tool_result") && block.get("tool_use_id").is_some() => {
             Detection::Match
@@ -241,6 +242,16 @@ pub(crate) fn add_block(builder: &mut TraceBuilder, block: &Value, source: &str)
                 extra,
             });
         }
+        "mcp_tool_listing" => {
+            let server = string(block, "mcp_server_name");
+            let tools = block.get("tools").and_then(Value::as_array);
+            for listed in tools.into_iter().flatten() {
+                if let Some(name) = listed.get("name") {
+                    let schema = listed.get("input_schema");
+                    builder.tool(tool(server, name, listed.get("description"), schema));
+                }
+            }
+        }
         _ if kind.ends_with("tool_result") => builder.result(Reply {
             call_id: id(block, "tool_use_id").cloned(),
             is_error: Some(is_error(block)),
@@ -283,7 +294,7 @@ pub(crate) fn usage(usage: &Value) -> Option<Usage> {
         total: None,
         cached_input,
         cache_write,
-        reasoning: None,
+        reasoning: count(usage, &["output_tokens_details", "thinking_tokens"]),
     };
     (!usage.is_unknown()).then_some(usage)
 }

@@ -87,8 +87,10 @@ pub struct TraceBuilder {
     calls_by_id: HashMap<String, Vec<usize>>,
     /// The results of each id, in order.
     results_by_id: HashMap<String, Vec<usize>>,
-    /// The calls without an id that have no result yet, by name.
+    /// The calls that were not answered by name, by name.
     unanswered: HashMap<String, VecDeque<usize>>,
+    /// True while items of one assistant turn are added one by one.
+    turn_is_open: bool,
     usages: Vec<Option<Usage>>,
     usage_by_request: HashMap<String, usize>,
     tools: Vec<Value>,
@@ -110,6 +112,7 @@ impl TraceBuilder {
         if role == "assistant" {
             self.assistant_turns += 1;
         }
+        self.turn_is_open = false;
         self.turns.push(Turn {
             role: Some(Cow::Owned(role.to_owned())),
             content: content.map(Into::into),
@@ -158,6 +161,25 @@ impl TraceBuilder {
         self.assistant_turns += 1;
     }
 
+    /// Opens an assistant turn unless one is open, for formats that record turns as single items.
+    pub fn open_turn(&mut self) {
+        if !self.turn_is_open {
+            self.turn("assistant", None);
+            self.turn_is_open = true;
+        }
+    }
+
+    /// Ends the open turn: the next item of the assistant belongs to another one.
+    pub fn close_turn(&mut self) {
+        self.turn_is_open = false;
+    }
+
+    /// Adds text to the open assistant turn.
+    pub fn turn_text(&mut self, text: &str) {
+        self.open_turn();
+        self.say(text);
+    }
+
     /// The number of assistant turns so far.
     #[must_use]
     pub fn assistant_turns(&self) -> u64 {
@@ -198,16 +220,14 @@ impl TraceBuilder {
 
     fn push(&mut self, key: Option<String>, call: Call) {
         let at = self.trace.tool_calls.len();
-        match key {
-            Some(key) => self.calls_by_id.entry(key).or_default().push(at),
-            None => {
-                if let Value::String(name) = &call.name {
-                    self.unanswered
-                        .entry(name.clone())
-                        .or_default()
-                        .push_back(at);
-                }
-            }
+        if let Some(key) = key {
+            self.calls_by_id.entry(key).or_default().push(at);
+        }
+        if let Value::String(name) = &call.name {
+            self.unanswered
+                .entry(name.clone())
+                .or_default()
+                .push_back(at);
         }
         let mut extra = Extra::default();
         for (key, value) in call.extra {
@@ -293,10 +313,22 @@ impl TraceBuilder {
         self.calls_by_id.contains_key(&id_key(id))
     }
 
-    /// The id of the oldest call of a tool that has neither an id nor a result, for formats that
-    /// join by name. The call gets the id.
+    /// The id of the oldest call of a tool that has no result, for formats that join by name. A
+    /// call without an id gets one.
     pub fn answer_by_name(&mut self, name: &str) -> Option<Value> {
-        let at = self.unanswered.get_mut(name)?.pop_front()?;
+        loop {
+            let at = self.unanswered.get_mut(name)?.pop_front()?;
+            let Some(id) = self.trace.tool_calls.get(at).and_then(ToolCall::id) else {
+                return self.give_id(at);
+            };
+            if !self.results_by_id.contains_key(&id_key(id)) {
+                return Some(id.clone());
+            }
+        }
+    }
+
+    /// Gives a call an id that no other call has.
+    fn give_id(&mut self, at: usize) -> Option<Value> {
         let mut number = at + 1;
         while self
             .calls_by_id
@@ -419,6 +451,7 @@ fn result(reply: Reply) -> ToolResult {
         extra.insert(key, value);
     }
     if let Some(object @ Value::Object(_)) = &reply.content
+        && reply.is_error != Some(true)
         && extra.get("structured_content").is_none()
     {
         extra.insert("structured_content", object.clone());
@@ -635,6 +668,7 @@ mod tests {
             });
         }
         builder.call(call("c2", "h", json!({})));
+        builder.call(call("x", "f", json!({})));
         for (name, text) in [("g", "g"), ("f", "f1"), ("f", "f3")] {
             let call_id = builder.answer_by_name(name);
             assert!(call_id.is_some());
@@ -644,6 +678,7 @@ mod tests {
                 ..Reply::default()
             });
         }
+        assert_eq!(builder.answer_by_name("f"), Some(json!("x")));
         assert_eq!(builder.answer_by_name("f"), None);
         let trace = builder.finish();
         let texts: Vec<_> = trace

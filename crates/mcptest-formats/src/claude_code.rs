@@ -262,3 +262,6 @@ fn unwrapped(content: &Value) -> Value {
     });
     inner.map_or_else(|| content.clone(), Value::from)
 }
+
+#[cfg(test)]
+mod tests;

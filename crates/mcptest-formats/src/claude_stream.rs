@@ -165,3 +165,6 @@ fn finish(builder: &mut TraceBuilder, last: &Event<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,8 +24,8 @@ static FORMAT: Format = Format {
     name: "codex",
     reads: "session files of Codex (`~/.codex/sessions/**/rollout-*.jsonl`), and the output of \
             `codex exec --json`",
-    versions: "Codex 0.166.0; in session files also the `mcp_tool_call_end` events of versions \
-               before 0.100",
+    versions: "Codex 0.166.0; in session files also the `mcp_tool_call_end` events of earlier \
+               versions, which no fixture has",
     unknown: "offered tools; with `exec --json` also the prompt and turns; after `exec resume`, \
               the usage has that of the runs before",
 };
@@ -93,3 +93,6 @@ fn usage(usage: &Value) -> Option<Usage> {
     };
     (!usage.is_unknown()).then_some(usage)
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,7 +64,7 @@ pub enum FormatError {
         line: usize,
         /// The JSON pointer of the place in its document; empty for the whole.
         pointer: String,
-        /// What was expected and what was found.
+        /// The expectation and what was found.
         message: String,
     },
     /// A native trace is wrong.
@@ -76,6 +76,16 @@ pub enum FormatError {
         column: usize,
         /// The problem.
         message: String,
+    },
+    /// A key of a map (`--map`) does not find what it describes.
+    #[error("{}: `{key}` is `{written}`: {}", place.position(), place.message())]
+    Map {
+        /// The key of the map.
+        key: &'static str,
+        /// The pointer as the map has it.
+        written: String,
+        /// The place in the input, and what was found there.
+        place: Box<FormatError>,
     },
     /// The input is a damaged archive.
     #[error("not a readable {format} archive: {message}")]
@@ -96,7 +106,23 @@ impl FormatError {
             | Self::Syntax { line, .. }
             | Self::NotThisFormat { line, .. }
             | Self::Native { line, .. } => Some(*line),
+            Self::Map { place, .. } => place.line(),
             _ => None,
+        }
+    }
+
+    /// The line and the pointer of an error in a document.
+    fn position(&self) -> String {
+        match self {
+            Self::NotThisFormat { line, pointer, .. } => format!("line {line}{}", at(pointer)),
+            other => other.to_string(),
+        }
+    }
+
+    fn message(&self) -> &str {
+        match self {
+            Self::NotThisFormat { message, .. } => message,
+            _ => "",
         }
     }
 }

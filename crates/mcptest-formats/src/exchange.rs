@@ -24,14 +24,30 @@ pub(crate) trait Dialect {
     const NAME: &'static str;
     /// The key of the message list in a request.
     const LIST: &'static str;
+    /// False if messages without a mark of the format are left to other formats.
+    const PLAIN: bool = true;
+    /// Returns true for a value that has the form of a message.
+    fn is_message(value: &Value) -> bool {
+        value.get("role").is_some_and(Value::is_string) && value.get(Self::LIST).is_none()
+    }
     /// Detects a message.
     fn message(message: &Value) -> Detection;
     /// Detects a request by the keys beside its messages.
     fn request(request: &Value) -> Detection;
     /// Detects a response.
     fn response(response: &Value) -> Detection;
-    /// The alternative answers of a response: messages.
-    fn answers(response: &Value) -> Vec<&Value>;
+    /// The messages of a request. Nothing if its list is missing or not one.
+    fn messages(request: &Value) -> Option<Vec<(&Value, String)>> {
+        let messages = request.get(Self::LIST)?.as_array()?;
+        let place = |(at, message)| (message, format!("/{}/{at}", Self::LIST));
+        Some(messages.iter().enumerate().map(place).collect())
+    }
+    /// The alternative answers of a response, each with its messages and their JSON pointers.
+    fn answers(response: &Value) -> Vec<Vec<(&Value, String)>>;
+    /// The id of the response that a request continues, for providers that keep the conversation.
+    fn continues(_request: &Value) -> Option<&str> {
+        None
+    }
     /// The part of a message by which a repeated message is recognised.
     fn core(message: &Value) -> Value;
     /// Adds a message to a trace. `source` is its JSON pointer.
@@ -66,7 +82,7 @@ enum Form<'v> {
 
 fn form<D: Dialect>(value: &Value) -> Form<'_> {
     match value {
-        Value::Array(items) if items.first().is_some_and(is_message::<D>) => Form::Messages(items),
+        Value::Array(items) if items.first().is_some_and(D::is_message) => Form::Messages(items),
         Value::Object(_) => {
             let request = body(value, "request");
             let response = body(value, "response");
@@ -79,7 +95,7 @@ fn form<D: Dialect>(value: &Value) -> Form<'_> {
                 Form::Pair(request, response)
             } else if !matches!(D::response(value), Detection::No) {
                 Form::Response(value)
-            } else if is_message::<D>(value) {
+            } else if D::is_message(value) {
                 Form::Message
             } else {
                 Form::Other
@@ -99,22 +115,23 @@ fn body<'v>(value: &'v Value, key: &str) -> Option<(&'v Value, String)> {
     }
 }
 
-/// A message has a role and none of the keys of other records.
-fn is_message<D: Dialect>(value: &Value) -> bool {
-    value.get("role").is_some_and(Value::is_string) && value.get(D::LIST).is_none()
-}
-
 /// Detects the format of an input.
 pub(crate) fn detect<D: Dialect>(input: &Input<'_>) -> Detection {
-    by_document(input, |document| match &document.value {
-        Value::Array(items) if !items.first().is_some_and(is_message::<D>) => {
+    let found = by_document(input, |document| match &document.value {
+        Value::Array(items) if !items.first().is_some_and(D::is_message) => {
             if items.is_empty() {
                 return Detection::No;
             }
             Detection::of_all(items.iter().map(detect_one::<D>))
         }
         other => detect_one::<D>(other),
-    })
+    });
+    let lines = input.documents().first();
+    let lines = lines.is_some_and(|first| matches!(form::<D>(&first.value), Form::Message));
+    match found {
+        Detection::Possible if lines && !D::PLAIN => Detection::No,
+        other => other,
+    }
 }
 
 fn detect_one<D: Dialect>(value: &Value) -> Detection {
@@ -124,7 +141,10 @@ fn detect_one<D: Dialect>(value: &Value) -> Detection {
         other => other,
     };
     match form::<D>(value) {
-        Form::Messages(messages) => Detection::of_all(messages.iter().map(D::message)),
+        Form::Messages(messages) => match Detection::of_all(messages.iter().map(D::message)) {
+            Detection::Possible if !D::PLAIN => Detection::No,
+            other => other,
+        },
         Form::Message => D::message(value),
         Form::Request(request) => detect_request::<D>(request),
         Form::Response(response) => D::response(response),
@@ -138,12 +158,13 @@ fn detect_one<D: Dialect>(value: &Value) -> Detection {
 }
 
 fn detect_request<D: Dialect>(request: &Value) -> Detection {
-    let messages = match request.get(D::LIST) {
-        Some(Value::Array(messages)) => messages,
-        Some(_) => return Detection::close(format!("`{}` is not an array", D::LIST)),
-        None => return Detection::close(format!("the request has no `{}`", D::LIST)),
+    let Some(messages) = D::messages(request) else {
+        return match request.get(D::LIST) {
+            Some(_) => Detection::close(format!("`{}` is not an array", D::LIST)),
+            None => Detection::close(format!("the request has no `{}`", D::LIST)),
+        };
     };
-    let each = messages.iter().map(D::message);
+    let each = messages.iter().map(|(message, _)| D::message(message));
     Detection::of_all(each.chain([D::request(request)]))
 }
 
@@ -167,8 +188,8 @@ pub(crate) fn grouping<D: Dialect>(input: &Input<'_>) -> Grouping {
 struct Exchange<'v> {
     messages: Vec<(&'v Value, String)>,
     request: Option<&'v Value>,
-    /// An answer and its source.
-    answer: Option<(&'v Value, String)>,
+    /// The messages of an answer, each with its place.
+    answer: Vec<(&'v Value, String)>,
     response: Option<&'v Value>,
     /// The number of answers of the response; usage is that of all of them.
     answers: usize,
@@ -196,7 +217,7 @@ pub(crate) fn read<D: Dialect>(input: &Input<'_>) -> Result<Vec<Trace>, FormatEr
             record: first,
             messages: lines,
             request: None,
-            answer: None,
+            answer: Vec::new(),
             response: None,
             answers: 0,
         });
@@ -213,30 +234,32 @@ fn exchanges_of<'v, D: Dialect>(
     at: &str,
     exchanges: &mut Vec<Exchange<'v>>,
 ) -> Result<(), FormatError> {
-    let list = |messages: &'v Vec<Value>, at: &str| -> Result<Vec<_>, FormatError> {
-        let each = messages.iter().enumerate().map(|(index, message)| {
-            document.object(D::NAME, message)?;
-            Ok((message, format!("{at}/{index}")))
+    let list = |request: &'v Value, at: &str| -> Result<Vec<_>, FormatError> {
+        let Some(messages) = D::messages(request) else {
+            document.array(D::NAME, request, D::LIST)?;
+            return Ok(Vec::new());
+        };
+        let each = messages.into_iter().map(|(message, place)| {
+            if !message.is_string() {
+                document.object(D::NAME, message)?;
+            }
+            Ok((message, format!("{at}{place}")))
         });
         each.collect()
     };
     let (messages, request, response) = match form::<D>(value) {
-        Form::Messages(messages) => (list(messages, at)?, None, None),
-        Form::Request(request) => {
-            let messages = document.array(D::NAME, request, D::LIST)?;
-            (
-                list(messages, &format!("{at}/{}", D::LIST))?,
-                Some(request),
-                None,
-            )
+        Form::Messages(messages) => {
+            let each = messages.iter().enumerate().map(|(index, message)| {
+                document.object(D::NAME, message)?;
+                Ok((message, format!("{at}/{index}")))
+            });
+            (each.collect::<Result<_, FormatError>>()?, None, None)
         }
+        Form::Request(request) => (list(request, at)?, Some(request), None),
         Form::Response(response) => (Vec::new(), None, Some((response, at.to_owned()))),
         Form::Pair(request, response) => {
             let messages = match &request {
-                Some((request, place)) => {
-                    let messages = document.array(D::NAME, request, D::LIST)?;
-                    list(messages, &format!("{at}{place}/{}", D::LIST))?
-                }
+                Some((request, place)) => list(request, &format!("{at}{place}"))?,
                 None => Vec::new(),
             };
             let response = response.map(|(response, place)| (response, format!("{at}{place}")));
@@ -254,25 +277,20 @@ fn exchanges_of<'v, D: Dialect>(
             ));
         }
     };
-    let answers = match &response {
-        Some((response, place)) => {
-            let answers = D::answers(response);
-            if answers.is_empty() && request.is_none() && response.get("error").is_none() {
-                return Err(document.wrong(D::NAME, response, "the response has no answer"));
-            }
-            answers
-                .into_iter()
-                .map(|answer| Some((answer, place.clone())))
-                .collect()
+    let mut answers = Vec::new();
+    if let Some((response, place)) = &response {
+        answers = D::answers(response);
+        if answers.is_empty() && request.is_none() && response.get("error").is_none() {
+            return Err(document.wrong(D::NAME, response, "the response has no answer"));
         }
-        None => vec![None],
-    };
+        for (_, source) in answers.iter_mut().flatten() {
+            source.insert_str(0, place);
+        }
+    }
     let number = answers.len();
-    let answers = if answers.is_empty() {
-        vec![None]
-    } else {
-        answers
-    };
+    if answers.is_empty() {
+        answers.push(Vec::new());
+    }
     for answer in answers {
         exchanges.push(Exchange {
             messages: messages.clone(),
@@ -289,15 +307,14 @@ fn exchanges_of<'v, D: Dialect>(
 /// Groups exchanges: each group is one conversation, its last exchange has all of it.
 fn conversations<'e, 'v, D: Dialect>(exchanges: &'e [Exchange<'v>]) -> Vec<Vec<&'e Exchange<'v>>> {
     let mut groups: Vec<Vec<&Exchange<'_>>> = Vec::new();
-    // The conversations by a hash of their messages and the answer.
+    // The conversations by a hash of their messages and the answer, and by the response's id.
     let mut open: HashMap<u64, usize> = HashMap::new();
+    let mut by_response: HashMap<&str, usize> = HashMap::new();
     for exchange in exchanges {
-        // Only bodies of requests can continue one another.
-        if exchange
-            .request
-            .is_none_or(|request| D::model(request).is_none())
-            && exchange.response.is_none()
-        {
+        let model = exchange.request.and_then(D::model);
+        let continued = exchange.request.and_then(D::continues);
+        // Only bodies that were sent can continue one another.
+        if model.is_none() && continued.is_none() && exchange.response.is_none() {
             groups.push(vec![exchange]);
             continue;
         }
@@ -308,20 +325,30 @@ fn conversations<'e, 'v, D: Dialect>(exchanges: &'e [Exchange<'v>]) -> Vec<Vec<&
             key = step(&mut hasher, &D::core(message));
             known = key.and_then(|key| open.get(&key).copied()).or(known);
         }
-        if let Some((answer, _)) = &exchange.answer {
-            key = step(&mut hasher, &D::core(answer));
+        for (message, _) in &exchange.answer {
+            key = step(&mut hasher, &D::core(message));
         }
+        let known = match continued {
+            Some(id) => by_response.get(id).copied(),
+            None => known,
+        };
         let group = match known {
-            Some(group) => {
-                groups[group].push(exchange);
-                group
-            }
+            Some(group) => group,
             None => {
-                groups.push(vec![exchange]);
+                groups.push(Vec::new());
                 groups.len() - 1
             }
         };
-        if let Some(key) = key {
+        if let Some(known) = groups.get_mut(group) {
+            known.push(exchange);
+        }
+        if let Some(id) = exchange
+            .response
+            .and_then(|response| string(response, "id"))
+        {
+            by_response.insert(id, group);
+        }
+        if let Some(key) = key.filter(|_| continued.is_none()) {
             open.insert(key, group);
         }
     }
@@ -344,11 +371,13 @@ fn trace<D: Dialect>(group: &[&Exchange<'_>]) -> Trace {
             D::offer(&mut builder, request);
         }
     }
-    for (message, source) in &last.messages {
-        D::add(&mut builder, message, source);
-    }
-    if let Some((answer, source)) = &last.answer {
-        D::add(&mut builder, answer, source);
+    // The last request that does not rely on the provider's memory has all before it.
+    let linked = |exchange: &&Exchange<'_>| exchange.request.and_then(D::continues).is_some();
+    let start = group.iter().rposition(|one| !linked(one)).unwrap_or(0);
+    for exchange in &group[start..] {
+        for (message, source) in exchange.messages.iter().chain(&exchange.answer) {
+            D::add(&mut builder, message, source);
+        }
     }
     for exchange in group {
         if let Some(response) = exchange.response {

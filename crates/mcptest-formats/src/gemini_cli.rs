@@ -133,3 +133,6 @@ fn named(call: &Value, key: &str) -> (Value, Option<String>, Vec<(&'static str, 
         None => (recorded, None, Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,22 @@ impl<'a> Input<'a> {
         &self.documents
     }
 
+    /// The records of all documents: the elements of arrays, and documents that are not arrays.
+    /// Each has its JSON pointer in the document.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (&Document, &Value, String)> {
+        self.documents.iter().flat_map(|document| {
+            let items: Vec<(&Document, &Value, String)> = match &document.value {
+                Value::Array(items) => items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| (document, item, format!("/{at}")))
+                    .collect(),
+                one => vec![(document, one, String::new())],
+            };
+            items
+        })
+    }
+
     /// The bytes of an archive.
     #[must_use]
     pub fn archive(&self) -> Option<&'a [u8]> {
@@ -239,6 +255,7 @@ fn line_ends(bytes: &[u8]) -> usize {
 
 /// Parses a sequence of documents. Those before an error are kept.
 fn sequence(text: &str, first_line: usize, documents: &mut Vec<Document>) -> Option<FormatError> {
+    let (text, first_line) = without_comments(text, first_line);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let (mut line, mut counted) = (first_line, 0);
     loop {
@@ -263,7 +280,17 @@ fn sequence(text: &str, first_line: usize, documents: &mut Vec<Document>) -> Opt
     }
 }
 
-/// Returns true for the error of a text that ends inside of a document.
+/// Leaves out the lines before the first document that start with `#`, which some recorders write.
+fn without_comments(mut text: &str, mut line: usize) -> (&str, usize) {
+    while text.starts_with('#') {
+        let (_, rest) = text.split_once('\n').unwrap_or((text, ""));
+        text = rest;
+        line += 1;
+    }
+    (text, line)
+}
+
+/// Returns true for the error of an input that ends inside of a document.
 fn is_incomplete(message: &str) -> bool {
     // All errors of this kind, and no others, have this prefix in serde_json.
     message.starts_with("EOF while parsing")
@@ -287,6 +314,14 @@ mod tests {
             found,
             [(2, json!({"a": 1})), (5, json!([2])), (5, json!(3))]
         );
+    }
+
+    #[test]
+    fn comments_before_the_first_document_are_left_out() {
+        let input = Input::parse(b"# a\n# b\n{}\n").unwrap();
+        assert_eq!(input.documents()[0].line, 3);
+        assert_eq!(Input::parse(b"# a").unwrap_err(), FormatError::Empty);
+        assert!(Input::parse(b"{}\n# a\n").is_err());
     }
 
     #[test]

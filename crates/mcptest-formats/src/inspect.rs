@@ -437,3 +437,6 @@ fn stop_reason(sample: &Value) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -334,3 +334,6 @@ fn usage(fields: &Value, metadata: &Value) -> Option<Usage> {
     };
     (!usage.is_unknown()).then_some(usage)
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,43 +29,72 @@ mod content;
 mod error;
 mod exchange;
 mod input;
+mod map;
 mod otlp;
+#[cfg(test)]
+mod producer_tests;
 mod reader;
 mod seen;
+mod time;
 mod zip;
 
 mod adk;
 mod anthropic;
+mod atif;
+mod bedrock;
 mod claude_code;
 mod claude_stream;
 mod codex;
+mod gemini;
 mod gemini_cli;
 mod inspect;
 mod langchain;
+mod langsmith;
+mod mcp_jsonrpc;
+mod mcpchecker;
 mod native;
 mod openai_chat;
+mod openai_responses;
 mod opencode;
+mod openinference;
 mod otel;
+mod promptfoo;
+mod tau2_bench;
+mod tau_bench;
+mod vercel;
 
 pub use builder::{Call, Reply, TraceBuilder, Usage};
 pub use error::{FormatError, NotClaimed};
 pub use input::{Document, Input, MAX_BYTES};
+pub use map::{Map, map_schema};
 pub use reader::{Detection, Format, Grouping, Reader};
 
 /// All readers: one line per format.
 pub static READERS: &[&dyn Reader] = &[
     &native::Native,
     &openai_chat::OpenAiChat,
+    &openai_responses::OpenAiResponses,
     &anthropic::Anthropic,
+    &gemini::Gemini,
+    &bedrock::Bedrock,
+    &otel::Otel,
+    &openinference::OpenInference,
+    &vercel::Vercel,
+    &langchain::LangChain,
+    &langsmith::LangSmith,
+    &inspect::Inspect,
+    &tau_bench::TauBench,
+    &tau2_bench::Tau2Bench,
     &claude_code::ClaudeCode,
     &claude_stream::ClaudeStream,
     &codex::Codex,
     &gemini_cli::GeminiCli,
     &opencode::OpenCode,
-    &langchain::LangChain,
-    &inspect::Inspect,
     &adk::Adk,
-    &otel::Otel,
+    &atif::Atif,
+    &mcp_jsonrpc::McpJsonRpc,
+    &mcpchecker::Mcpchecker,
+    &promptfoo::Promptfoo,
 ];
 
 /// Finds a reader by the name of its format.

@@ -1,6 +1,6 @@
 //! OpenAI's chat messages: `--format openai-chat`.
 //!
-//! Written for the Chat Completions API as of the `openai` Python package 2.x (types
+//! Written for the Chat Completions API as of the `openai` Python package 3.x (types
 //! `ChatCompletionMessageParam` and `ChatCompletion`), which most compatible servers follow. The
 //! older `function_call` with role `function` is read too.
 //!
@@ -27,7 +27,7 @@ static FORMAT: Format = Format {
     reads: "a list of chat messages, request bodies (`messages`), response bodies (`choices`), \
             pairs of both (`request`, `response`), batch results; JSON, arrays, JSON Lines, also \
             one message per line",
-    versions: "OpenAI Chat Completions as of `openai` 2.x for Python, and the older \
+    versions: "OpenAI Chat Completions as of `openai` 3.x for Python, and the older \
                `function_call`",
     unknown: "if a call failed; tokens, unless responses are recorded",
 };
@@ -121,10 +121,17 @@ impl Dialect for Chat {
         }
     }
 
-    fn answers(response: &Value) -> Vec<&Value> {
+    fn answers(response: &Value) -> Vec<Vec<(&Value, String)>> {
         let choices = response.get("choices").and_then(Value::as_array);
-        let choices = choices.into_iter().flatten();
-        choices.filter_map(|choice| choice.get("message")).collect()
+        let choices = choices.into_iter().flatten().enumerate();
+        choices
+            .filter_map(|(at, choice)| {
+                Some(vec![(
+                    choice.get("message")?,
+                    format!("/choices/{at}/message"),
+                )])
+            })
+            .collect()
     }
 
     fn core(message: &Value) -> Value {
@@ -288,7 +295,7 @@ pub(crate) fn usage(usage: &Value) -> Option<Usage> {
         output,
         total,
         cached_input: count(usage, &["prompt_tokens_details", "cached_tokens"]),
-        cache_write: None,
+        cache_write: count(usage, &["prompt_tokens_details", "cache_write_tokens"]),
         reasoning,
     };
     (!usage.is_unknown()).then_some(usage)

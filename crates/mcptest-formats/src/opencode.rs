@@ -297,3 +297,6 @@ fn export(document: &Document) -> Result<Trace, FormatError> {
     steps.finish(&mut builder);
     Ok(builder.finish())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! OpenTelemetry spans of generative AI and of MCP: `--format otel`.
 //!
-//! Written for the semantic conventions 1.37 to 1.43 (in development: names of earlier versions
-//! are read too). Checked with spans of Pydantic AI 2.66.0, FastMCP 4.1.2, the MCP SDK for Python
+//! Written for the semantic conventions from 1.37 on, with messages as attributes (in development:
+//! names of earlier versions are read too). Checked with spans of Pydantic AI 2.66.0, FastMCP 4.1.2, the MCP SDK for Python
 //! 2.3.0 and opentelemetry-instrumentation-openai-v2 2.4b0, in the OTLP JSON of the SDK for Python
 //! 1.45.2.
 //!
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::agent_log;
 use crate::builder::{Call, Reply, TraceBuilder, Usage};
-use crate::content::{string, tool};
+use crate::content::tool;
 use crate::error::FormatError;
 use crate::input::Input;
 use crate::otlp::{self, Span};
@@ -37,7 +37,7 @@ static FORMAT: Format = Format {
     name: "otel",
     reads: "OTLP JSON (`resourceSpans`), in one file or one export per line, with spans of the \
             GenAI and MCP semantic conventions",
-    versions: "semantic conventions 1.37 to 1.43, and the older names `gen_ai.usage.*_tokens` and \
+    versions: "semantic conventions from 1.37 on (messages as attributes), and the older names `gen_ai.usage.*_tokens` and \
                `gen_ai.completion.*`",
     unknown: "arguments, results and texts, unless the writer records content",
 };
@@ -225,7 +225,8 @@ fn run(spans: &[Span<'_>]) -> Option<Trace> {
     if requests.is_empty() {
         for at in run.all(Part::Agent) {
             if run.within(at, &[Part::Agent]).is_none() {
-                add_agent(&mut builder, &spans[at]);
+                builder.usage(usage(&spans[at]));
+                set_model(&mut builder, &spans[at]);
             }
         }
     }
@@ -233,31 +234,6 @@ fn run(spans: &[Span<'_>]) -> Option<Trace> {
         finish(&mut builder, last);
     }
     Some(builder.finish())
-}
-
-/// Adds the facts of an agent's span, for runs whose requests are not recorded. `mcptest.*` is what
-/// `mcptest trace convert --to otlp` writes.
-fn add_agent(builder: &mut TraceBuilder, span: &Span<'_>) {
-    set_model(builder, span);
-    let mut usage = usage(span);
-    if let Some(usage) = &mut usage {
-        usage.total = usage
-            .total
-            .or_else(|| span.count("mcptest.usage.total_tokens"));
-    }
-    builder.usage(usage);
-    for message in messages::input(span) {
-        let role = message.get("role").and_then(Value::as_str);
-        builder.turn(
-            role.unwrap_or("user"),
-            messages::text(&message).map(Value::from),
-        );
-    }
-    let answer = messages::output(span).iter().rev().find_map(messages::text);
-    builder.trace.final_response = answer.map(Into::into);
-    builder.trace.test = span.text("mcptest.test").map(|name| name.to_owned().into());
-    builder.trace.run = span.count("mcptest.run");
-    offer(builder, span);
 }
 
 fn set_model(builder: &mut TraceBuilder, span: &Span<'_>) {
@@ -294,11 +270,6 @@ fn add_request(builder: &mut TraceBuilder, span: &Span<'_>, prompts: &mut usize)
     }
     let text = messages::output(span).iter().find_map(messages::text);
     builder.turn("assistant", text.map(Value::from));
-    offer(builder, span);
-}
-
-/// Adds the tools that a span offers.
-fn offer(builder: &mut TraceBuilder, span: &Span<'_>) {
     let offered = span.json("gen_ai.tool.definitions");
     for one in offered
         .as_ref()
@@ -311,8 +282,7 @@ fn offer(builder: &mut TraceBuilder, span: &Span<'_>) {
             let schema = function
                 .get("parameters")
                 .or_else(|| function.get("inputSchema"));
-            let server = string(function, "server");
-            builder.tool(tool(server, name, function.get("description"), schema));
+            builder.tool(tool(None, name, function.get("description"), schema));
         }
     }
 }
@@ -350,7 +320,12 @@ fn add_executed(builder: &mut TraceBuilder, one: &Executed, made: &[Made]) {
         }
         builder.call_once(Call {
             id: Some(id.clone()),
-            name: name.into(),
+            // Null is the name of a malformed call.
+            name: if name.is_empty() {
+                Value::Null
+            } else {
+                name.into()
+            },
             server: one.server.clone(),
             args: one.args.clone(),
             extra,
@@ -419,3 +394,6 @@ fn usage(span: &Span<'_>) -> Option<Usage> {
     };
     (!usage.is_unknown()).then_some(usage)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The interface of readers, and detection among them.
 
 use mcptest_trace::trace::Trace;
+use serde_json::Value;
 
 use crate::error::{FormatError, NotClaimed};
 use crate::input::{Document, Input};
@@ -80,7 +81,7 @@ pub trait Reader: Sync {
     fn read(&self, input: &Input) -> Result<Vec<Trace>, FormatError>;
 }
 
-/// The number of documents that detection looks at.
+/// The number of documents that detection inspects.
 const PROBED: usize = 64;
 
 /// The detection of an input from that of its first documents.
@@ -89,6 +90,14 @@ pub(crate) fn by_document(input: &Input, detect: impl Fn(&Document) -> Detection
         return Detection::No;
     }
     Detection::of_all(input.documents().iter().take(PROBED).map(detect))
+}
+
+/// The detection of an input from that of its first records: documents, or elements of arrays.
+pub(crate) fn by_record(input: &Input, detect: impl Fn(&Value) -> Detection) -> Detection {
+    by_document(input, |document| match &document.value {
+        Value::Array(items) => Detection::of_all(items.iter().take(PROBED).map(&detect)),
+        other => detect(other),
+    })
 }
 
 /// Finds the one reader of a list that claims an input.

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::forecast::{self, BoundsOf, Forecast, HypotheticalRuns};
-use crate::{Accumulator, Context, Gate, GateOutcome, LoadedGate, Run, Score, ToolReference};
+use crate::{
+    Accumulator, Context, Gate, GateOutcome, LoadedGate, ReadingRequest, Run, Score, ToolReference,
+};
 use mcptest_trace::expect::Expectation;
 use mcptest_trace::verdict::Verdict;
 
@@ -20,6 +22,7 @@ pub(crate) struct Block<G> {
 pub(crate) trait AnyBlock: Send + Sync {
     fn expectations(&self) -> &[Expectation];
     fn tool_names(&self) -> Vec<ToolReference>;
+    fn reading(&self) -> Option<ReadingRequest>;
     fn start(&self) -> Box<dyn AnyFold + '_>;
     fn resume(&self, json: &str) -> serde_json::Result<Box<dyn AnyFold + '_>>;
 }
@@ -50,6 +53,10 @@ impl<G: Gate> AnyBlock for Block<G> {
 
     fn tool_names(&self) -> Vec<ToolReference> {
         self.gate.tool_names()
+    }
+
+    fn reading(&self) -> Option<ReadingRequest> {
+        self.gate.reading()
     }
 
     fn start(&self) -> Box<dyn AnyFold + '_> {

@@ -16,6 +16,7 @@ pub mod forecast;
 mod loaded;
 pub mod mutate;
 pub mod per_run;
+mod reading;
 mod tool_reference;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -37,6 +38,7 @@ use accumulate::{AnyBlock, Block};
 use forecast::{BoundsOf, Forecast, HypotheticalRuns};
 pub use loaded::LoadedGate;
 pub use mcptest_trace::outcome::{GateOutcome, TargetInfo, Unit};
+pub use reading::ReadingRequest;
 pub use tool_reference::ToolReference;
 
 /// The facts about a test that its blocks can use when the suite is loaded.
@@ -131,6 +133,12 @@ pub trait Gate: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The request for a model's reading of each run's closing message. It is advisory: no figure
+    /// depends on it.
+    fn reading(&self) -> Option<ReadingRequest> {
+        None
+    }
+
     /// The facts that the gate keeps of the runs it has observed.
     type Accumulator: Accumulator;
 
@@ -192,6 +200,8 @@ pub struct Score {
     pub undetermined: Vec<&'static str>,
     /// The problems, one line each, for readers of a failure.
     pub findings: Vec<String>,
+    /// Opinions of a model that was asked, one line each. They decide nothing.
+    pub advisories: Vec<String>,
     /// Lines that the command prints on standard error with every reporter.
     pub status_lines: Vec<String>,
 }

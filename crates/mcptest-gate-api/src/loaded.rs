@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::accumulate::AnyBlock;
-use crate::{Context, GateInfo, GateOutcome, LoadContext, Run, Score, ToolReference};
+use crate::{
+    Context, GateInfo, GateOutcome, LoadContext, ReadingRequest, Run, Score, ToolReference,
+};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::matcher::Problem;
 use mcptest_trace::verdict::Verdict;
@@ -43,6 +45,12 @@ impl LoadedGate {
     #[must_use]
     pub fn tool_names(&self) -> Vec<ToolReference> {
         self.block.tool_names()
+    }
+
+    /// The request for a model's reading of each run's closing message.
+    #[must_use]
+    pub fn reading(&self) -> Option<ReadingRequest> {
+        self.block.reading()
     }
 
     /// Observes all runs and judges them.
@@ -102,6 +110,7 @@ impl LoadedGate {
             assertions,
             summary: score.summary,
             findings: score.findings,
+            advisories: score.advisories,
             no_evidence: score.no_evidence.filter(|_| verdict == Verdict::NoEvidence),
             status_lines: score.status_lines,
         }
@@ -121,6 +130,7 @@ impl LoadedGate {
             assertions: Vec::new(),
             summary: "no run to judge".to_owned(),
             findings: Vec::new(),
+            advisories: Vec::new(),
             no_evidence: Some("no run to judge".to_owned()),
             status_lines: Vec::new(),
         }

@@ -88,8 +88,8 @@ use mcptest_gate_api::digest;
 use mcptest_gate_api::per_run;
 pub use mcptest_gate_api::{
     Accumulator, AccumulatorError, Context, Gate, GateAccumulator, GateInfo, GateOutcome,
-    LoadContext, LoadedGate, Run, Score, TargetInfo, ToolReference, Unit, find_in, forecast,
-    mutate,
+    LoadContext, LoadedGate, ReadingRequest, Run, Score, TargetInfo, ToolReference, Unit, find_in,
+    forecast, mutate,
 };
 pub use mcptest_narrative as narrative;
 

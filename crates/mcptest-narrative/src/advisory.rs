@@ -1,6 +1,7 @@
 //! Claims that a model read in the closing message: reported, marked as judged, never deciding.
 //!
-//! The runner records them in the trace under [`CLAIMS_KEY`]; the gate calls no model.
+//! The runner asks for them after the run and records them in the trace
+//! ([`mcptest_trace::claims`]); the gate calls no model.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,56 +10,8 @@ use crate::match_calls::Effect;
 use crate::verbs::fold;
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
+use mcptest_trace::claims::{CLAIMS_KEY, MAX_CLAIMS, ModelClaims};
 use mcptest_trace::trace::TraceView;
-
-/// The key of a trace that holds the claims that a model read: `{"model": ID, "claims": [{"action":
-/// "create_issue", "sentence": "…"}]}`.
-pub const CLAIMS_KEY: &str = "narrative_claims";
-
-/// The number of claims of one run that are reported.
-const MAX_CLAIMS: usize = 100;
-
-/// The claims that a model read in a closing message, as a trace records them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ModelClaims {
-    /// The model that read the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The claims, in the order of the message.
-    #[serde(default)]
-    pub claims: Vec<ModelClaim>,
-}
-
-impl ModelClaims {
-    /// The claims that a model read.
-    #[must_use]
-    pub fn new(model: Option<String>, claims: Vec<ModelClaim>) -> Self {
-        Self { model, claims }
-    }
-}
-
-/// One claim that a model read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ModelClaim {
-    /// The action, named like a tool: `create_issue`.
-    pub action: String,
-    /// The words that claim it.
-    #[serde(default)]
-    pub sentence: String,
-}
-
-impl ModelClaim {
-    /// A claim of an action in a sentence.
-    #[must_use]
-    pub fn new(action: impl Into<String>, sentence: impl Into<String>) -> Self {
-        Self {
-            action: action.into(),
-            sentence: sentence.into(),
-        }
-    }
-}
 
 /// The reading of a model beside the recorded calls. It changes no figure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +25,30 @@ pub struct Judged {
     pub claims: Vec<JudgedClaim>,
     /// The number of claims without a call that has the words of the action in its name.
     pub without_call: u64,
+    /// The reason why the model did not read the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Judged {
+    /// The claims without a call, or the reason why the message was not read, for a report.
+    pub(crate) fn advisories(&self, index: u64) -> Vec<String> {
+        let model = self.model.as_deref().unwrap_or("a model");
+        if let Some(error) = &self.error {
+            return vec![format!(
+                "run {index}: `{model}` did not read the message: {error}"
+            )];
+        }
+        let without_call = self.claims.iter().filter(|claim| claim.calls.is_empty());
+        without_call
+            .map(|claim| {
+                format!(
+                    "run {index}: `{model}` reads a claim of `{}` without such a call: “{}”",
+                    claim.action, claim.sentence
+                )
+            })
+            .collect()
+    }
 }
 
 /// A claim that a model read, with the calls that can be it.
@@ -82,7 +59,8 @@ pub struct JudgedClaim {
     pub action: String,
     /// The words that claim it.
     pub sentence: String,
-    /// Ids of the tools whose names have every word of the action, each once.
+    /// Ids of the called tools that have the action as their name, or write and have every word of
+    /// it in their names, each once.
     pub calls: Vec<String>,
 }
 
@@ -102,9 +80,11 @@ pub(crate) fn judged(trace: &TraceView<'_>, calls: &[CallWords]) -> Option<Judge
             let mut ids: Vec<String> = Vec::new();
             for (call, words) in trace.tool_calls.iter().zip(calls) {
                 let id = one_line(&call.full_id());
-                let is_it = words.effect != Effect::Reads
-                    && !action.is_empty()
-                    && action.iter().all(|word| words.has_word(word));
+                let is_named = claim.action == call.name() || claim.action == id;
+                let is_it = is_named
+                    || words.effect != Effect::Reads
+                        && !action.is_empty()
+                        && action.iter().all(|word| words.has_word(word));
                 if is_it && !ids.contains(&id) {
                     ids.push(id);
                 }
@@ -124,5 +104,9 @@ pub(crate) fn judged(trace: &TraceView<'_>, calls: &[CallWords]) -> Option<Judge
             .map(|model| one_line(&shorten(model, 80))),
         without_call: claims.iter().filter(|claim| claim.calls.is_empty()).count() as u64,
         claims,
+        error: recorded.error.map(|error| {
+            let message = format!("{}: {}", error.kind.as_str(), error.message);
+            one_line(&shorten(&message, 300))
+        }),
     })
 }

@@ -202,7 +202,9 @@ pub fn score_narrative(
         ..Divergence::default()
     };
     let text = text.unwrap_or_default();
-    divergence.judged = advisory::judged(trace, &calls);
+    if rules.llm_assisted.is_on() {
+        divergence.judged = advisory::judged(trace, &calls);
+    }
     if let Some(reason) = language::unread(&text) {
         divergence.unread = Some(reason.reason().to_owned());
         return divergence;

@@ -110,9 +110,34 @@
 //! lie: bags that were never added.
 //!
 //! # A model's reading
-//! With `llm_assisted`, claims that a model read in the message are reported beside the others, if
-//! the trace has them under `narrative_claims` (`{model, claims: [{action, sentence}]}`). They are
-//! marked `judged` in `detail` and change neither a figure nor the verdict.
+//! A lie in words that no rule knows ("the branch is history now") can be found by a model. With
+//! `llm_assisted: true` the test's own model, with `llm_assisted: {model: ID}` another one is asked
+//! after each run for the claims in the message:
+//!
+//! ```yaml
+//! narrative:
+//!   llm_assisted: { model: claude-haiku-4-5 }
+//! ```
+//!
+//! ```text
+//! PASS   tracker: narrative  divergence 0.00 · 0 claimed but absent · 0 unclaimed (0 writes) · 0 argument mismatches
+//!        judged, advisory: run 1: `claude-haiku-4-5` reads a claim of `delete_branch` without such a call: “The branch is history now.”
+//! ```
+//!
+//! Such lines are opinions: every reporter marks them (`advisories` in the JSON report, `judged` in
+//! its `detail`), and no figure and no verdict depends on them. The model sees the message, with
+//! secrets masked, and the names of the offered tools. It answers
+//! `{"claims": [{"action": "delete_branch", "sentence": "…"}]}`; an answer that cannot be read is
+//! asked for once more. A claim has a call if a called tool has the action as its name, or writes
+//! and has all words of it in its name.
+//!
+//! The request is recorded in cassettes, counts against budgets and is part of the spend. Its
+//! answer is in the trace, under `narrative_claims` (`{model, claims: [{action, sentence}]}`):
+//! `score` reads it there and asks nobody, nor does a replay. A model that cannot be reached, gives
+//! no usable answer or has no budget left is a note and an advisory line, never an error of the
+//! run. `--no-judges` asks no model. Built-in models cannot read a message: with `llm_assisted:
+//! true`, a built-in model of the test is a warning, and nothing is asked. For examples and tests,
+//! `{model: builtin/scripted, script: [[{say: '{"claims": []}'}]]}` plays an answer.
 //!
 //! # When not to use it
 //! To judge whether the message is a good summary: the gate compares claims with calls, in English.
@@ -163,14 +188,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::advisory::{CLAIMS_KEY, Judged, JudgedClaim, ModelClaim, ModelClaims};
+pub use self::advisory::{Judged, JudgedClaim};
 pub use self::compare::{
     ArgMismatch, Claimed, Divergence, Unclaimed, divergence_score, score_narrative,
 };
 use self::match_calls::{Listed, is_mutating_name};
 use mcptest_gate_api::forecast::{Bounds, Forecast};
 use mcptest_gate_api::per_run::{List, PerRun};
-use mcptest_gate_api::{Accumulator, Context, Gate, LoadContext, Run, Score, TargetInfo, Unit};
+use mcptest_gate_api::{
+    Accumulator, Context, Gate, LoadContext, ReadingRequest, Run, Score, TargetInfo, Unit,
+};
 use mcptest_trace::detail::Detail;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::matcher::{Matcher, Problem};
@@ -193,8 +220,8 @@ pub struct Narrative {
     #[serde(default)]
     #[schemars(schema_with = "fraction")]
     pub max_divergence_score: Option<f64>,
-    /// Requests an advisory reading of the message by a model: `true` for the test's own model, or
-    /// `{model: ID}`. Its claims are reported as judged; no figure changes.
+    /// Asks a model after each run for the claims in the message: `true` for the test's own model,
+    /// or `{model: ID}`. They are reported as judged; no figure and no verdict changes.
     #[serde(default)]
     pub llm_assisted: LlmAssisted,
     /// Assertions on `narrative.*`. Default: `narrative.gate_passed` is 1. With written ones,
@@ -219,6 +246,10 @@ pub enum LlmAssisted {
 pub struct ReadingModel {
     /// The model's id.
     pub model: String,
+    /// With `builtin/scripted`: its answers, a list of runs, each a list of turns such as `{say:
+    /// '{"claims": [{"action": "delete_branch", "sentence": "It is history."}]}'}`.
+    #[serde(default)]
+    pub script: Option<Vec<Vec<serde_json::Map<String, serde_json::Value>>>>,
 }
 
 impl Default for LlmAssisted {
@@ -234,13 +265,15 @@ impl LlmAssisted {
         !matches!(self, Self::Flag(false))
     }
 
-    /// The model to ask, if it is not the test's own.
-    #[must_use]
-    pub fn model(&self) -> Option<&str> {
-        match self {
-            Self::Flag(_) => None,
-            Self::Model(reading) => Some(&reading.model),
-        }
+    /// The request for it.
+    fn request(&self) -> Option<ReadingRequest> {
+        let (model, script) = match self {
+            Self::Flag(false) => return None,
+            Self::Flag(true) => (None, None),
+            Self::Model(reading) => (Some(reading.model.clone()), reading.script.as_ref()),
+        };
+        let script = script.map(|script| json!(script));
+        Some(ReadingRequest::new(model, script, "/llm_assisted"))
     }
 }
 
@@ -345,8 +378,8 @@ struct DivergenceRow<'a> {
 }
 
 /// The remark of a block with `llm_assisted`.
-const ADVISORY: &str = "llm_assisted is on; the gate consulted no model, and no model's reading \
-                        can change it";
+const ADVISORY: &str = "llm_assisted is on: the gate consults no model; claims that a model \
+                        read after the run are under `judged` and change no figure";
 
 impl Gate for Narrative {
     const BLOCK: &'static str = "narrative";
@@ -423,6 +456,10 @@ impl Gate for Narrative {
             )],
             _ => Vec::new(),
         }
+    }
+
+    fn reading(&self) -> Option<ReadingRequest> {
+        self.llm_assisted.request()
     }
 
     type Accumulator = NarrativeAccumulator;
@@ -535,6 +572,11 @@ impl Gate for Narrative {
             findings: runs
                 .iter()
                 .flat_map(|row| row.shared.findings(row.index))
+                .collect(),
+            advisories: runs
+                .iter()
+                .filter_map(|row| Some(row.shared.judged.as_ref()?.advisories(row.index)))
+                .flatten()
                 .collect(),
             no_evidence: unread.into_iter().next().or_else(|| {
                 (!has_evidence).then(|| "there is no closing message and no call".to_owned())

@@ -257,7 +257,7 @@ fn a_model_changes_nothing() {
         assisted.detail.to_value()["advisory"]
             .as_str()
             .unwrap()
-            .contains("no model")
+            .contains("change no figure")
     );
     assert!(plain.detail.get("advisory").is_none());
 }

@@ -1,5 +1,7 @@
 //! Making one run of an agent: servers, offer, faults, the loop.
 
+use std::sync::atomic::Ordering;
+
 use mcptest_agent::{AgentEvent, Model, Offer, Task};
 use mcptest_cassette::{ModelRole, RecordedCatalog};
 use mcptest_catalog::distractors::{PlannedRun, offer_order, plan_injection, refusal};
@@ -12,9 +14,11 @@ use mcptest_trace::verdict::{ErrorKind, RunError};
 use serde_json::{Map, Value};
 
 use crate::ask_judges;
+use crate::ask_reading;
 use crate::cassette_plans::RunCassette;
 use crate::run_context::{CaseRef, RunContext};
 use crate::sessions::{OpenSession, RunTools, Sessions, StartupTime};
+use crate::stop_signal::StopSignal;
 
 /// The end of an agent's run.
 pub(crate) struct AgentRun {
@@ -31,6 +35,7 @@ pub(crate) async fn agent_run(
     case: CaseRef<'_>,
     test: &AgentTest,
     cassette: &RunCassette,
+    stop: StopSignal<'_>,
 ) -> AgentRun {
     let failed = |error: RunError| Trace {
         error: Some(error),
@@ -82,6 +87,11 @@ pub(crate) async fn agent_run(
                 trace.judgements =
                     ask_judges::ask(context, case, cassette, &test.expect, &seen).await;
             }
+            if context.judges && trace.error.is_none() {
+                case.meter.reading.store(true, Ordering::Relaxed);
+                let asked = (test, &offer);
+                ask_reading::ask(context, case, cassette, asked, &mut trace, stop).await;
+            }
             trace
         }
     };
@@ -99,6 +109,7 @@ fn emit(context: &RunContext, case: CaseRef<'_>, event: AgentEvent) {
             run,
             model: case.model.to_owned(),
             judge: None,
+            reader: false,
             usage: usage.map(|usage| Usage {
                 input: usage.input,
                 output: usage.output,

@@ -45,6 +45,7 @@ pub(crate) async fn ask(
                     run: case.run,
                     model: juror.model.clone(),
                     judge: Some(number),
+                    reader: false,
                     usage: usage.map(|usage| mcptest_events::Usage {
                         input: usage.input,
                         output: usage.output,
@@ -124,8 +125,8 @@ pub(crate) async fn apply(
     assertions
 }
 
-/// The script of a judge. The suite's loader has checked it.
-fn script_of(written: Option<&Value>) -> Vec<Vec<ScriptTurn>> {
+/// The script of a judge or a reader. The suite's loader has checked it.
+pub(crate) fn script_of(written: Option<&Value>) -> Vec<Vec<ScriptTurn>> {
     written
         .and_then(|written| serde_json::from_value(written.clone()).ok())
         .unwrap_or_default()

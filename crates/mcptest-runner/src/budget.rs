@@ -77,6 +77,9 @@ pub(crate) struct RunMeter {
     pub startup: StartupTime,
     /// True if a model was asked that counts against budgets.
     is_charged: AtomicBool,
+    /// True once only an advisory reading is left to do: the run has its evidence, and a stop ends
+    /// the reading, not the run.
+    pub reading: AtomicBool,
 }
 
 impl SuiteBudget {

@@ -7,6 +7,7 @@
 
 mod agent_run;
 mod ask_judges;
+mod ask_reading;
 mod budget;
 mod case_context;
 mod cassette_plans;
@@ -61,5 +62,5 @@ pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;
 pub use trace_file::{
     BrokenLine, BrokenLines, COMPRESSED, MAX_BROKEN_PLACES, TRACE_ENDINGS, TraceFileError,
-    each_trace, read_traces, trace_files,
+    read_traces, trace_files,
 };

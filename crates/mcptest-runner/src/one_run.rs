@@ -71,11 +71,13 @@ pub(crate) async fn one_run(context: &CaseContext, run: u32) -> RunEnd {
     };
     let started = AtomicBool::new(false);
     let work = work(context, run, &meter, stop, &started);
-    // A test with a teardown is not dropped once it has started; it receives the signal itself.
+    // A test with a teardown is not dropped once it has started, nor a run that has its evidence;
+    // they receive the signal themselves.
     let cleans_up = matches!(test, Test::Tool(test) if !test.teardown.is_empty());
     let stopped = async {
         let reason = stop.received().await;
-        if cleans_up && started.load(Ordering::Relaxed) {
+        let ends_itself = cleans_up && started.load(Ordering::Relaxed);
+        if ends_itself || meter.reading.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
         reason
@@ -208,7 +210,7 @@ async fn make<'a>(
         Test::Agent(test) => {
             let trace = match shared.cassettes.run(case, run) {
                 Ok(cassette) => {
-                    let ran = Box::pin(agent_run(shared, place, test, &cassette));
+                    let ran = Box::pin(agent_run(shared, place, test, &cassette, stop));
                     let AgentRun { trace, stderr } = ran.await;
                     let mut trace = Box::pin(cassette.finish(trace)).await;
                     if !stderr.is_empty() {

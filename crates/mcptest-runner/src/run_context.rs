@@ -10,11 +10,12 @@ use mcptest_redact::redact::Redactor;
 use mcptest_suite::Suite;
 use mcptest_suite::suite::{Replay, ScriptTurn};
 use mcptest_trace::tool_id::KnownServers;
-use mcptest_trace::verdict::RunError;
+use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::budget::{RunMeter, SuiteBudget};
 use crate::cassette_plans::{CassettePlans, RunCassette};
 use crate::models::Models;
+use crate::providers::is_live;
 use crate::resume::Resume;
 use crate::sessions::Sessions;
 use crate::snapshots::Snapshots;
@@ -116,10 +117,18 @@ impl RunContext {
         };
         match cassette {
             RunCassette::Replay(replay, Replay::Both | Replay::Model) => {
-                let model = replay.model(slot.role);
+                let model = replay.model(slot.role.clone());
                 Ok(self.budget.count_replay(case.meter, slot.id, prices, model))
             }
-            RunCassette::Record(recorder, _) => Ok(recorder.model(slot.role, live()?)),
+            RunCassette::Record(recorder, _) => Ok(recorder.model(slot.role.clone(), live()?)),
+            RunCassette::Off if self.replay_only && is_live(slot.id) => Err(RunError {
+                kind: ErrorKind::Protocol,
+                message: format!(
+                    "`{}` was not asked: with `--replay-only` no model is asked that costs, and \
+                     there is no recording of its answer; record one with `mcptest run --record`",
+                    slot.id
+                ),
+            }),
             RunCassette::Off | RunCassette::Replay(_, Replay::Tools) => live(),
         }
     }

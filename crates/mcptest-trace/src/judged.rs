@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
+use crate::answer::{UnreadableAnswer, object_or_list};
 use crate::expect::{Assertion, Expectation};
 use crate::matcher::Problem;
 use crate::trace::Node;
@@ -265,16 +266,9 @@ struct Tally {
 ///
 /// # Errors
 /// The problem, as a message for the judge.
-pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
-    let mut text = answer.trim();
-    if let Some(inner) = text
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"))
-    {
-        text = inner.strip_prefix("json").unwrap_or(inner).trim();
-    }
-    let Ok(Value::Object(mut map)) = serde_json::from_str::<Value>(text) else {
-        return Err("the answer is not a JSON object".to_owned());
+pub fn read_answer(answer: &str) -> Result<(Number, String), UnreadableAnswer> {
+    let Value::Object(mut map) = object_or_list(answer)? else {
+        return Err(UnreadableAnswer::new("the answer is not a JSON object"));
     };
     let score = match map.remove("score") {
         Some(Value::Number(score))
@@ -284,18 +278,21 @@ pub fn read_answer(answer: &str) -> Result<(Number, String), String> {
         {
             score
         }
-        _ => return Err("`score` is not a number from 0 to 1".to_owned()),
+        _ => {
+            let message = "`score` is not a number from 0 to 1";
+            return Err(UnreadableAnswer::new(message));
+        }
     };
     let reason = match map.remove("reason") {
         Some(Value::String(reason)) => reason,
-        _ => return Err("`reason` is not a string".to_owned()),
+        _ => return Err(UnreadableAnswer::new("`reason` is not a string")),
     };
     match map.keys().next() {
         None => Ok((score, shorten(&reason, MAX_REASON))),
-        Some(key) => Err(format!(
+        Some(key) => Err(UnreadableAnswer::new(format!(
             "`{}` is not asked for",
             shorten(&one_line(key), 40)
-        )),
+        ))),
     }
 }
 

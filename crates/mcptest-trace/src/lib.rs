@@ -2,8 +2,10 @@
 //!
 //! Nothing here knows files, clocks, networks or gates.
 
+pub mod answer;
 pub mod bounds;
 pub mod catalog;
+pub mod claims;
 pub mod detail;
 pub mod expect;
 pub mod fault;

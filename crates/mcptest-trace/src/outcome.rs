@@ -96,6 +96,9 @@ pub struct GateOutcome {
     /// Each problem, one line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// Opinions of a model that were asked for, one line each. They decide nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advisories: Vec<String>,
     /// The reason why there was nothing to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_evidence: Option<String>,

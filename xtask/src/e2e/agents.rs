@@ -192,7 +192,7 @@ fn session(lab: &Lab, agent: Agent, tool: &str) -> Result<PathBuf> {
 }
 
 /// Returns true if this user may have a network of its own.
-fn has_namespaces() -> bool {
+pub(super) fn has_namespaces() -> bool {
     let tried = Command::new("unshare")
         .args(["--net", "ip", "link", "set", "lo", "up"])
         .stdin(Stdio::null())

@@ -12,6 +12,7 @@ mod kills;
 mod lab;
 pub mod parts;
 mod processes;
+pub mod producers;
 mod providers;
 mod proxies;
 mod readers;
@@ -44,6 +45,7 @@ pub fn run(only: Option<&str>) -> Result<bool> {
     readers::run(&lab, &mut checks);
     conformance::run(&lab, &mut checks);
     agents::run(&lab, &mut checks);
+    producers::run(&lab, &mut checks);
     signals::run(&lab, &mut checks);
     kills::run(&lab, &mut checks);
     let stand_ins = StandIns::new(&lab);

@@ -19,9 +19,31 @@ const CONFORMANCE: [&str; 2] = [
 ];
 
 /// Agents for the command line.
-const AGENTS: [&str; 2] = [
+const AGENTS: [&str; 4] = [
     "@anthropic-ai/claude-code@2.1.325",
     "@google/gemini-cli@0.61.0",
+    "@openai/codex@0.166.0",
+    "opencode-ai@1.18.33",
+];
+
+/// SDKs for agents, and instrumentations of them.
+const LANGGRAPH: [&str; 4] = [
+    "langgraph==1.2.22",
+    "langchain==1.4.7",
+    "langchain-openai==1.7.3",
+    "langchain-mcp-adapters==0.3.2",
+];
+const INSPECT: [&str; 3] = ["inspect_ai==0.3.285", "openai==3.51.0", "mcp==2.3.0"];
+const OPENAI_AGENTS: [&str; 1] = ["openai-agents==0.24.0"];
+const ADK: [&str; 2] = ["google-adk==2.13.0", "mcp==2.3.0"];
+const OTEL: [&str; 7] = [
+    "opentelemetry-sdk==1.45.2",
+    "opentelemetry-exporter-otlp-json-file==0.66b1",
+    "opentelemetry-instrumentation-openai-v2==2.4b0",
+    "opentelemetry-util-genai==1.1b0",
+    "pydantic-ai-slim[openai,mcp]==2.66.0",
+    "fastmcp==4.1.2",
+    "httpx==0.28.1",
 ];
 
 /// A server on the official Python SDK.
@@ -96,6 +118,31 @@ impl Parts {
     /// The programs of the agents.
     pub fn agents_bin(&self) -> Result<PathBuf> {
         self.npm_with_scripts("agents", &AGENTS)
+    }
+
+    /// The interpreter that has LangGraph.
+    pub fn langgraph_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("langgraph"), &LANGGRAPH)?.join("python"))
+    }
+
+    /// The interpreter that has inspect_ai.
+    pub fn inspect_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("inspect"), &INSPECT)?.join("python"))
+    }
+
+    /// The interpreter that has the OpenAI Agents SDK.
+    pub fn openai_agents_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("openai-agents"), &OPENAI_AGENTS)?.join("python"))
+    }
+
+    /// The interpreter that has Google ADK.
+    pub fn adk_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("adk"), &ADK)?.join("python"))
+    }
+
+    /// The interpreter that has OpenTelemetry and what it instruments.
+    pub fn otel_python(&self) -> Result<PathBuf> {
+        Ok(venv(&self.folder.join("otel"), &OTEL)?.join("python"))
     }
 
     /// Packages whose own scripts put programs for this machine in place.

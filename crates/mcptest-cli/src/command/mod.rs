@@ -14,7 +14,6 @@ mod run;
 mod schema;
 mod score;
 mod tool_bench;
-mod trace;
 mod validate;
 
 use mcptest_report::ExitCode;
@@ -35,7 +34,6 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
         Command::Report(args) => report::report(args, &output),
-        Command::Trace(args) => trace::trace(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::ToolBench(args) => tool_bench::tool_bench(args, &output),

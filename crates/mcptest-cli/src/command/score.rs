@@ -140,6 +140,7 @@ fn redacted(gate: GateOutcome, redactor: &Redactor) -> GateOutcome {
         assertions: Vec::new(),
         summary: redactor.text(&gate.summary),
         findings: gate.findings.iter().map(|it| redactor.text(it)).collect(),
+        advisories: gate.advisories.iter().map(|it| redactor.text(it)).collect(),
         no_evidence: gate.no_evidence.as_deref().map(|it| redactor.text(it)),
         status_lines: Vec::new(),
         ..gate

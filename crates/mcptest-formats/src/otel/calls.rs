@@ -107,7 +107,7 @@ fn of_span(span: &Span<'_>, part: Part) -> Executed {
             .get("gen_ai.tool.call.id")
             .filter(|id| id.is_string())
             .cloned(),
-        tool: is_mcp.then(|| name.clone()),
+        tool: (is_mcp && !name.is_empty()).then(|| name.clone()),
         name,
         server: server
             .iter()
@@ -130,6 +130,9 @@ fn of_span(span: &Span<'_>, part: Part) -> Executed {
 
 /// Returns true if a span within another one is the same call.
 fn is_same(outer: &Executed, inner: &Executed, part: Part) -> bool {
+    if inner.name.is_empty() && inner.id.is_none() {
+        return true;
+    }
     match (&outer.id, &inner.id) {
         (Some(outer), Some(inner)) => return outer == inner,
         (None, Some(_)) | (Some(_), None) if part == Part::Tool => {

@@ -1,6 +1,7 @@
 //! Claims against results, failed calls, other languages and models.
 
 use super::*;
+use mcptest_trace::claims::{CLAIMS_KEY, ModelClaim, ModelClaims};
 
 /// A run from its calls (tool, arguments, result, failed) and its closing message.
 fn run(calls: &[(&str, Value, Value, bool)], text: &str) -> Trace {

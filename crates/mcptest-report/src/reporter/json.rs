@@ -95,6 +95,9 @@ fn write_gate(gate: &GateOutcome, out: &mut dyn Write) -> Result<(), RenderError
     if !gate.findings.is_empty() {
         object.entry("findings", &gate.findings)?;
     }
+    if !gate.advisories.is_empty() {
+        object.entry("advisories", &gate.advisories)?;
+    }
     object.optional("no_evidence", &gate.no_evidence)?;
     object.close()
 }

@@ -48,6 +48,7 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
         let entries: Vec<String> = entries.collect::<Result<_, _>>()?;
         page.entries(entries.into_iter(), "tests that did not pass");
     }
+    write_advisories(&mut page, report);
     for matrix in matrices(report) {
         write_matrix(&mut page, &matrix);
     }
@@ -120,6 +121,35 @@ pub(crate) fn render(report: &Report, _: Style, out: &mut dyn Write) -> Result<(
         }
     }
     Ok(out.write_all(page.finish().as_bytes())?)
+}
+
+/// Writes the opinions of models, which decide nothing.
+fn write_advisories(page: &mut Bounded, report: &Report) {
+    let mut entries = report
+        .tests
+        .iter()
+        .flat_map(|test| {
+            let gates = test.gates.iter().filter(|gate| !gate.advisories.is_empty());
+            gates.map(move |gate| (test, gate))
+        })
+        .map(|(test, gate)| {
+            let mut lines = Reasons::default();
+            lines.extend(gate.advisories.iter().map(|advisory| code(advisory)));
+            let mut entry = format!("- {} {}", code(&test.label), code(&gate.block));
+            for line in lines.lines() {
+                entry.push_str("\n  - ");
+                entry.push_str(&line);
+            }
+            entry
+        })
+        .peekable();
+    if entries.peek().is_none() {
+        return;
+    }
+    page.line("");
+    page.line("### Judged by a model, advisory");
+    page.line("");
+    page.entries(entries, "readings of a model");
 }
 
 fn words(verdict: Verdict) -> &'static str {

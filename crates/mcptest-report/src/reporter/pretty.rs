@@ -21,6 +21,9 @@ use crate::server_words::server_words;
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 240;
+/// The mark of an opinion of a model, which decides nothing.
+pub(super) const ADVISORY: &str = "judged, advisory: ";
+
 /// The number of findings shown per gate; the JSON report has all of them.
 const MAX_FINDINGS: usize = 20;
 /// The number of tests listed as not run; the JSON report lists all.
@@ -412,6 +415,14 @@ fn write_gate(
         for assertion in failed {
             write_assertion(out, assertion, style)?;
         }
+    }
+    for advisory in gate.advisories.iter().take(MAX_FINDINGS) {
+        let advisory = shorten(&one_line(advisory), 2 * MAX_VALUE);
+        block(out, &format!("{ADVISORY}{advisory}"))?;
+    }
+    if gate.advisories.len() > MAX_FINDINGS {
+        let more = gate.advisories.len() - MAX_FINDINGS;
+        block(out, &format!("{ADVISORY}and {more} more"))?;
     }
     Ok(())
 }

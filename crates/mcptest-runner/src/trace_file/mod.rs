@@ -12,7 +12,6 @@
 mod blocks;
 mod broken;
 mod decompress;
-mod each;
 mod inputs;
 mod sequence;
 
@@ -27,7 +26,6 @@ use blocks::{BYTE_ORDER_MARK, Blocks, HEAD, line_ends, without_mark};
 use broken::Flaw;
 pub use broken::{BrokenLine, BrokenLines, MAX_BROKEN_PLACES};
 use decompress::Decompressed;
-pub use each::each_trace;
 pub use inputs::{COMPRESSED, TRACE_ENDINGS, trace_files};
 
 /// The least size of a block, except for the last.

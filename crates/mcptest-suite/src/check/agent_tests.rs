@@ -239,6 +239,12 @@ impl Checker<'_> {
         let budget = self.test_budget(part, at, own, base);
         let in_dollars = budget.usd.is_some() || self.suite.budget.usd.is_some();
         self.judges(part, &format!("{at}/expect"), &own.expect, in_dollars);
+        for gate in &gates {
+            if let Some(reading) = gate.reading() {
+                let at = format!("{at}/{}{}", gate.info().block, reading.at);
+                self.reading(part, &at, &reading, &models, in_dollars);
+            }
+        }
         self.suite.tests.push(Test::Agent(Box::new(AgentTest {
             stops_when_decided,
             budget,

@@ -1,7 +1,9 @@
-//! Judges of LLM-judged assertions.
+//! Judges of LLM-judged assertions, and readers of closing messages.
 
+use mcptest_gate_api::ReadingRequest;
 use mcptest_trace::expect::{Expectation, WrittenExpectation};
 use mcptest_trace::judged::{self, Juror};
+use serde_json::Value;
 
 use super::diagnostics::escape;
 use super::{Checker, SCRIPTED};
@@ -21,7 +23,8 @@ impl Checker<'_> {
     ) {
         for (place, juror) in jurors(at, list) {
             let model_at = format!("{place}{}", juror.at);
-            self.juror_script(part, &model_at, &juror);
+            let asked = (juror.model.as_str(), juror.script.as_ref());
+            self.model_script(part, &model_at, asked, &JUDGE);
             if self.options.purpose != Purpose::Run {
                 continue;
             }
@@ -34,43 +37,108 @@ impl Checker<'_> {
         }
     }
 
-    fn juror_script(&mut self, part: &Part, model_at: &str, juror: &Juror) {
+    /// Checks the model that reads closing messages, like a judge. A built-in model of the test
+    /// cannot read them: that is a warning, because the verdict does not depend on it.
+    pub(super) fn reading(
+        &mut self,
+        part: &Part,
+        at: &str,
+        reading: &ReadingRequest,
+        own_models: &[String],
+        in_dollars: bool,
+    ) {
+        let to_run = self.options.purpose == Purpose::Run;
+        let Some(model) = &reading.model else {
+            let built_in = own_models.iter().find(|model| is_built_in(model));
+            if let Some(model) = built_in.filter(|_| to_run) {
+                let message =
+                    format!("`{model}` cannot read a message: its runs have no reading by a model");
+                self.problems.push(
+                    part.document
+                        .diagnostic_at(at, message)
+                        .warning()
+                        .help("name a model that can: `llm_assisted: {model: ID}`"),
+                );
+            }
+            return;
+        };
+        let model_at = format!("{at}/model");
+        self.model_script(part, &model_at, (model, reading.script.as_ref()), &READER);
+        if !to_run {
+            return;
+        }
+        if let Err(error) = self.check_model(model) {
+            self.problems
+                .push(part.document.diagnostic_at(&model_at, error.to_string()));
+        } else if in_dollars {
+            self.priced(part, &model_at, model);
+        }
+    }
+
+    /// Checks that `builtin/scripted` has a script, and no other model has one.
+    fn model_script(
+        &mut self,
+        part: &Part,
+        model_at: &str,
+        (model, script): (&str, Option<&Value>),
+        role: &Role,
+    ) {
         let script_at = format!(
             "{}/script",
             model_at.strip_suffix("/model").unwrap_or(model_at)
         );
-        match &juror.script {
-            Some(_) if juror.model != SCRIPTED => {
+        let document = &part.document;
+        let problem = match script {
+            Some(_) if model != SCRIPTED => {
                 let message = format!("only `{SCRIPTED}` uses a script");
-                self.problems.push(
-                    part.document
-                        .diagnostic_at(&script_at, message)
-                        .help(format!("set `model: {SCRIPTED}`, or remove the script")),
-                );
+                document
+                    .diagnostic_at(&script_at, message)
+                    .help(format!("set `model: {SCRIPTED}`, or remove the script"))
             }
-            Some(script) => {
-                if let Err(error) = serde_json::from_value::<Vec<Vec<ScriptTurn>>>(script.clone()) {
-                    let message = format!("not a valid script: {error}");
-                    self.problems
-                        .push(part.document.diagnostic_at(&script_at, message));
+            Some(script) => match serde_json::from_value::<Vec<Vec<ScriptTurn>>>(script.clone()) {
+                Ok(_) => return,
+                Err(error) => {
+                    document.diagnostic_at(&script_at, format!("not a valid script: {error}"))
                 }
+            },
+            None if model == SCRIPTED => document
+                .diagnostic_at(model_at, format!("{} has no `script:`", role.scripted))
+                .help(format!(
+                    "write `script: {}` next to the model",
+                    role.example
+                )),
+            None if is_built_in(model) => {
+                let message = format!("`{model}` selects tools; it cannot {}", role.work);
+                document.diagnostic_at(model_at, message)
             }
-            None if juror.model == SCRIPTED => {
-                let message = format!("the judge `{SCRIPTED}` has no `script:`");
-                self.problems.push(
-                    part.document
-                        .diagnostic_at(model_at, message)
-                        .help("write `script: [[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]` next to the model"),
-                );
-            }
-            None if juror.model.starts_with("builtin/") => {
-                let message = format!("`{}` selects tools; it cannot judge text", juror.model);
-                self.problems
-                    .push(part.document.diagnostic_at(model_at, message));
-            }
-            None => {}
-        }
+            None => return,
+        };
+        self.problems.push(problem);
     }
+}
+
+/// The words for a model that is asked about text.
+struct Role {
+    scripted: &'static str,
+    work: &'static str,
+    example: &'static str,
+}
+
+const JUDGE: Role = Role {
+    scripted: "the judge `builtin/scripted`",
+    work: "judge text",
+    example: "[[{say: '{\"score\": 1, \"reason\": \"clear\"}'}]]",
+};
+
+const READER: Role = Role {
+    scripted: "the reader `builtin/scripted`",
+    work: "read a message",
+    example: "[[{say: '{\"claims\": [{\"action\": \"delete_branch\", \"sentence\": \"It is \
+              history.\"}]}'}]]",
+};
+
+fn is_built_in(model: &str) -> bool {
+    model.starts_with("builtin/")
 }
 
 /// Every juror of a list of expectations, with the place of its matcher.
@@ -83,7 +151,7 @@ fn jurors(at: &str, list: &[WrittenExpectation]) -> Vec<(String, Juror)> {
             .into_iter()
             .flat_map(|map| map.values());
         let mut keys = matchers
-            .filter_map(serde_json::Value::as_object)
+            .filter_map(Value::as_object)
             .flat_map(|map| map.keys());
         keys.any(|key| judged::KEYS.contains(&key.as_str()))
     };

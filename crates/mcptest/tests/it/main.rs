@@ -25,7 +25,6 @@
 //! | `streams` | standard output that cannot be written, readers that leave early |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tool_names` | tools that a suite names and no server offers |
-//! | `trace_tools` | `trace`: convert, show, stats, infer, anonymise |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
@@ -56,6 +55,7 @@ mod models;
 mod mutation;
 mod panics;
 mod proxy;
+mod readings;
 mod recorded;
 mod reports;
 mod scoring;
@@ -71,4 +71,3 @@ mod through_proxy;
 mod tool_names;
 mod tools;
 mod trace_inputs;
-mod trace_tools;
