@@ -7,7 +7,7 @@ use mcptest_gate_api::GateInfo;
 use mcptest_report::Redactor;
 use mcptest_runner::CassetteSettings;
 use mcptest_suite::suite::AgentTest;
-use mcptest_suite::{LoadOptions, Loaded, Purpose, load};
+use mcptest_suite::{LoadOptions, Loaded, Purpose, ResolvedSuite, load};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::log;
@@ -130,6 +130,22 @@ pub fn warn_of_unknown_tools(
 /// All problems of the suite.
 pub fn load_one(path: &Path, purpose: Purpose) -> Result<Loaded, Diagnostics> {
     load_with(path, purpose, &[])
+}
+
+/// A suite that was loaded for scoring, as data.
+///
+/// # Errors
+/// All problems of the suite.
+pub fn resolve(path: &Path) -> Result<ResolvedSuite, Diagnostics> {
+    let options = LoadOptions {
+        purpose: Purpose::Score,
+        gates: gates(),
+        env: &|name| std::env::var(name).ok(),
+        check_model: &mcptest_runner::check_model,
+        providers: &mcptest_runner::built_in_providers(),
+        models: &[],
+    };
+    ResolvedSuite::read(path, &options)
 }
 
 /// The same, with models that all agent tests run with in place of their own.

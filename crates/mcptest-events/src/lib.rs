@@ -12,6 +12,7 @@ mod event;
 pub mod history;
 pub mod log;
 mod record;
+mod run_totals;
 #[cfg(test)]
 mod samples;
 mod spend;
@@ -19,6 +20,7 @@ mod spend;
 pub use case::{CaseId, Kind, PlannedCase, ShardPlan};
 pub use event::{Begun, CaseJudged, Ended, Event, InputFile, RunFacts, RunFinished, Usage};
 pub use record::{RawRecord, RunRecord};
+pub use run_totals::RunTotals;
 pub use spend::{Replayed, RunSpend, Spend};
 
 /// The version of the event format. It grows when a reader of the old form would misread the new

@@ -106,7 +106,7 @@ fn headline(test: &TestReport) -> String {
     if let Some(f1) = value("equal_function_sets", "tool_selection.f1") {
         return format!("f1 {f1}");
     }
-    format!("{}/{}", test.passed_runs(), test.runs.len())
+    format!("{}/{}", test.passed_runs(), test.run_count())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Section 6 of the decisions lists the parts that other programs may rely on.
 
-pub use mcptest_events::{CaseId, Kind, Replayed, RunRecord as RunReport, Spend};
+pub use mcptest_events::{CaseId, Kind, Replayed, RunRecord as RunReport, RunTotals, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use schemars::JsonSchema;
@@ -86,8 +86,11 @@ pub struct TestReport {
     pub suite: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Each run.
+    /// Each run. Empty in a summary.
     pub runs: Vec<RunReport>,
+    /// Sums over the runs, in a summary (`score --summary`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_totals: Option<RunTotals>,
     /// Each gate.
     pub gates: Vec<GateOutcome>,
     /// The reason why there was nothing to judge.

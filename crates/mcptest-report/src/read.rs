@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcptest_events::{CaseId, Kind, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, RunRecord, RunTotals, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 use serde::Deserialize;
@@ -143,6 +143,8 @@ struct WrittenTest<'a> {
     verdict: Verdict,
     #[serde(borrow)]
     runs: Vec<&'a RawValue>,
+    #[serde(default)]
+    run_totals: Option<RunTotals>,
     gates: Vec<GateOutcome>,
     #[serde(default)]
     no_evidence: Option<String>,
@@ -170,6 +172,7 @@ impl WrittenTest<'_> {
         let store = Arc::new(RunStore::Memory(Vec::new()));
         let mut test = TestReport::new(id, self.kind, self.label, store);
         test.verdict = self.verdict;
+        test.run_totals = self.run_totals;
         test.gates = self.gates;
         test.no_evidence = self.no_evidence;
         test.interrupted = self.interrupted;

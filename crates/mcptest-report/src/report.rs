@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, RunTotals, Spend};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::{ErrorKind, Verdict};
@@ -75,8 +75,10 @@ pub struct TestReport {
     pub label: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Each run.
+    /// Each run. Empty in a summary.
     pub runs: Vec<RunRow>,
+    /// Sums over the runs, in a summary.
+    pub run_totals: Option<RunTotals>,
     /// Each gate.
     pub gates: Vec<GateOutcome>,
     /// The reason why there was nothing to judge.
@@ -437,6 +439,7 @@ impl TestReport {
             label,
             verdict: Verdict::Pass,
             runs: Vec::new(),
+            run_totals: None,
             gates: Vec::new(),
             no_evidence: None,
             interrupted: false,
@@ -485,9 +488,17 @@ impl TestReport {
 
     /// The number of runs that passed.
     #[must_use]
-    pub fn passed_runs(&self) -> usize {
+    pub fn passed_runs(&self) -> u64 {
         let passed = |run: &&RunRow| run.verdict == Verdict::Pass;
-        self.runs.iter().filter(passed).count()
+        let counted = || self.runs.iter().filter(passed).count() as u64;
+        self.run_totals.map_or_else(counted, |totals| totals.passed)
+    }
+
+    /// The number of runs.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        let counted = || self.runs.len() as u64;
+        self.run_totals.map_or_else(counted, |totals| totals.runs)
     }
 
     /// True if the test was interrupted before it was decided.
@@ -517,10 +528,11 @@ impl TestReport {
 }
 
 fn exit_code_of(test: &TestReport) -> ExitCode {
-    let capped = test
-        .runs
-        .iter()
-        .any(|run| run.error == Some(ErrorKind::Budget));
+    let is_capped = |run: &RunRow| run.error == Some(ErrorKind::Budget);
+    let capped = match test.run_totals {
+        Some(totals) => totals.capped > 0,
+        None => test.runs.iter().any(is_capped),
+    };
     match test.verdict {
         _ if capped => ExitCode::Capped,
         Verdict::Pass => ExitCode::Passed,

@@ -64,6 +64,7 @@ pub fn test(name: &str, model: Option<&str>, verdict: Verdict) -> TestReport {
         suite: "sample".to_owned(),
         verdict,
         runs: vec![run(1, name, verdict, Some(1000))],
+        run_totals: None,
         gates: Vec::new(),
         no_evidence: (verdict == Verdict::NoEvidence)
             .then(|| "the test expects nothing".to_owned()),

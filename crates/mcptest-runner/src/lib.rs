@@ -56,7 +56,10 @@ pub use providers::{built_in_providers, check_model, missing_keys};
 pub use resume::{FinishedRun, Resume};
 pub use run::{RunSettings, SuiteOutcome, run};
 pub use run_context::EventSink;
-pub use score::{ScoreError, ScoreSettings, Scored, ScoredCase, ScoredRun, score};
+pub use score::{
+    PARTIAL_FORMAT, PartOf, Partial, PartialError, ScoreError, ScoreSettings, Scored, ScoredCase,
+    ScoredRun, TraceInput, merge_partials, score, score_inputs, score_partial,
+};
 pub use shard::{Candidate, ShardError, ShardOf, Times, Weighed, assign, weigh};
 pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;

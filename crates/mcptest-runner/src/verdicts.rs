@@ -15,6 +15,7 @@ use mcptest_trace::judged::{self, Unjudged};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::{Observable, Trace, TraceView};
 use mcptest_trace::verdict::{RunError, Verdict};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The settings that all tests of a suite share.
@@ -367,6 +368,19 @@ impl CaseVerdict {
     }
 }
 
+/// The facts of a [`CaseTally`] apart from its gates.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct TallyFacts {
+    /// The number of runs.
+    pub runs: u64,
+    /// The number of runs in which no tool was offered.
+    pub never_offered: u64,
+    /// The worst verdict that a run adds to the case.
+    pub counted: Verdict,
+    /// True if a run fails the case.
+    pub failed: bool,
+}
+
 /// The observed runs of an agent test with one model. Tallies of parts of the runs merge.
 pub(crate) struct CaseTally<'a> {
     gates: Vec<GateAccumulator<'a>>,
@@ -429,6 +443,32 @@ impl<'a> CaseTally<'a> {
         self.never_offered += other.never_offered;
         self.counted = self.counted.max(other.counted);
         self.failed |= other.failed;
+    }
+
+    /// A tally that was saved.
+    pub fn resume(gates: Vec<GateAccumulator<'a>>, facts: TallyFacts) -> Self {
+        Self {
+            gates,
+            runs: facts.runs,
+            never_offered: facts.never_offered,
+            counted: facts.counted,
+            failed: facts.failed,
+        }
+    }
+
+    /// The facts apart from the gates, to be saved.
+    pub fn facts(&self) -> TallyFacts {
+        TallyFacts {
+            runs: self.runs,
+            never_offered: self.never_offered,
+            counted: self.counted,
+            failed: self.failed,
+        }
+    }
+
+    /// The accumulators as JSON, to be saved.
+    pub fn gates_json(&self) -> impl Iterator<Item = String> {
+        self.gates.iter().map(GateAccumulator::to_json)
     }
 
     /// Gives every run another index. The order of the runs must stay the same.

@@ -49,6 +49,43 @@ pub(crate) fn gather(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Gathe
     gathered
 }
 
+/// Reads a suite from a string, and the files that it imports.
+pub(crate) fn gather_text(
+    path: &Path,
+    text: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Gathered {
+    let mut gathered = Gathered::default();
+    let mut reader = Reader {
+        env,
+        gathered: &mut gathered,
+        stack: Vec::new(),
+        done: Vec::new(),
+    };
+    reader.read_bytes(path, text.as_bytes(), &BTreeMap::new(), None);
+    gathered
+}
+
+/// Adds a file whose variables are replaced already.
+pub(crate) fn decode_resolved(gathered: &mut Gathered, document: Document) {
+    let problems = crate::schema::problems(&document);
+    if !problems.is_empty() {
+        gathered.problems.extend(problems);
+        return;
+    }
+    match SuiteFile::deserialize(document.root()) {
+        Ok(file) => gathered.parts.push(Part {
+            document,
+            file,
+            dir: PathBuf::from("."),
+        }),
+        Err(error) => {
+            let problem = document.diagnostic_at("", error.to_string());
+            gathered.problems.push(problem);
+        }
+    }
+}
+
 struct Reader<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     gathered: &'a mut Gathered,
@@ -80,6 +117,16 @@ impl Reader<'_> {
                 return;
             }
         };
+        self.read_bytes(path, &bytes, outer, imported_at);
+    }
+
+    fn read_bytes(
+        &mut self,
+        path: &Path,
+        bytes: &[u8],
+        outer: &BTreeMap<String, Value>,
+        imported_at: Option<Diagnostic>,
+    ) {
         let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if self.stack.contains(&identity) {
             if let Some(place) = imported_at {
@@ -94,7 +141,7 @@ impl Reader<'_> {
         }
         let name = path.display().to_string();
         self.gathered.order.push(name.clone());
-        let document = match Document::parse(&name, &bytes, &DocumentLimits::default()) {
+        let document = match Document::parse(&name, bytes, &DocumentLimits::default()) {
             Ok(document) => document,
             Err(problems) => {
                 self.gathered.problems.extend(problems.0);

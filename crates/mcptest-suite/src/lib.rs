@@ -15,6 +15,7 @@ mod load;
 mod options;
 mod providers;
 mod references;
+mod resolved;
 mod schema;
 #[rustfmt::skip]
 mod schema_table;
@@ -26,9 +27,10 @@ pub mod tool_names;
 mod values;
 
 pub use duration::{DurationError, parse as parse_duration};
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_text};
 pub use mcptest_yaml::{Diagnostic, suggest};
 pub use options::{LoadOptions, ModelError, Purpose};
 pub use providers::BuiltInProvider;
+pub use resolved::ResolvedSuite;
 pub use schema::suite_schema;
 pub use suite::Suite;

@@ -6,7 +6,7 @@ use mcptest_redact::redact::{Redactor, is_secret};
 use mcptest_yaml::{Diagnostic, Diagnostics, Severity};
 
 use crate::check;
-use crate::import::{self, Part};
+use crate::import::{self, Gathered, Part};
 use crate::options::LoadOptions;
 use crate::providers::Keys;
 use crate::suite::Suite;
@@ -44,7 +44,29 @@ impl Loaded {
 /// # Errors
 /// Every problem, each with its place.
 pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Loaded, Diagnostics> {
-    let mut gathered = import::gather(path, options.env);
+    load_gathered(import::gather(path, options.env), path, options)
+}
+
+/// Loads a suite from a string, with everything it imports. `path` is its name in messages; imports
+/// are relative to its folder.
+///
+/// # Errors
+/// Every problem, each with its place.
+pub fn load_text(
+    path: &Path,
+    text: &str,
+    options: &LoadOptions<'_>,
+) -> Result<Loaded, Diagnostics> {
+    let gathered = import::gather_text(path, text, options.env);
+    load_gathered(gathered, path, options)
+}
+
+/// Checks the files of a suite.
+pub(crate) fn load_gathered(
+    mut gathered: Gathered,
+    path: &Path,
+    options: &LoadOptions<'_>,
+) -> Result<Loaded, Diagnostics> {
     let keys = keys(&gathered.parts, options);
     // Short values are not secrets: masking them would make the report unreadable.
     let secret = keys

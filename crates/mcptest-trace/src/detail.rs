@@ -66,6 +66,24 @@ impl Detail {
         }
     }
 
+    /// The same object without one of its keys. The text is copied piece by piece.
+    #[must_use]
+    pub fn without_key(&self, key: &str) -> Self {
+        let mut writer = WithoutKey {
+            out: TextWriter::default(),
+            key: format!("\"{key}\""),
+            at: At::Start,
+            depth: 0,
+            string: None,
+            held: Vec::new(),
+            first: true,
+        };
+        match self.write_to(&mut writer) {
+            Ok(()) => writer.out.finish().map_or_else(Self::default, Self),
+            Err(_) => Self::default(),
+        }
+    }
+
     /// Returns true if the object has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -88,6 +106,102 @@ impl Detail {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
         self.to_map().remove(key)
+    }
+}
+
+/// Copies the compact text of an object, except for one of its keys.
+struct WithoutKey {
+    out: TextWriter,
+    /// The key in quotes.
+    key: String,
+    at: At,
+    /// The number of open brackets within a value.
+    depth: u32,
+    /// Set within a string; true after a backslash.
+    string: Option<bool>,
+    /// The key that is being read.
+    held: Vec<u8>,
+    /// True before the first entry that is copied.
+    first: bool,
+}
+
+/// A place in an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Start,
+    Key,
+    Value { copied: bool },
+}
+
+impl WithoutKey {
+    fn byte(&mut self, byte: u8, copy: &mut Vec<u8>) {
+        let in_string = self.string.is_some();
+        self.string = match (self.string, byte) {
+            (Some(false), b'\\') => Some(true),
+            (Some(false), b'"') => None,
+            (Some(_), _) | (None, b'"') => Some(false),
+            (None, _) => None,
+        };
+        match self.at {
+            At::Start => {
+                copy.push(byte);
+                self.at = At::Key;
+            }
+            At::Key if in_string => self.held.push(byte),
+            At::Key => match byte {
+                b':' => {
+                    let copied = self.held != self.key.as_bytes();
+                    if copied {
+                        if !std::mem::take(&mut self.first) {
+                            copy.push(b',');
+                        }
+                        copy.append(&mut self.held);
+                        copy.push(b':');
+                    }
+                    self.held.clear();
+                    self.at = At::Value { copied };
+                }
+                b'}' => copy.push(byte),
+                other => self.held.push(other),
+            },
+            At::Value { copied } => {
+                if !in_string {
+                    match byte {
+                        b',' if self.depth == 0 => {
+                            self.at = At::Key;
+                            return;
+                        }
+                        b'}' if self.depth == 0 => {
+                            copy.push(byte);
+                            return;
+                        }
+                        b'{' | b'[' => self.depth += 1,
+                        b'}' | b']' => self.depth -= 1,
+                        _ => {}
+                    }
+                }
+                if copied {
+                    copy.push(byte);
+                }
+            }
+        }
+    }
+}
+
+impl Write for WithoutKey {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut copy = Vec::new();
+        for byte in text {
+            self.byte(*byte, &mut copy);
+        }
+        if !copy.is_empty() {
+            self.out.write_all(&copy)?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -241,6 +355,26 @@ mod tests {
             ("{}\n", false),
         ] {
             assert_eq!(is_compact(text), compact, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_left_out_wherever_it_is() {
+        let rows: Value = (0..5000)
+            .map(|n| json!({"rows": n, "é": "]}\\\",:{["}))
+            .collect();
+        for value in [
+            json!({"rows": rows, "a": {"rows": [1]}, "b": "x\"rows\":"}),
+            json!({"a": [{}, [[]], "}"], "rows": {"x": "]}\""}, "z": null}),
+            json!({"a": 1, "rows": "text,"}),
+            json!({"rows": 1}),
+            json!({}),
+            json!({"big": rows, "rows": rows, "row": -1.5e300, "\"rows\"": 1}),
+        ] {
+            let mut expected = value.as_object().unwrap().clone();
+            expected.shift_remove("rows");
+            let detail = Detail::new(&value).without_key("rows");
+            assert_eq!(detail, Detail::from(expected));
         }
     }
 

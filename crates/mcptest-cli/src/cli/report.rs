@@ -47,7 +47,7 @@ pub struct RenderArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ReportCommand {
-    /// Merge the JSON reports of shards, or of different suites.
+    /// Merge the JSON reports of shards or of different suites, or the partial results of `score`.
     Merge(MergeArgs),
 }
 
@@ -57,11 +57,15 @@ The shards can be given in any order; the tests are in the order of their suites
 the exit code and the floors are those of the whole run. A shard that is missing or given twice is an
 error. The exit code is that of the whole run.
 
+Partial results of `mcptest score --partial` give the bytes of `score --summary --reporter json` over
+all traces, in any order. They must be of one suite and of one version of mcptest.
+
 Examples:
   mcptest report merge shard-1.json shard-2.json --output report.json
+  mcptest report merge day-*.part --output report.json
   mcptest report merge shard-*.json | mcptest report - --reporter junit=report.xml")]
 pub struct MergeArgs {
-    /// The JSON reports.
+    /// The JSON reports, or the partial results.
     #[arg(value_name = "REPORT", required = true)]
     pub reports: Vec<PathBuf>,
     /// File for the merged JSON report. Default: standard output.

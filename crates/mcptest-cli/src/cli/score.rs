@@ -1,8 +1,10 @@
 //! The command line of `score`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::Args;
+use mcptest_runner::PartOf;
 
 use super::{FilterArgs, ReportArgs, TraceArgs};
 
@@ -16,10 +18,16 @@ run-10) and without hidden ones.
 A line of JSON Lines that is not a trace is reported with its place, counted and skipped; then the
 exit code is never 0, and 3 if nothing else failed. With --strict, it is an error (exit code 2).
 
+With --partial, a part of the traces is scored to a partial result, on any machine. `mcptest report
+merge` joins all of them, in any order, into the bytes of `score --summary --reporter json` over all
+traces. The exit code is 0, or 3 after a broken line; the merge has that of the verdicts.
+
 Examples:
   mcptest score suite.yml --trace run1.json run2.json
   mcptest score suite.yml --trace traces.jsonl --reporter json
   mcptest score suite.yml --trace runs/ 'more/**/*.jsonl.gz' --threads 8
+  mcptest score suite.yml --trace day-1/ --partial day-1.part
+  mcptest report merge day-*.part --output report.json
   other-tool | mcptest score suite.yml --test 'weather selection' --trace -")]
 pub struct ScoreArgs {
     #[command(flatten)]
@@ -30,6 +38,18 @@ pub struct ScoreArgs {
     /// Treat a broken line in a trace file as an error.
     #[arg(long)]
     pub strict: bool,
+    /// Leave out the rows of runs: the report has totals, and its size does not depend on their
+    /// number.
+    #[arg(long)]
+    pub summary: bool,
+    /// Write a partial result to this file (`-`: standard output) instead of a report, for `mcptest
+    /// report merge`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reporter", "summary", "no_timing"])]
+    pub partial: Option<PathBuf>,
+    /// The place of the partial result among all of them, where neither `run` numbers nor the names
+    /// of the trace files show it.
+    #[arg(long, value_name = "I/N", value_parser = part_of, requires = "partial")]
+    pub part: Option<PartOf>,
     /// Number of threads. The result does not depend on it. Default: one for each core.
     #[arg(long, value_name = "N", visible_alias = "jobs")]
     pub threads: Option<NonZeroUsize>,
@@ -40,4 +60,15 @@ pub struct ScoreArgs {
     pub deny_warnings: bool,
     #[command(flatten)]
     pub report: ReportArgs,
+}
+
+fn part_of(text: &str) -> Result<PartOf, String> {
+    let part = text.split_once('/').and_then(|(number, of)| {
+        Some(PartOf {
+            number: number.parse().ok()?,
+            of: of.parse().ok()?,
+        })
+    });
+    part.filter(|part| (1..=part.of).contains(&part.number))
+        .ok_or_else(|| "expected I/N with I from 1 to N, as in `3/8`".to_owned())
 }

@@ -6,12 +6,15 @@ use std::path::Path;
 use mcptest_report::compare::{self, compare};
 use mcptest_report::merge::merge;
 use mcptest_report::{ExitCode, RenderError, Report, write_list, write_list_json};
+use mcptest_runner::Partial;
+use mcptest_score::Environment;
 
 use crate::cli::{MergeArgs, RenderArgs, ReportCommand};
 use crate::failure::Failure;
 use crate::files;
 use crate::history;
 use crate::output::{self, Output, Reporter};
+use crate::{secrets, suites};
 
 pub fn report(args: &RenderArgs, output: &Output) -> Result<ExitCode, Failure> {
     Ok(match &args.command {
@@ -71,12 +74,37 @@ fn find(name: &Path) -> Result<Report, String> {
 }
 
 fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
-    let parts = args
-        .reports
-        .iter()
-        .map(|path| Ok((path.display().to_string(), read(path)?)))
-        .collect::<Result<Vec<_>, String>>()?;
-    let merged = merge(parts).map_err(|error| error.to_string())?;
+    let mut texts = Vec::new();
+    for path in &args.reports {
+        texts.push((path.as_path(), read_bytes(path)?));
+    }
+    let is_partial = |(_, text): &&(&Path, Vec<u8>)| Partial::is_partial(text);
+    let merged = match texts.iter().find(is_partial) {
+        Some((partial, _)) => {
+            if let Some((report, _)) = texts.iter().find(|text| !is_partial(text)) {
+                return Err(format!(
+                    "`{}` is a partial result of `score --partial` and `{}` is not; \
+                     merge them apart",
+                    partial.display(),
+                    report.display()
+                ));
+            }
+            merge_partials(texts)?
+        }
+        None => {
+            let report = |(path, text): (&Path, Vec<u8>)| {
+                let text = String::from_utf8(text)
+                    .map_err(|_| format!("{}: not UTF-8", path.display()))?;
+                Ok((path.display().to_string(), parse(path, &text)?))
+            };
+            let parts = texts.into_iter().map(report);
+            let parts = parts.collect::<Result<Vec<_>, String>>()?;
+            merge(parts).map_err(|error| error.to_string())?
+        }
+    };
+    for line in merged.tests.iter().flat_map(|test| &test.status_lines) {
+        output.status(line);
+    }
     let reporter = Reporter {
         name: "json",
         file: args.output.as_ref().map(|file| file.display().to_string()),
@@ -90,18 +118,32 @@ fn merged(args: &MergeArgs, output: &Output) -> Result<ExitCode, String> {
 /// # Errors
 /// The problem with the file, with its position.
 pub fn read(path: &Path) -> Result<Report, String> {
-    let name = path.display();
+    let text = String::from_utf8(read_bytes(path)?);
+    let text = text.map_err(|_| format!("{}: not UTF-8", path.display()))?;
+    parse(path, &text)
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map(|_| text)
+        let mut text = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut text).map(|_| text)
     } else {
-        std::fs::read_to_string(path)
+        std::fs::read(path)
     };
-    let text = text.map_err(|error| files::unreadable(path, &error))?;
-    mcptest_report::read(&text).map_err(|error| match error {
+    text.map_err(|error| files::unreadable(path, &error))
+}
+
+/// Merges the partial results of `score`.
+fn merge_partials(texts: Vec<(&Path, Vec<u8>)>) -> Result<Report, String> {
+    let named = |(path, text): (&Path, Vec<u8>)| (path.display().to_string(), text);
+    let environment = Environment::new(suites::gates()).with_secrets(secrets::of_environment());
+    let merged = mcptest_score::merge(texts.into_iter().map(named).collect(), &environment);
+    merged.map_err(|error| error.to_string())
+}
+
+fn parse(path: &Path, text: &str) -> Result<Report, String> {
+    let name = path.display();
+    mcptest_report::read(text).map_err(|error| match error {
         mcptest_report::ReadError::OtherVersion { .. } => format!("{name}: {error}"),
         mcptest_report::ReadError::NotAReport { .. } => {
             format!("{name}:{error}\n  a report is what `--reporter json` writes, see `mcptest schema report`")

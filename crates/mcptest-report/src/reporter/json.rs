@@ -72,6 +72,7 @@ fn write_test(test: &TestReport, out: &mut dyn Write) -> Result<(), RenderError>
         let text = test.record_text(run, &mut buffer)?;
         Ok(out.write_all(text.as_bytes())?)
     })?;
+    object.optional("run_totals", &test.run_totals)?;
     object.list("gates", &test.gates, write_gate)?;
     object.optional("no_evidence", &test.no_evidence)?;
     if test.interrupted {

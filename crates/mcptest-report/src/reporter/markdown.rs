@@ -333,10 +333,10 @@ fn row(test: &TestReport) -> Vec<String> {
         if test.is_undecided() {
             let why = test.no_evidence.as_deref().unwrap_or_default();
             cell(why.strip_prefix("interrupted: ").unwrap_or(why))
-        } else if test.runs.is_empty() {
+        } else if test.run_count() == 0 {
             String::new()
         } else {
-            format!("{passed}/{}", test.runs.len())
+            format!("{passed}/{}", test.run_count())
         },
         gates.join("<br>"),
     ]

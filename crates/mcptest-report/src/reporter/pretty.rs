@@ -5,7 +5,7 @@ mod assertion;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style as Paint};
-use mcptest_events::{CaseId, Kind, Replayed, RunRecord, Spend};
+use mcptest_events::{CaseId, Kind, Replayed, RunRecord, RunTotals, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
 use mcptest_trace::outcome::GateOutcome;
@@ -260,6 +260,8 @@ pub(super) fn write_test(
             out,
             &format!("  {badge}  {}  {facts}", one_line(&test.label)),
         )?;
+    } else if let Some(totals) = test.run_totals.filter(|totals| totals.runs > 0) {
+        write_totals(out, test, &totals, style)?;
     } else if test.runs.is_empty() && test.kind != Kind::ToolQuality {
         // The only row of a quality bar is that of its gate.
         line(out, &row(test.verdict, &test.label, style))?;
@@ -282,6 +284,44 @@ pub(super) fn write_test(
         None => {}
     }
     Ok(())
+}
+
+/// Writes the row of all runs of a test, in a summary.
+fn write_totals(
+    out: &mut dyn Write,
+    test: &TestReport,
+    totals: &RunTotals,
+    style: Style,
+) -> io::Result<()> {
+    let verdict = match totals.worst() {
+        Some(Verdict::Pass) if test.no_evidence.is_some() => test.verdict,
+        worst => worst.unwrap_or(test.verdict),
+    };
+    let mut facts = Vec::new();
+    if totals.passed < totals.runs {
+        facts.push(format!("{} of {} runs passed", totals.passed, totals.runs));
+        let others = [
+            (totals.failed, "failed"),
+            (totals.no_evidence, "without evidence"),
+            (totals.errors, "with errors"),
+        ];
+        let others = others.iter().filter(|(count, _)| *count > 0);
+        facts.extend(others.map(|(count, words)| format!("{count} {words}")));
+    }
+    facts.push(counted(totals.calls, "call"));
+    if totals.failed_calls > 0 {
+        facts.push(counted(totals.failed_calls, "error"));
+    }
+    if totals.runs_with_tokens == totals.runs {
+        facts.push(format!("{} tokens", totals.tokens));
+    }
+    let name = match totals.runs {
+        1 => test.label.clone(),
+        runs => format!("{} ×{runs}", test.label),
+    };
+    let facts = format!("({})", facts.join(", "));
+    let facts = paint(style, Paint::new().dimmed(), &facts);
+    line(out, &format!("{}  {facts}", row(verdict, &name, style)))
 }
 
 /// Writes the error and the failed assertions of a run, and what its servers said.

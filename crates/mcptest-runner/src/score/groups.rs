@@ -5,7 +5,7 @@ use mcptest_suite::suite::AgentTest;
 use mcptest_trace::trace::Trace;
 use mcptest_trace::verdict::Verdict;
 
-use super::matching::{Match, Tests};
+use super::matching::{Match, Tests, model_order};
 use super::{ScoreError, ScoreSettings};
 use crate::plan;
 use crate::verdicts::{CaseJudge, CaseVerdict, JudgeContext, RunOutcome};
@@ -65,7 +65,11 @@ pub(crate) fn group_traces<'a>(
         if !selected {
             continue;
         }
-        let by_model = by_model(traces);
+        let mut by_model = by_model(traces);
+        by_model.sort_by(|(one, _), (other, _)| {
+            let order = |model| model_order(test, model);
+            order(one.as_deref()).cmp(&order(other.as_deref()))
+        });
         let several_models = by_model.len() > 1;
         for (model, traces) in by_model {
             let label = plan::label(&test.name, model.as_deref(), several_models);

@@ -98,6 +98,16 @@ impl<'a> Tests<'a> {
     }
 }
 
+/// The place of a model among those of a test: models of the suite in its order, then others by
+/// name. It does not depend on the order of the traces.
+pub(super) fn model_order<'m>(
+    test: &AgentTest,
+    model: Option<&'m str>,
+) -> (usize, Option<&'m str>) {
+    let declared = test.models.iter().position(|it| Some(it.as_str()) == model);
+    (declared.unwrap_or(test.models.len()), model)
+}
+
 /// The filter decides about the first test of a name.
 fn is_selected(suite: &Suite, settings: &ScoreSettings, name: &str) -> bool {
     let is_it = |test: &&Test| matches!(test, Test::Agent(agent) if agent.name == name);

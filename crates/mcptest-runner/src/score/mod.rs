@@ -7,22 +7,24 @@
 mod groups;
 mod matching;
 mod numbering;
+mod partial;
 mod record;
 mod stream;
 mod tool_names;
 
-use std::io;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use mcptest_events::{CaseId, Kind};
+use mcptest_events::{CaseId, Kind, RunTotals};
 use mcptest_redact::redact::Redactor;
-use mcptest_suite::{Diagnostic, Suite};
+use mcptest_suite::{Diagnostic, ResolvedSuite, Suite};
 use mcptest_trace::outcome::GateOutcome;
 use mcptest_trace::verdict::Verdict;
 
 pub(crate) use groups::{JudgedGroup, TraceGroup, group_traces};
 pub use numbering::ScoredRun;
+pub use partial::{PARTIAL_FORMAT, PartOf, Partial, PartialError, merge_partials};
 
 use crate::plan::Filter;
 use crate::trace_file::{BrokenLines, ReadSettings, TraceFileError};
@@ -38,6 +40,8 @@ pub struct ScoreSettings {
     pub no_judges: bool,
     /// The records of all runs are stored. Otherwise only those of runs with problems are.
     pub all_records: bool,
+    /// There is no row for each run: totals are enough, and gates leave out their rows.
+    pub summary: bool,
     /// A broken line of a file is an error. Otherwise it is skipped and counted.
     pub strict: bool,
     /// The number of threads that score traces. Default: one for each core.
@@ -137,7 +141,9 @@ pub struct ScoredCase {
     pub gates: Vec<GateOutcome>,
     /// The reason why there was nothing to judge.
     pub no_evidence: Option<String>,
-    /// Each run, in order.
+    /// Sums over the runs.
+    pub totals: RunTotals,
+    /// Each run, in order; none in a summary.
     pub runs: Vec<ScoredRun>,
     /// Problems of the test that its traces show; with the first model only.
     pub warnings: Vec<Diagnostic>,
@@ -161,5 +167,52 @@ pub fn score(
     redactor: &Redactor,
     store: Store<'_>,
 ) -> Result<Scored, ScoreError> {
-    stream::score(suite, files, settings, redactor, store)
+    let inputs = files.iter().cloned().map(TraceInput::File).collect();
+    stream::score(suite, inputs, settings, redactor, store)
+}
+
+/// Traces to score.
+#[non_exhaustive]
+pub enum TraceInput<'a> {
+    /// A file; `-` is standard input.
+    File(PathBuf),
+    /// Any input.
+    Stream {
+        /// The name in messages. Partial results order their inputs by name, in which numbers
+        /// count by value.
+        name: String,
+        /// The number of traces of the same name before this input.
+        first: u64,
+        /// The content: what a trace file has.
+        input: Box<dyn Read + 'a>,
+    },
+}
+
+/// Does the same as [`score()`] for any inputs.
+///
+/// # Errors
+/// An input that cannot be read, with `strict` a line that is broken, a trace that belongs to no
+/// test, or nothing to score.
+pub fn score_inputs(
+    suite: &Suite,
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    redactor: &Redactor,
+    store: Store<'_>,
+) -> Result<Scored, ScoreError> {
+    stream::score(suite, inputs, settings, redactor, store)
+}
+
+/// Scores a part of all traces. [`merge_partials`] gives the result of all of them.
+///
+/// # Errors
+/// The same as for [`score_inputs`].
+pub fn score_partial(
+    suite: &Suite,
+    resolved: ResolvedSuite,
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    part: Option<PartOf>,
+) -> Result<Partial, ScoreError> {
+    stream::score_partial(suite, inputs, settings, resolved, part)
 }

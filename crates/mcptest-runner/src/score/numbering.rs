@@ -27,10 +27,17 @@ pub struct ScoredRun {
     pub has_details: bool,
     /// The place of the record in the store, if it was stored.
     pub record: Option<Range<u64>>,
+    /// The provisional index and the recorded number.
+    pub(super) key: RunKey,
+}
+
+/// The place of a run among those of its test and model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RunKey {
     /// The provisional index.
-    pub(super) key: u64,
+    pub key: u64,
     /// The recorded number.
-    pub(super) run: Option<u64>,
+    pub run: Option<u64>,
 }
 
 /// The bits of a provisional index that have the place in a part of a file, and the part.
@@ -45,21 +52,46 @@ pub(super) fn provisional(run: Option<u64>, part: u64, place: u64) -> u64 {
     (run << (PART_BITS + PLACE_BITS)) | (part << PLACE_BITS) | place
 }
 
+/// The part and the place in it of a provisional index.
+pub(super) fn part_and_place(key: u64) -> (u64, u64) {
+    let part = (key >> PLACE_BITS) & ((1 << PART_BITS) - 1);
+    (part, key & ((1 << PLACE_BITS) - 1))
+}
+
 /// Puts the runs of a test and a model in order and numbers them: by recorded number, if all runs
 /// have one and no two the same; else from 1, by recorded number and position.
 pub(super) fn number(runs: &mut [ScoredRun]) {
     // Stable, so that runs without a number, or with the same one, stay in file order.
-    runs.sort_by_key(|run| run.run.unwrap_or(u64::MAX));
-    let clear = runs.iter().all(|run| run.run.is_some())
-        && runs.windows(2).all(|pair| pair[0].run < pair[1].run);
+    runs.sort_by_key(|run| run.key.run.unwrap_or(u64::MAX));
+    let clear = are_clear(runs.iter().map(|run| run.key.run));
     for (run, position) in runs.iter_mut().zip(1..) {
-        run.index = run.run.filter(|_| clear).unwrap_or(position);
+        run.index = run.key.run.filter(|_| clear).unwrap_or(position);
     }
+}
+
+/// The provisional and the final index of runs of which only the keys are known.
+pub(super) fn number_keys(mut runs: Vec<RunKey>) -> Vec<(u64, u64)> {
+    runs.sort_by_key(|run| run.run.unwrap_or(u64::MAX));
+    let clear = are_clear(runs.iter().map(|run| run.run));
+    let index = |run: &RunKey, position| run.run.filter(|_| clear).unwrap_or(position);
+    (1..)
+        .zip(&runs)
+        .map(|(position, run)| (run.key, index(run, position)))
+        .collect()
+}
+
+/// Returns true if all runs, in order, have a number, and no two the same.
+fn are_clear(runs: impl Iterator<Item = Option<u64>> + Clone) -> bool {
+    runs.clone().all(|run| run.is_some()) && runs.is_sorted_by(|one, next| one < next)
 }
 
 /// The function from provisional indexes to those of numbered runs.
 pub(super) fn numbers(runs: &[ScoredRun]) -> impl Fn(u64) -> u64 + use<> {
-    let mut indexes: Vec<(u64, u64)> = runs.iter().map(|run| (run.key, run.index)).collect();
+    lookup(runs.iter().map(|run| (run.key.key, run.index)).collect())
+}
+
+/// The function with these values.
+pub(super) fn lookup(mut indexes: Vec<(u64, u64)>) -> impl Fn(u64) -> u64 {
     indexes.sort_unstable();
     move |key| {
         let found = indexes.binary_search_by_key(&key, |(key, _)| *key);
@@ -84,8 +116,10 @@ mod tests {
             stop_reason: None,
             has_details: false,
             record: None,
-            key: provisional(*run, place / 3, place % 3),
-            run: *run,
+            key: RunKey {
+                key: provisional(*run, place / 3, place % 3),
+                run: *run,
+            },
         };
         (0..).zip(recorded).map(run).collect()
     }
@@ -93,7 +127,7 @@ mod tests {
     fn numbered(recorded: &[Option<u64>]) -> Vec<(u64, Option<u64>)> {
         let mut runs = runs(recorded);
         number(&mut runs);
-        runs.iter().map(|run| (run.index, run.run)).collect()
+        runs.iter().map(|run| (run.index, run.key.run)).collect()
     }
 
     #[test]
@@ -114,10 +148,15 @@ mod tests {
         ) {
             let mut runs = runs(&recorded);
             number(&mut runs);
-            prop_assert!(runs.is_sorted_by_key(|run| run.key));
+            prop_assert!(runs.is_sorted_by_key(|run| run.key.key));
             let number = numbers(&runs);
+            let keys = lookup(number_keys(runs.iter().rev().map(|run| run.key).collect()));
             for run in &runs {
-                prop_assert_eq!(number(run.key), run.index);
+                prop_assert_eq!(number(run.key.key), run.index);
+                // Runs of the same number keep the order in which they come.
+                if recorded.iter().filter(|it| **it == run.key.run).count() == 1 {
+                    prop_assert_eq!(keys(run.key.key), run.index);
+                }
             }
         }
 

@@ -2,40 +2,91 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcptest_events::{CaseId, Kind};
+use mcptest_events::{CaseId, Kind, RunTotals};
 use mcptest_redact::redact::Redactor;
-use mcptest_suite::Suite;
+use mcptest_suite::{ResolvedSuite, Suite};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
 use mcptest_trace::verdict::Verdict;
 
-use super::matching::{Match, Tests};
-use super::numbering::{self, ScoredRun, provisional};
+use super::matching::{Match, Tests, model_order};
+use super::numbering::{self, RunKey, ScoredRun, part_and_place, provisional};
+use super::partial::{self, PartOf, Partial, PartialFacts};
 use super::record::encode_record;
 use super::tool_names::NameTally;
-use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store};
+use super::{ScoreError, ScoreSettings, Scored, ScoredCase, Store, TraceInput};
 use crate::plan;
-use crate::trace_file::{BrokenLines, Fold, Step, TraceFileError, fold_traces};
+use crate::trace_file::{BrokenLines, Fold, Step, TraceFileError, fold_input, fold_traces};
 use crate::verdicts::{CaseTally, JudgeContext, RunOutcome};
 
 pub(super) fn score(
     suite: &Suite,
-    files: &[PathBuf],
+    inputs: Vec<TraceInput<'_>>,
     settings: &ScoreSettings,
     redactor: &Redactor,
     store: Store<'_>,
 ) -> Result<Scored, ScoreError> {
     score_parts(suite, settings, redactor, store, |scorer, merger| {
-        let mut part_number = 0;
-        let reading = settings.reading();
-        files.iter().try_for_each(|file| {
-            let take = |step| merger.step(step);
-            fold_traces(file, reading, scorer, &mut part_number, take)
-        })
+        read(inputs, settings, scorer, merger)
     })
+}
+
+/// Scores a part of the traces.
+pub(super) fn score_partial(
+    suite: &Suite,
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    resolved: ResolvedSuite,
+    part: Option<PartOf>,
+) -> Result<Partial, ScoreError> {
+    let settings = ScoreSettings {
+        summary: true,
+        all_records: false,
+        ..settings.clone()
+    };
+    let (servers, redactor) = (suite.known_servers(), Redactor::default());
+    let scorer = Scorer::new(suite, &settings, &servers, &redactor)?;
+    let mut nothing = |_: &[u8]| Ok(0);
+    let mut merger = Merger::new(&mut nothing);
+    read(inputs, &settings, &scorer, &mut merger)?;
+    merger.check(&scorer)?;
+    let facts = PartialFacts {
+        suite: resolved,
+        part,
+        sources: std::mem::take(&mut merger.sources),
+        broken: std::mem::take(&mut merger.broken),
+    };
+    let parts = std::mem::take(&mut merger.parts);
+    let place = |key: u64| {
+        let (part, place) = part_and_place(key);
+        let at = parts.partition_point(|(number, ..)| *number <= part);
+        let (_, source, before) = parts[at.saturating_sub(1)];
+        (source, before + place)
+    };
+    Ok(partial::partial(facts, &settings, merger.groups(), place))
+}
+
+fn read<'a>(
+    inputs: Vec<TraceInput<'_>>,
+    settings: &ScoreSettings,
+    scorer: &Scorer<'a>,
+    merger: &mut Merger<'a, '_>,
+) -> Result<(), TraceFileError> {
+    let mut number = 0;
+    let reading = settings.reading();
+    for input in inputs {
+        merger.begin(&input);
+        let take = |step| merger.step(step);
+        match input {
+            TraceInput::File(file) => fold_traces(&file, reading, scorer, &mut number, take)?,
+            TraceInput::Stream { name, input, .. } => {
+                fold_input(&name, input, reading, scorer, &mut number, take)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Scores the parts that `read` folds and adds, in order.
@@ -47,43 +98,29 @@ fn score_parts(
     read: impl for<'a> FnOnce(&Scorer<'a>, &mut Merger<'a, '_>) -> Result<(), TraceFileError>,
 ) -> Result<Scored, ScoreError> {
     let servers = suite.known_servers();
-    let scorer = Scorer {
-        tests: Tests::new(suite, settings)?,
-        context: JudgeContext {
-            servers: &servers,
-            prices: &suite.prices,
-            no_evidence: suite.options.no_evidence,
-            judges: !settings.no_judges,
-        },
-        servers: &servers,
-        all_records: settings.all_records,
-        redactor,
-    };
+    let scorer = Scorer::new(suite, settings, &servers, redactor)?;
     let mut merger = Merger::new(store);
     read(&scorer, &mut merger)?;
-    if let Some((position, named)) = merger.unmatched {
-        return Err(scorer.tests.unmatched(position, named.as_deref()));
-    }
-    if let Some(error) = merger.store_error {
-        return Err(ScoreError::Store(error));
-    }
+    merger.check(&scorer)?;
     let broken = std::mem::take(&mut merger.broken);
     let cases = scorer.cases(suite, merger.groups())?;
     Ok(Scored { cases, broken })
 }
 
 /// The suite as scoring needs it.
-struct Scorer<'a> {
-    tests: Tests<'a>,
+pub(super) struct Scorer<'a> {
+    pub tests: Tests<'a>,
     context: JudgeContext<'a>,
     servers: &'a KnownServers,
     /// True if the records of good runs are kept too.
     all_records: bool,
+    /// True if there is no row for each run.
+    summary: bool,
     redactor: &'a Redactor,
 }
 
 /// The result of a part of the traces.
-struct Part<'a> {
+pub(super) struct Part<'a> {
     number: u64,
     /// The number of traces.
     traces: u64,
@@ -96,17 +133,44 @@ struct Part<'a> {
 }
 
 /// The runs of one test and one model.
-struct Group<'a> {
-    test: usize,
-    model: Option<Arc<str>>,
-    tally: CaseTally<'a>,
+pub(super) struct Group<'a> {
+    pub test: usize,
+    pub model: Option<Arc<str>>,
+    pub tally: CaseTally<'a>,
+    pub totals: RunTotals,
     names: NameTally,
+    /// Each run, unless there is only a summary.
     runs: Vec<ScoredRun>,
+    /// The keys of the runs, if there is only a summary.
+    pub keys: Vec<RunKey>,
+}
+
+impl<'a> Group<'a> {
+    pub fn new(test: usize, model: Option<Arc<str>>, tally: CaseTally<'a>) -> Self {
+        Self {
+            test,
+            model,
+            tally,
+            totals: RunTotals::default(),
+            names: NameTally::default(),
+            runs: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// Adds the runs of another group of the same test and model.
+    pub fn merge(&mut self, other: Self) {
+        self.tally.merge(other.tally);
+        self.totals.merge(other.totals);
+        self.names.merge(other.names);
+        self.runs.extend(other.runs);
+        self.keys.extend(other.keys);
+    }
 }
 
 /// Groups in the order of their first runs.
 #[derive(Default)]
-struct Groups<'a> {
+pub(super) struct Groups<'a> {
     list: Vec<Group<'a>>,
     places: HashMap<(usize, Option<Arc<str>>), usize>,
 }
@@ -164,18 +228,27 @@ impl<'a> Fold for Scorer<'a> {
             stop_reason: part.stop_reason(&trace),
             has_details,
             record,
-            key: provisional(trace.run, part.number, place),
-            run: trace.run,
+            key: RunKey {
+                key: provisional(trace.run, part.number, place),
+                run: trace.run,
+            },
         };
         let model = trace.model.as_deref();
         let group = part.groups.get(at, model, || CaseTally::new(test));
         let gate_context = self.context.gate_context(&test.name, model);
         let tally = &mut group.tally;
-        tally.observe(&gate_context, run.key, &trace, &outcome.facts);
+        tally.observe(&gate_context, run.key.key, &trace, &outcome.facts);
+        let calls = (run.calls, run.errors);
+        let totals = &mut group.totals;
+        totals.add(run.verdict, run.error, calls, run.tokens);
         if !test.tool_names.is_empty() {
             group.names.observe(test, &trace, self.servers);
         }
-        group.runs.push(run);
+        if self.summary {
+            group.keys.push(run.key);
+        } else {
+            group.runs.push(run);
+        }
     }
 }
 
@@ -213,13 +286,7 @@ impl<'a> Groups<'a> {
                 let new = self.list.len();
                 let place = *self.places.entry((test, model.clone())).or_insert(new);
                 if place == new {
-                    self.list.push(Group {
-                        test,
-                        model,
-                        tally: tally(),
-                        names: NameTally::default(),
-                        runs: Vec::new(),
-                    });
+                    self.list.push(Group::new(test, model, tally()));
                 }
                 place
             }
@@ -232,18 +299,22 @@ impl<'a> Groups<'a> {
         for group in later.list {
             let key = (group.test, group.model.clone());
             match self.places.get(&key) {
-                Some(place) => {
-                    let known = &mut self.list[*place];
-                    known.tally.merge(group.tally);
-                    known.names.merge(group.names);
-                    known.runs.extend(group.runs);
-                }
-                None => {
-                    self.places.insert(key, self.list.len());
-                    self.list.push(group);
-                }
+                Some(place) => self.list[*place].merge(group),
+                None => self.push(group),
             }
         }
+    }
+
+    /// Adds a group that is new.
+    pub fn push(&mut self, group: Group<'a>) {
+        let key = (group.test, group.model.clone());
+        self.places.insert(key, self.list.len());
+        self.list.push(group);
+    }
+
+    /// The groups, in their order.
+    pub fn into_list(self) -> impl Iterator<Item = Group<'a>> {
+        self.list.into_iter()
     }
 }
 
@@ -259,6 +330,12 @@ struct Merger<'a, 's> {
     unmatched: Option<(u64, Option<String>)>,
     store_error: Option<io::Error>,
     broken: BrokenLines,
+    /// The names of the inputs.
+    sources: Vec<String>,
+    /// The parts: number, input, and the number of traces of the input before it.
+    parts: Vec<(u64, u32, u64)>,
+    /// The number of traces of the input so far.
+    in_source: u64,
 }
 
 impl<'a, 's> Merger<'a, 's> {
@@ -270,6 +347,30 @@ impl<'a, 's> Merger<'a, 's> {
             unmatched: None,
             store_error: None,
             broken: BrokenLines::default(),
+            sources: Vec::new(),
+            parts: Vec::new(),
+            in_source: 0,
+        }
+    }
+
+    /// Begins an input.
+    fn begin(&mut self, input: &TraceInput<'_>) {
+        let (name, first) = match input {
+            TraceInput::File(file) => (file.display().to_string(), 0),
+            TraceInput::Stream { name, first, .. } => (name.clone(), *first),
+        };
+        self.sources.push(name);
+        self.in_source = first;
+    }
+
+    /// Returns the error that was found while parts were added.
+    fn check(&mut self, scorer: &Scorer<'_>) -> Result<(), ScoreError> {
+        if let Some((position, named)) = self.unmatched.take() {
+            return Err(scorer.tests.unmatched(position, named.as_deref()));
+        }
+        match self.store_error.take() {
+            Some(error) => Err(ScoreError::Store(error)),
+            None => Ok(()),
         }
     }
 
@@ -285,6 +386,10 @@ impl<'a, 's> Merger<'a, 's> {
             self.unmatched = Some((self.traces + place, named));
         }
         self.traces += part.traces;
+        let source = self.sources.len().saturating_sub(1);
+        let source = u32::try_from(source).unwrap_or(u32::MAX);
+        self.parts.push((part.number, source, self.in_source));
+        self.in_source += part.traces;
         // Reading continues after an error, because a damaged file is reported before it.
         if self.unmatched.is_some() || self.store_error.is_some() {
             return;
@@ -330,8 +435,29 @@ impl<'a, 's> Merger<'a, 's> {
 }
 
 impl<'a> Scorer<'a> {
+    pub fn new(
+        suite: &'a Suite,
+        settings: &ScoreSettings,
+        servers: &'a KnownServers,
+        redactor: &'a Redactor,
+    ) -> Result<Self, ScoreError> {
+        Ok(Self {
+            tests: Tests::new(suite, settings)?,
+            context: JudgeContext {
+                servers,
+                prices: &suite.prices,
+                no_evidence: suite.options.no_evidence,
+                judges: !settings.no_judges,
+            },
+            servers,
+            all_records: settings.all_records,
+            summary: settings.summary,
+            redactor,
+        })
+    }
+
     /// Judges the groups, in the order of the suite.
-    fn cases(&self, suite: &Suite, groups: Groups<'a>) -> Result<Vec<ScoredCase>, ScoreError> {
+    pub fn cases(&self, suite: &Suite, groups: Groups<'a>) -> Result<Vec<ScoredCase>, ScoreError> {
         let mut by_test: Vec<Vec<Group<'a>>> = self.tests.all.iter().map(|_| Vec::new()).collect();
         for group in groups.list {
             by_test[group.test].push(group);
@@ -342,14 +468,13 @@ impl<'a> Scorer<'a> {
                 continue;
             }
             if groups.is_empty() {
-                groups.push(Group {
-                    test: at,
-                    model: None,
-                    tally: CaseTally::new(self.tests.all[at]),
-                    names: NameTally::default(),
-                    runs: Vec::new(),
-                });
+                groups.push(Group::new(at, None, CaseTally::new(self.tests.all[at])));
             }
+            let test = self.tests.all[at];
+            groups.sort_by(|one, other| {
+                let (one, other) = (one.model.as_deref(), other.model.as_deref());
+                model_order(test, one).cmp(&model_order(test, other))
+            });
             let several_models = groups.len() > 1;
             let mut names = NameTally::default();
             let first = cases.len();
@@ -373,13 +498,25 @@ impl<'a> Scorer<'a> {
         let Group {
             mut tally,
             mut runs,
+            keys,
+            totals,
             ..
         } = group;
-        numbering::number(&mut runs);
-        tally.renumber(&numbering::numbers(&runs));
+        if self.summary {
+            tally.renumber(&numbering::lookup(numbering::number_keys(keys)));
+        } else {
+            numbering::number(&mut runs);
+            tally.renumber(&numbering::numbers(&runs));
+        }
         let gate_context = self.context.gate_context(&label, model);
-        let judged = tally.finish(&self.context, test, &gate_context);
+        let mut judged = tally.finish(&self.context, test, &gate_context);
+        if self.summary {
+            for gate in &mut judged.gates {
+                gate.detail = gate.detail.without_key("per_run");
+            }
+        }
         ScoredCase {
+            totals,
             id: CaseId {
                 suite: suite.name.clone(),
                 name: test.name.clone(),

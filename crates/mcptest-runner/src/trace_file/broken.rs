@@ -1,6 +1,7 @@
 //! Lines of a trace file that are not traces.
 
 use mcptest_trace::trace::TraceSyntaxError;
+use serde::{Deserialize, Serialize};
 
 use super::TraceFileError;
 
@@ -8,7 +9,7 @@ use super::TraceFileError;
 pub const MAX_BROKEN_PLACES: usize = 20;
 
 /// A line of a trace file that was skipped, because it is not a trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BrokenLine {
     /// The file; `-` for standard input.
@@ -21,8 +22,18 @@ pub struct BrokenLine {
     pub message: String,
 }
 
+impl std::fmt::Display for BrokenLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
 /// The lines that were skipped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BrokenLines {
     /// The number of all of them.
@@ -32,6 +43,14 @@ pub struct BrokenLines {
 }
 
 impl BrokenLines {
+    /// A count, and the first lines of these.
+    pub(crate) fn new(count: u64, lines: impl Iterator<Item = BrokenLine>) -> Self {
+        Self {
+            count,
+            first: lines.take(MAX_BROKEN_PLACES).collect(),
+        }
+    }
+
     /// Counts a line.
     pub fn add(&mut self, line: BrokenLine) {
         self.count += 1;

@@ -26,6 +26,7 @@ use blocks::{BYTE_ORDER_MARK, Blocks, HEAD, line_ends, without_mark};
 use broken::Flaw;
 pub use broken::{BrokenLine, BrokenLines, MAX_BROKEN_PLACES};
 use decompress::Decompressed;
+pub(crate) use inputs::natural_order;
 pub use inputs::{COMPRESSED, TRACE_ENDINGS, trace_files};
 
 /// The least size of a block, except for the last.

@@ -9,6 +9,7 @@
 //! | `decided` | tests that stop when they are decided |
 //! | `judges` | judged assertions: asked, recorded, scored, switched off, broken |
 //! | `bounds` | every target of every gate with a bound that cannot be met |
+//! | `trace_inputs` | many and compressed trace files, broken lines, partial results |
 //! | `cassettes` | recording, replay, stale and damaged cassettes, planted keys, kills |
 //! | `catalogs` | catalogs from files, suites, addresses and commands, for every command that takes one |
 //! | `history` | logs of runs: shown, listed, resumed after kills, removed |

@@ -238,3 +238,101 @@ fn issue_11_bytes_do_not_depend_on_the_number_of_threads() {
         2
     );
 }
+
+#[test]
+fn issue_11_merged_partial_results_are_the_summary() {
+    let dir = folder(&[("s.yml", SUITE)]);
+    let mut whole = String::new();
+    for (number, outcomes) in [
+        [true, false, true],
+        [true, true, false],
+        [false, true, true],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let text = lines(outcomes);
+        let name = format!("t-{}.jsonl", number + 8);
+        std::fs::write(dir.path().join(name), &text).unwrap();
+        whole.push_str(&text);
+    }
+    std::fs::write(dir.path().join("whole.jsonl"), &whole).unwrap();
+    let summary = score(dir.path(), &["--trace", "whole.jsonl", "--summary"]);
+    assert_eq!(summary.code, 0, "{}", summary.stderr);
+    let report = summary.json();
+    assert_eq!(report["tests"][0]["runs"], json!([]));
+    assert_eq!(report["tests"][0]["run_totals"]["failed"], 3);
+    let gate = &report["tests"][0]["gates"][0];
+    assert!(gate["detail"].get("per_run").is_none(), "{gate}");
+    for number in 8..11 {
+        let (trace, part) = (format!("t-{number}.jsonl"), format!("{number}.part"));
+        let args = ["score", "s.yml", "--trace", &trace, "--partial", &part];
+        let ran = run(dir.path(), &args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    }
+    // The suite is in the partial results.
+    std::fs::remove_file(dir.path().join("s.yml")).unwrap();
+    let merged = run(
+        dir.path(),
+        &["report", "merge", "10.part", "8.part", "9.part"],
+    );
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(merged.stdout, summary.stdout);
+    std::fs::write(dir.path().join("summary.json"), &summary.stdout).unwrap();
+    let mixed = run(dir.path(), &["report", "merge", "10.part", "summary.json"]);
+    assert_eq!(mixed.code, 2);
+    assert!(
+        mixed.stderr.contains("`10.part` is a partial result"),
+        "{}",
+        mixed.stderr
+    );
+    let shown = run(dir.path(), &["report", "summary.json"]);
+    assert!(shown.stdout.contains("t ×9"), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("6 of 9 runs passed, 3 failed"),
+        "{}",
+        shown.stdout
+    );
+    let again = run(
+        dir.path(),
+        &["report", "summary.json", "--reporter", "json"],
+    );
+    assert_eq!(again.stdout, summary.stdout);
+}
+
+#[test]
+fn issue_11_a_partial_result_after_a_broken_line() {
+    let text = format!("{}nonsense\n", line(true));
+    let dir = folder(&[("s.yml", SUITE), ("t.jsonl", &text)]);
+    let summary = score(dir.path(), &["--trace", "t.jsonl", "--summary"]);
+    assert_eq!(summary.code, 3);
+    let args = [
+        "score",
+        "s.yml",
+        "--trace",
+        "t.jsonl",
+        "--partial",
+        "p",
+        "--part",
+        "1/1",
+    ];
+    let partial = run(dir.path(), &args);
+    assert_eq!(partial.code, 3);
+    assert!(partial.stderr.contains("t.jsonl:2:"), "{}", partial.stderr);
+    let merged = run(dir.path(), &["report", "merge", "p"]);
+    assert_eq!((merged.code, merged.stdout), (3, summary.stdout));
+    let wrong = run(
+        dir.path(),
+        &[
+            "score",
+            "s.yml",
+            "--trace",
+            "t.jsonl",
+            "--partial",
+            "p",
+            "--part",
+            "2/1",
+        ],
+    );
+    assert_eq!(wrong.code, 2);
+}
