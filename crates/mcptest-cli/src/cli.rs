@@ -16,6 +16,7 @@ mod schema;
 mod score;
 mod shared;
 mod tool_bench;
+mod trace;
 mod validate;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
@@ -42,6 +43,10 @@ pub use shared::{
     TraceArgs,
 };
 pub use tool_bench::{ToolBenchArgs, ToolBenchCommand, ToolBenchRunArgs};
+pub use trace::{
+    AnonymiseArgs, ConvertArgs, ConvertTo, InferArgs, StatsArgs, TraceCommand, TraceCommandArgs,
+    TraceInputArgs, TraceShowArgs,
+};
 pub use validate::{Purpose, ValidateArgs};
 
 const EXIT_CODES: &str = "\
@@ -90,6 +95,8 @@ pub enum Command {
     Score(ScoreArgs),
     /// Show the report of a finished, interrupted or killed run; compare and merge reports.
     Report(RenderArgs),
+    /// Convert, show, summarise and anonymise recorded traces; write a starter suite from them.
+    Trace(TraceCommandArgs),
     /// Change recorded traces slightly and check that the suite's gates notice.
     Mutate(MutateArgs),
     /// Check suites without running them.

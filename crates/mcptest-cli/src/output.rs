@@ -68,6 +68,11 @@ impl Output {
         }
     }
 
+    /// Prints a warning, unless `--quiet` is given.
+    pub fn warning(&self, text: &str) {
+        self.status(&format!("warning: {text}"));
+    }
+
     /// Prints errors and warnings about files, if there are any. With `--quiet`, only the errors.
     pub fn problems(&self, problems: &Diagnostics) {
         let is_shown = |problem: &&Diagnostic| !self.quiet || problem.severity == Severity::Error;

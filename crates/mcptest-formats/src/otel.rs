@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::agent_log;
 use crate::builder::{Call, Reply, TraceBuilder, Usage};
-use crate::content::tool;
+use crate::content::{string, tool};
 use crate::error::FormatError;
 use crate::input::Input;
 use crate::otlp::{self, Span};
@@ -225,8 +225,7 @@ fn run(spans: &[Span<'_>]) -> Option<Trace> {
     if requests.is_empty() {
         for at in run.all(Part::Agent) {
             if run.within(at, &[Part::Agent]).is_none() {
-                builder.usage(usage(&spans[at]));
-                set_model(&mut builder, &spans[at]);
+                add_agent(&mut builder, &spans[at]);
             }
         }
     }
@@ -234,6 +233,31 @@ fn run(spans: &[Span<'_>]) -> Option<Trace> {
         finish(&mut builder, last);
     }
     Some(builder.finish())
+}
+
+/// Adds the facts of an agent's span, for runs whose requests are not recorded. `mcptest.*` is what
+/// `mcptest trace convert --to otlp` writes.
+fn add_agent(builder: &mut TraceBuilder, span: &Span<'_>) {
+    set_model(builder, span);
+    let mut usage = usage(span);
+    if let Some(usage) = &mut usage {
+        usage.total = usage
+            .total
+            .or_else(|| span.count("mcptest.usage.total_tokens"));
+    }
+    builder.usage(usage);
+    for message in messages::input(span) {
+        let role = message.get("role").and_then(Value::as_str);
+        builder.turn(
+            role.unwrap_or("user"),
+            messages::text(&message).map(Value::from),
+        );
+    }
+    let answer = messages::output(span).iter().rev().find_map(messages::text);
+    builder.trace.final_response = answer.map(Into::into);
+    builder.trace.test = span.text("mcptest.test").map(|name| name.to_owned().into());
+    builder.trace.run = span.count("mcptest.run");
+    offer(builder, span);
 }
 
 fn set_model(builder: &mut TraceBuilder, span: &Span<'_>) {
@@ -270,6 +294,11 @@ fn add_request(builder: &mut TraceBuilder, span: &Span<'_>, prompts: &mut usize)
     }
     let text = messages::output(span).iter().find_map(messages::text);
     builder.turn("assistant", text.map(Value::from));
+    offer(builder, span);
+}
+
+/// Adds the tools that a span offers.
+fn offer(builder: &mut TraceBuilder, span: &Span<'_>) {
     let offered = span.json("gen_ai.tool.definitions");
     for one in offered
         .as_ref()
@@ -282,7 +311,8 @@ fn add_request(builder: &mut TraceBuilder, span: &Span<'_>, prompts: &mut usize)
             let schema = function
                 .get("parameters")
                 .or_else(|| function.get("inputSchema"));
-            builder.tool(tool(None, name, function.get("description"), schema));
+            let server = string(function, "server");
+            builder.tool(tool(server, name, function.get("description"), schema));
         }
     }
 }

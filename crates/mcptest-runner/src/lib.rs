@@ -65,5 +65,5 @@ pub use snapshots::SnapshotMode;
 pub use tool_names::warn_of_unknown_tools;
 pub use trace_file::{
     BrokenLine, BrokenLines, COMPRESSED, MAX_BROKEN_PLACES, TRACE_ENDINGS, TraceFileError,
-    read_traces, trace_files,
+    each_trace, read_traces, trace_files,
 };

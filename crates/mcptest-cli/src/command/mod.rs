@@ -14,6 +14,7 @@ mod run;
 mod schema;
 mod score;
 mod tool_bench;
+mod trace;
 mod validate;
 
 use mcptest_report::ExitCode;
@@ -34,6 +35,7 @@ pub fn dispatch(cli: &Cli) -> ExitCode {
         Command::Run(args) => run::run(args, &output),
         Command::Score(args) => score::score(args, &output),
         Command::Report(args) => report::report(args, &output),
+        Command::Trace(args) => trace::trace(args, &output),
         Command::Mutate(args) => mutate::mutate(args, &output),
         Command::Validate(args) => validate::validate(args, &output),
         Command::ToolBench(args) => tool_bench::tool_bench(args, &output),

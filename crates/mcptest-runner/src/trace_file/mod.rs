@@ -12,6 +12,7 @@
 mod blocks;
 mod broken;
 mod decompress;
+mod each;
 mod inputs;
 mod sequence;
 
@@ -26,6 +27,7 @@ use blocks::{BYTE_ORDER_MARK, Blocks, HEAD, line_ends, without_mark};
 use broken::Flaw;
 pub use broken::{BrokenLine, BrokenLines, MAX_BROKEN_PLACES};
 use decompress::Decompressed;
+pub use each::each_trace;
 pub(crate) use inputs::natural_order;
 pub use inputs::{COMPRESSED, TRACE_ENDINGS, trace_files};
 

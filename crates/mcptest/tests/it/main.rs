@@ -26,6 +26,7 @@
 //! | `streams` | standard output that cannot be written, readers that leave early |
 //! | `suites` | what a suite can say, and what comes of it |
 //! | `tool_names` | tools that a suite names and no server offers |
+//! | `trace_tools` | `trace`: convert, show, stats, infer, anonymise |
 //! | `tools` | direct tool tests: fixtures, order, isolation, snapshots |
 //! | `docs` | every block of the README and the pages below `docs` |
 //! | `doctor` | `doctor` and `tool_quality:` against servers that misbehave, waivers, fixes |
@@ -72,3 +73,4 @@ mod through_proxy;
 mod tool_names;
 mod tools;
 mod trace_inputs;
+mod trace_tools;
