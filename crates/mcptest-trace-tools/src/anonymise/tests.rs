@@ -108,7 +108,7 @@ proptest! {
             "tool_calls": [{"name": "t", "args": {"email": email, "customer_name": name, "n": number, "text": text}}],
             "final_response": format!("{text} {name} <{email}>"),
         });
-        let out = anonymised(&[trace.clone()]);
+        let out = anonymised(std::slice::from_ref(&trace));
         prop_assert_eq!(shape(&out[0]), shape(&trace));
         let answer = out[0]["final_response"].as_str().unwrap();
         prop_assert!(!answer.contains(&email), "{}", answer);
