@@ -64,6 +64,10 @@ pub(crate) trait Dialect {
     fn stop_reason(response: &Value) -> Option<&'static str>;
 }
 
+/// The number of alternative answers of a response that are read. Each is a trace with all
+/// messages of its request, so more of them would let a small file grow without bound.
+const MAX_ANSWERS: usize = 128;
+
 /// The form of a JSON value.
 enum Form<'v> {
     /// A list of messages.
@@ -85,7 +89,7 @@ fn form<D: Dialect>(value: &Value) -> Form<'_> {
         Value::Array(items) if items.first().is_some_and(D::is_message) => Form::Messages(items),
         Value::Object(_) => {
             let request = body(value, "request");
-            let response = body(value, "response");
+            let response = body(value, "response").or_else(|| batch_result(value));
             if value.get(D::LIST).is_some() {
                 match body(value, "response") {
                     Some(response) => Form::Pair(Some((value, String::new())), Some(response)),
@@ -103,6 +107,14 @@ fn form<D: Dialect>(value: &Value) -> Form<'_> {
         }
         _ => Form::Other,
     }
+}
+
+/// The message in an entry of the results of a batch.
+fn batch_result(value: &Value) -> Option<(&Value, String)> {
+    let message = value
+        .pointer("/result/message")
+        .filter(|message| message.is_object())?;
+    Some((message, "/result/message".to_owned()))
 }
 
 /// The body of a request or a response in a wrapper, with its JSON pointer. Some logs have another
@@ -282,6 +294,13 @@ fn exchanges_of<'v, D: Dialect>(
         answers = D::answers(response);
         if answers.is_empty() && request.is_none() && response.get("error").is_none() {
             return Err(document.wrong(D::NAME, response, "the response has no answer"));
+        }
+        if answers.len() > MAX_ANSWERS {
+            let message = format!(
+                "the response has {} answers, more than {MAX_ANSWERS}",
+                answers.len()
+            );
+            return Err(document.wrong(D::NAME, response, message));
         }
         for (_, source) in answers.iter_mut().flatten() {
             source.insert_str(0, place);

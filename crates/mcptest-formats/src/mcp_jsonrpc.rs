@@ -106,16 +106,28 @@ fn detect(value: &Value) -> Detection {
         _ if value.get("jsonrpc").is_some() => Detection::close(
             "a message has `jsonrpc`, but neither `method` nor `result` nor `error`",
         ),
+        _ if array(value, "interactions") => interactions(value),
         _ if value
             .get("session")
             .is_some_and(|session| array(session, "interactions")) =>
         {
-            Detection::Match
+            value.get("session").map_or(Detection::No, interactions)
         }
-        _ if array(value, "interactions") => Detection::Match,
         _ if is_mcp_debug(value) || is_mcp_debug_header(value) => Detection::Match,
         _ if is_mcpsnoop(value) => Detection::Match,
         _ => Detection::No,
+    }
+}
+
+/// Detects a list of requests with their responses.
+fn interactions(recording: &Value) -> Detection {
+    let list = recording.get("interactions").and_then(Value::as_array);
+    let mut list = list.into_iter().flatten();
+    let parts = |one: &Value| [one.get("request").cloned(), one.get("response").cloned()];
+    if list.any(|one| parts(one).iter().flatten().any(is_message)) {
+        Detection::Match
+    } else {
+        Detection::close("no entry of `interactions` has a JSON-RPC message")
     }
 }
 

@@ -64,13 +64,10 @@ impl Dialect for Chat {
         if message.get("parts").is_some() {
             return Detection::No;
         }
-        if let Some(blocks) = message.get("content").and_then(Value::as_array) {
-            let known = |block: &Value| {
-                string(block, "type").is_some_and(|kind| CONTENT_PARTS.contains(&kind))
-            };
-            if !blocks.iter().all(known) {
-                return Detection::No;
-            }
+        if let Some(parts) = message.get("content").and_then(Value::as_array)
+            && !parts.iter().all(is_part)
+        {
+            return Detection::No;
         }
         if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
             let calls = calls.as_array().map_or(&[][..], Vec::as_slice);
@@ -181,15 +178,15 @@ impl Dialect for Chat {
     }
 }
 
-/// The types of content parts that chat messages have.
-const CONTENT_PARTS: [&str; 6] = [
-    "text",
-    "image_url",
-    "input_audio",
-    "file",
-    "refusal",
-    "video_url",
-];
+/// Returns true for a content part that is not a block of another format. Compatible servers have
+/// types of their own.
+fn is_part(part: &Value) -> bool {
+    string(part, "type").is_some_and(|kind| {
+        !(kind.ends_with("tool_use")
+            || kind.ends_with("tool_result")
+            || matches!(kind, "input_text" | "output_text"))
+    })
+}
 
 fn calls(message: &Value) -> impl Iterator<Item = (usize, &Value)> {
     let calls = message.get("tool_calls").and_then(Value::as_array);

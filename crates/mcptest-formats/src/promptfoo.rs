@@ -42,7 +42,7 @@ impl Reader for Promptfoo {
         by_record(input, |record| {
             let results = record.get("results");
             match results.map(|results| results.get("results")) {
-                Some(Some(Value::Array(_))) => Detection::Match,
+                Some(Some(Value::Array(list))) if list.iter().all(is_result) => Detection::Match,
                 Some(_) if record.get("evalId").is_some() => {
                     Detection::close("`results` has no list `results`")
                 }

@@ -37,7 +37,14 @@ impl Reader for Tau2Bench {
 
     fn detect(&self, input: &Input<'_>) -> Detection {
         by_record(input, |record| match record.get("simulations") {
-            Some(Value::Array(_)) => Detection::Match,
+            Some(Value::Array(list)) => {
+                let known = |one: &Value| one.get("messages").is_some();
+                if list.iter().all(known) {
+                    Detection::Match
+                } else {
+                    Detection::close("an entry of `simulations` has no `messages`")
+                }
+            }
             Some(_) => Detection::close("`simulations` is not an array"),
             None => {
                 let has = |key: &str| record.get(key).is_some();

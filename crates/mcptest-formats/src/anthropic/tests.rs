@@ -99,3 +99,15 @@ fn pairs_continue_when_cache_marks_move() {
     assert_eq!(traces[0].total_tokens(), Some(4));
     assert_eq!(traces[0].final_text().unwrap(), "Done.");
 }
+
+#[test]
+fn results_of_a_batch_are_unwrapped() {
+    let traces = read(
+        json!({"custom_id": "case-1", "result": {"type": "succeeded", "message": {
+        "id": "m", "type": "message", "role": "assistant",
+        "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1, "output_tokens": 2}}}}),
+    );
+    assert_eq!(traces[0].final_text().unwrap(), "Done.");
+    assert_eq!(traces[0].total_tokens(), Some(3));
+}

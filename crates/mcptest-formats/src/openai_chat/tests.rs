@@ -140,3 +140,32 @@ fn errors_have_a_pointer() {
         assert_eq!(error.to_string(), wanted);
     }
 }
+
+#[test]
+fn answers_are_bounded_and_batches_are_unwrapped() {
+    let message = json!({"role": "assistant", "content": "a"});
+    let choices = vec![json!({"message": message}); 129];
+    let text = json!({"choices": choices}).to_string();
+    let error = OpenAiChat
+        .read(&Input::parse(text.as_bytes()).unwrap())
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("the response has 129 answers"),
+        "{error}"
+    );
+    let batch = json!({"id": "b", "custom_id": "case-1", "error": null, "response": {
+        "status_code": 200, "body": {"id": "r", "choices": [{"message": message}]}}});
+    let traces = read(batch);
+    assert_eq!(traces[0].final_text().unwrap(), "a");
+    assert_eq!(traces[0].extra("custom_id"), Some(&json!("case-1")));
+}
+
+#[test]
+fn parts_of_compatible_servers_are_accepted() {
+    let traces = read(json!([
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "t"}],
+         "tool_calls": [call("a", "f", "{}")]},
+    ]));
+    assert_eq!(traces[0].final_text().unwrap(), "t");
+}
