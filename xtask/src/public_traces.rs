@@ -5,6 +5,7 @@
 //! `reward`), the same runs as tau-bench published them (`tau-airline.raw.json`), and
 //! `livemcpbench.native.jsonl`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -151,8 +152,16 @@ impl Lab<'_> {
             native.len()
         );
         for (read, native) in read.iter().zip(&native) {
+            // The model used some ids twice. The native file has the last result of such an id for
+            // each of its calls, so its flags are compared where all ids differ.
+            let ids: HashSet<String> = read
+                .tool_calls
+                .iter()
+                .map(|call| format!("{:?}", call.id()))
+                .collect();
+            let flags = ids.len() == read.tool_calls.len();
             ensure!(
-                facts(read) == facts(native),
+                facts(read, flags) == facts(native, flags),
                 "{:?}: the runs differ",
                 key(native)
             );
@@ -207,19 +216,16 @@ impl Lab<'_> {
     }
 }
 
-/// The facts of a run that both forms record.
-fn facts(trace: &Trace) -> Value {
+/// The facts of a run that both forms record; with or without the error flags of results.
+fn facts(trace: &Trace, flags: bool) -> Value {
     let results = trace.results_by_call();
     let calls: Vec<Value> = trace
         .tool_calls
         .iter()
         .zip(results)
         .map(|(call, result)| {
-            json!([
-                call.name(),
-                call.args(),
-                result.and_then(|one| one.is_error)
-            ])
+            let failed = result.and_then(|one| one.is_error).filter(|_| flags);
+            json!([call.name(), call.args(), failed])
         })
         .collect();
     let turns = trace.conversation.turns.iter().flatten();
