@@ -115,7 +115,7 @@ impl TraceBuilder {
         self.turn_is_open = false;
         self.turns.push(Turn {
             role: Some(Cow::Owned(role.to_owned())),
-            content: content.map(Into::into),
+            content: present(content).map(Into::into),
             ..Turn::default()
         });
     }
@@ -238,11 +238,11 @@ impl TraceBuilder {
         }
         let turn = self.assistant_turns;
         self.trace.tool_calls.push(ToolCall {
-            id: call.id.map(Into::into),
+            id: present(call.id).map(Into::into),
             raw_name: ToolName::from(call.name),
             server: call.server.map(Cow::Owned),
             args: call.args.map(Into::into),
-            caller: call.caller.map(Into::into),
+            caller: present(call.caller).map(Into::into),
             turn: (turn > 0).then_some(turn),
             extra,
         });
@@ -457,7 +457,7 @@ fn result(reply: Reply) -> ToolResult {
         extra.insert("structured_content", object.clone());
     }
     ToolResult {
-        call_id: reply.call_id.map(Into::into),
+        call_id: present(reply.call_id).map(Into::into),
         is_error: reply.is_error,
         content: reply
             .content
@@ -466,6 +466,11 @@ fn result(reply: Reply) -> ToolResult {
             .map(Into::into),
         extra,
     }
+}
+
+/// A value that is not null: in a native trace, null is absent.
+fn present(value: Option<Value>) -> Option<Value> {
+    value.filter(|value| !value.is_null())
 }
 
 /// An id as a key of a map.

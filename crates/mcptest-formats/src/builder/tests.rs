@@ -173,3 +173,24 @@ fn calls_without_ids_are_answered_by_name_in_order() {
     );
     assert_eq!(texts[3], None);
 }
+
+#[test]
+fn null_is_absent() {
+    let mut builder = TraceBuilder::new();
+    builder.turn("assistant", Some(Value::Null));
+    builder.call(Call {
+        id: Some(Value::Null),
+        name: "f".into(),
+        caller: Some(Value::Null),
+        ..Call::default()
+    });
+    builder.result(Reply {
+        call_id: Some(Value::Null),
+        content: Some(Value::Null),
+        ..Reply::default()
+    });
+    let trace = builder.finish();
+    let text = serde_json::to_string(&trace).unwrap();
+    assert!(!text.contains("null"), "{text}");
+    assert_eq!(mcptest_trace::trace::read(&text).unwrap(), [trace]);
+}
