@@ -181,6 +181,10 @@ impl Diagnostic {
         let clip = |span: Span| {
             let start = span.start.clamp(window.start, window.end);
             let end = span.end.clamp(start, window.end);
+            let mut end = end.min(start + MAX_MARKED);
+            while !source.text().is_char_boundary(end) {
+                end -= 1;
+            }
             // An empty span is not drawn: widen it to one character.
             let end = if end == start {
                 source.text()[start..window.end]
@@ -201,9 +205,11 @@ impl Diagnostic {
             .path(source.name())
             .annotation(primary);
         if let Some((related, label)) = &self.related {
-            // A place outside the window is not drawn, so that the window stays small however far
-            // apart the two places are. The message names its line.
-            if window.contains(&related.start) {
+            // A place outside the window, or far away in the same line, is not drawn: everything
+            // between the two places would be. The message names its line.
+            let is_near = related.start.abs_diff(span.start) <= MAX_MARKED;
+            let same_line = source.line_column(related.start).0 == source.line_column(span.start).0;
+            if window.contains(&related.start) && (is_near || !same_line) {
                 snippet = snippet.annotation(
                     AnnotationKind::Context
                         .span(clip(*related))
@@ -214,6 +220,9 @@ impl Diagnostic {
         snippet
     }
 }
+
+/// The number of bytes of one line that are marked at most. Everything that is marked is printed.
+const MAX_MARKED: usize = 400;
 
 /// All problems of one or several files, in the order in which they were found.
 #[derive(Debug, Clone, Default)]

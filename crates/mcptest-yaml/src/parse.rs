@@ -551,6 +551,17 @@ mod tests {
     }
 
     #[test]
+    fn messages_about_a_long_line_are_short() {
+        let keys: Vec<String> = (0..5000).map(|key| format!("ké{key}: 1")).collect();
+        let text = problem(&format!("{{{}, ké7: 2}}\n", keys.join(", ")));
+        assert!(text.contains("first set on line 1"), "{text}");
+        assert!(text.len() < 2000, "{} bytes", text.len());
+        // Two places that are near each other are both drawn.
+        let near = problem("{aa: 1, aa: 2}\n");
+        assert!(near.contains("first set here"), "{near}");
+    }
+
+    #[test]
     fn an_alias_bomb_is_rejected_before_it_uses_memory() {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..10 {
