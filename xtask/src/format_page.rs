@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mcptest_formats::{READERS, map_schema};
 use serde_json::Value;
 
-use crate::generate::Generated;
+use crate::generated::Generated;
 
 /// The reference page.
 pub fn page() -> Generated {

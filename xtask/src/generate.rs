@@ -8,13 +8,8 @@ use mcptest_gates::GATES;
 use mcptest_trace::schema::trace_schema;
 use mcptest_yaml::CompiledSchema;
 
+use crate::generated::Generated;
 use crate::workspace::{self, Profile};
-
-/// A file, from the root of the workspace, and what it should hold.
-pub struct Generated {
-    pub path: String,
-    pub text: String,
-}
 
 /// Writes what is not up to date.
 pub fn write() -> Result<()> {

@@ -13,8 +13,10 @@ mod format_page;
 mod fuzz_readers;
 mod gate_pages;
 mod generate;
+mod generated;
 mod kills;
 mod lint_sample;
+mod modules;
 mod narrative;
 mod properties;
 mod public_traces;
@@ -32,6 +34,7 @@ Usage: cargo xtask COMMAND
 Commands:
   generate [--check]        write schema/ and docs/reference/cli.md, or check that they are up to date
   words                     check the language of docs, help texts, messages and comments
+  modules                   check that no two modules of a crate import each other
   kills [N]                 kill runs at 200 (or N) random moments, then show and resume them
   properties [--cases N] [--seed S]
                             all property tests with fresh random cases, 10000 of each; prints the seed, and
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::write().map(|()| true),
         ["generate", "--check"] => generate::check().map(|()| true),
         ["words"] => words::run(),
+        ["modules"] => modules::run().map(|()| true),
         ["kills"] => kills::run(None),
         ["kills", number] => match number.parse() {
             Ok(number) => kills::run(Some(number)),

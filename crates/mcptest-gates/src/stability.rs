@@ -83,8 +83,8 @@ mod sequences;
 mod session;
 
 pub use compare::{Comparison, compare_runs};
-pub use sequences::StabilityAccumulator;
-pub use session::{SessionScores, TARGET_TOKENS, score_session};
+pub use sequences::{StabilityAccumulator, score_session};
+pub use session::{SessionScores, TARGET_TOKENS};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

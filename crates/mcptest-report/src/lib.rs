@@ -23,6 +23,7 @@ mod samples;
 mod server_words;
 mod store;
 mod summary;
+mod verdict_word;
 
 pub use broken_lines::{BrokenLine, BrokenLines, MAX_PLACES};
 pub use complexity::{ComplexityGroup, CurvePoint, DistractorResult};

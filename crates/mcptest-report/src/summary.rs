@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::fold::ReportFold;
 use crate::reporter::Style;
-use crate::reporter::pretty::{colour, count_parts, duration, paint, spent_usd};
+use crate::reporter::pretty::{count_parts, duration, spent_usd};
+use crate::reporter::terminal::{colour, paint};
 use crate::store::RunStore;
 
 /// The longest list of suites in a row, in characters.

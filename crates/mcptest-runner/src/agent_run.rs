@@ -155,7 +155,8 @@ async fn prepare(
         .collect();
     if cassette.servers().is_none() {
         let checks = &context.tool_names;
-        checks.check(context, case.test, test, &listed)?;
+        let warn = |text| context.warn(text);
+        checks.check((case.test, test), &context.servers, &warn, &listed)?;
     }
     let (offer, distractors) = offer(context, test, case.run, listed)?;
     if let (Some(recorder), Some(_)) = (cassette.recorder(), &distractors) {

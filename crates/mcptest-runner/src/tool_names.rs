@@ -15,7 +15,6 @@ use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::verdict::{ErrorKind, RunError};
 
 use crate::cassettes::{CassetteMode, CassetteSettings, cassette_folder, cassette_place};
-use crate::run_context::RunContext;
 
 /// The largest number of names in one error.
 const MAX_NAMES: usize = 3;
@@ -116,9 +115,9 @@ impl NameChecks {
     /// all of them.
     pub fn check(
         &self,
-        context: &RunContext,
-        index: usize,
-        test: &AgentTest,
+        (index, test): (usize, &AgentTest),
+        servers: &KnownServers,
+        warn: &dyn Fn(String),
         listed: &[(String, Vec<Tool>)],
     ) -> Result<(), RunError> {
         if test.tool_names.is_empty() {
@@ -127,27 +126,28 @@ impl NameChecks {
         let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let error = checked
             .entry(index)
-            .or_insert_with(|| compare(context, test, listed));
+            .or_insert_with(|| compare(test, servers, warn, listed));
         error.clone().map_or(Ok(()), Err)
     }
 }
 
 fn compare(
-    context: &RunContext,
     test: &AgentTest,
+    servers: &KnownServers,
+    warn: &dyn Fn(String),
     listed: &[(String, Vec<Tool>)],
 ) -> Option<RunError> {
     let tools: Vec<Tool> = listed
         .iter()
         .flat_map(|(_, tools)| tools.iter().cloned())
         .collect();
-    let unknown = test.unknown_tools(&tools, &[], &context.servers);
+    let unknown = test.unknown_tools(&tools, &[], servers);
     let (forbidden, needed): (Vec<_>, Vec<_>) = unknown
         .into_iter()
         .filter(|unknown| !unknown.named.is_reported())
         .partition(|unknown| unknown.named.is_forbidden());
     for unknown in forbidden {
-        context.warn(unknown.message());
+        warn(unknown.message());
     }
     let mut messages: Vec<String> = needed
         .iter()

@@ -12,6 +12,7 @@ mod import;
 mod interpolate;
 mod limits;
 mod load;
+mod named_tool;
 mod options;
 mod providers;
 mod references;

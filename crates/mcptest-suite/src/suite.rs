@@ -20,9 +20,9 @@ pub use crate::file::{
     ScriptTurn, ScriptUsage,
 };
 pub use crate::limits::{Budget, TestBudget};
+use crate::named_tool::NamedTool;
 pub use crate::providers::{ApiFile as Api, Keys, Provider};
 use crate::template::Args;
-use crate::tool_names::NamedTool;
 
 /// A suite that can be run or scored.
 #[derive(Debug)]

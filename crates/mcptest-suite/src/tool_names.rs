@@ -4,112 +4,18 @@
 //! must not be blamed for it.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
 
 use mcptest_catalog::distractors::plan_injection;
-use mcptest_gate_api::ToolReference;
 use mcptest_json::text::one_line;
 use mcptest_trace::catalog::Tool;
 use mcptest_trace::tool_id::{self, KnownServers};
-use mcptest_yaml::{Diagnostic, Document, Severity, Source, Span, suggest};
+use mcptest_yaml::{Diagnostic, Severity, suggest};
 
+pub use crate::named_tool::NamedTool;
 use crate::suite::AgentTest;
 
 /// The largest number of offered tools in a message.
 const MAX_OFFERED: usize = 8;
-
-/// A tool that a block of a test names.
-#[derive(Debug, Clone)]
-pub struct NamedTool {
-    /// The key in the suite, such as `tool_selection.expected_tool`.
-    key: String,
-    reference: ToolReference,
-    source: Arc<Source>,
-    span: Span,
-    /// True if it was reported when the suite was loaded.
-    reported: bool,
-}
-
-impl NamedTool {
-    /// The name in the block `block` at the pointer `at` of a file.
-    pub(crate) fn new(
-        block: &str,
-        reference: ToolReference,
-        document: &Document,
-        at: &str,
-    ) -> Self {
-        Self {
-            key: key(block, &reference.pointer),
-            span: document.span_at(&format!("{at}{}", reference.pointer)),
-            source: Arc::clone(document.source()),
-            reference,
-            reported: false,
-        }
-    }
-
-    /// True if the tool must not be called: then a wrong name is a warning, never an error.
-    #[must_use]
-    pub fn is_forbidden(&self) -> bool {
-        self.reference.forbidden
-    }
-
-    /// Returns true if the name was reported when the suite was loaded.
-    #[must_use]
-    pub fn is_reported(&self) -> bool {
-        self.reported
-    }
-
-    /// Returns true if it means the tool `name` of `server`. A tool whose server is not known may
-    /// belong to any.
-    #[must_use]
-    pub fn means(&self, server: Option<&str>, name: &str, servers: &KnownServers) -> bool {
-        let written = self.reference.name.as_str();
-        if let Some(wanted) = &self.reference.server {
-            return server.is_none_or(|server| server == wanted)
-                && (written == name || tool_id::matches(written, Some(wanted), name, servers));
-        }
-        if tool_id::matches(written, server, name, servers) {
-            return true;
-        }
-        let of_any_server = || {
-            let before = written.strip_suffix(name);
-            before.is_some_and(|before| before.ends_with('.')) && servers.qualifies(written)
-        };
-        let by_wire_name = || {
-            let split = servers.split_wire_name(name);
-            split.is_some_and(|(server, tool)| {
-                tool_id::matches(written, Some(server), tool, servers)
-            })
-        };
-        server.is_none() && !name.is_empty() && (of_any_server() || by_wire_name())
-    }
-
-    /// Returns true if the name can mean a tool of this server.
-    fn concerns(&self, server: &str, servers: &KnownServers) -> bool {
-        let written = self.reference.name.as_str();
-        match &self.reference.server {
-            Some(wanted) => wanted == server,
-            None if servers.qualifies(written) => written
-                .strip_prefix(server)
-                .is_some_and(|rest| rest.starts_with('.')),
-            None => true,
-        }
-    }
-}
-
-/// `tool_edges` and `/delegation/0/from` give `tool_edges.delegation[0].from`.
-fn key(block: &str, pointer: &str) -> String {
-    let mut key = block.to_owned();
-    for part in pointer.split('/').skip(1) {
-        if part.bytes().all(|byte| byte.is_ascii_digit()) {
-            key.push_str(&format!("[{part}]"));
-        } else {
-            key.push('.');
-            key.push_str(part);
-        }
-    }
-    key
-}
 
 /// A name that means no offered tool.
 #[derive(Debug, Clone)]

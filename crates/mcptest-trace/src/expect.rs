@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::judged::Judge;
+use crate::judge::Judge;
 use crate::matcher::{Difference, Matcher, Problem, matcher_schema};
 use crate::target::{Gap, Target};
 use crate::trace::Node;

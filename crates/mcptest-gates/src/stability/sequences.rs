@@ -10,7 +10,7 @@ use crate::per_run::PerRun;
 use mcptest_json::canonical;
 use mcptest_trace::trace::{ToolCallView, TraceView};
 
-use super::session::SessionFacts;
+use super::session::{DistinctCalls, SessionFacts, SessionScores};
 
 /// A tool that was called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -159,15 +159,16 @@ impl StabilityAccumulator {
     }
 }
 
-/// The calls of a run, counted.
-pub(super) struct DistinctCalls<'a> {
-    pub calls: usize,
-    /// Different tools.
-    pub tools: usize,
-    /// Different calls.
-    pub distinct: usize,
-    /// The tools of calls that were made before, each once, in order.
-    pub repeated: Vec<&'a str>,
+/// Scores one run.
+#[must_use]
+pub fn score_session(trace: &TraceView<'_>) -> SessionScores {
+    let mut accumulator = StabilityAccumulator::default();
+    accumulator.observe(1, trace);
+    let row = accumulator.runs.iter().next();
+    // The run that was just observed is there.
+    row.map_or_else(SessionScores::default, |row| {
+        row.own.score(&accumulator.distinct(*row.shared))
+    })
 }
 
 fn args_digest(call: &ToolCallView<'_>) -> Digest {

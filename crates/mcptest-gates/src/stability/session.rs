@@ -3,7 +3,6 @@
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-use super::sequences::{DistinctCalls, StabilityAccumulator};
 use mcptest_numbers::ratio::Ratio;
 use mcptest_trace::trace::TraceView;
 
@@ -82,6 +81,17 @@ impl SessionScores {
     }
 }
 
+/// The calls of a run, counted.
+pub(super) struct DistinctCalls<'a> {
+    pub calls: usize,
+    /// Different tools.
+    pub tools: usize,
+    /// Different calls.
+    pub distinct: usize,
+    /// The tools of calls that were made before, each once, in order.
+    pub repeated: Vec<&'a str>,
+}
+
 /// The facts of one run that the calls do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionFacts {
@@ -147,18 +157,6 @@ impl SessionFacts {
             cost_per_progress: self.tokens.map(|tokens| thrift(tokens, distinct as u64)),
         }
     }
-}
-
-/// Scores one run.
-#[must_use]
-pub fn score_session(trace: &TraceView<'_>) -> SessionScores {
-    let mut accumulator = StabilityAccumulator::default();
-    accumulator.observe(1, trace);
-    let row = accumulator.runs.iter().next();
-    // The run that was just observed is there.
-    row.map_or_else(SessionScores::default, |row| {
-        row.own.score(&accumulator.distinct(*row.shared))
-    })
 }
 
 /// 1 - min(1, deviation / mean), over positive lengths.

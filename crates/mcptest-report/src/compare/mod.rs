@@ -17,8 +17,6 @@
 mod markdown;
 mod pretty;
 
-pub(crate) use pretty::verdict_word;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::{CaseChange, Change, Comparison, Delta, Flip, Pair};
 use crate::reporter::Style;
-use crate::reporter::pretty::{line, paint};
+use crate::reporter::terminal::{line, paint};
+use crate::verdict_word::verdict_word;
 
 /// The longest value shown in full, in characters.
 const MAX_VALUE: usize = 120;
@@ -99,16 +100,6 @@ pub(super) fn verdicts(pair: &Pair<Verdict>) -> String {
         word(pair.new).to_owned()
     } else {
         format!("{} -> {}", word(pair.old), word(pair.new))
-    }
-}
-
-/// The name of a verdict in the JSON report.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "pass",
-        Verdict::NoEvidence => "no_evidence",
-        Verdict::Fail => "fail",
-        Verdict::Error => "error",
     }
 }
 

@@ -11,7 +11,7 @@ use mcptest_catalog::similar_names::Similarity;
 use mcptest_json::text::{lines, one_line, shorten};
 
 use crate::reporter::Style;
-use crate::reporter::pretty::paint;
+use crate::reporter::terminal::paint;
 
 /// The longest tool name that is shown in full.
 const MAX_NAME: usize = 48;

@@ -22,10 +22,10 @@ use mcptest_trace::verdict::{ErrorKind, Verdict};
 
 use super::{RenderError, Style, pretty};
 use crate::broken_lines::BrokenLines;
-use crate::compare::verdict_word;
 use crate::complexity;
 use crate::report::{Report, RunRow, TestReport};
 use crate::server_words::server_words;
+use crate::verdict_word::verdict_word;
 
 /// The longest text of one element, in characters; the JSON report has everything.
 const MAX_TEXT: usize = 20_000;

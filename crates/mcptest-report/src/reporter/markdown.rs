@@ -11,12 +11,12 @@ use serde_json::Number;
 use super::json::{Floor, floors};
 use super::pretty::{count_words, spent};
 use super::{RenderError, Style};
-use crate::compare::verdict_word;
 use crate::complexity::{self, ComplexityGroup, DistractorResult};
 use crate::markdown::{Bounded, cell, code, plain};
 use crate::matrix::{Matrix, matrices};
 use crate::report::{Report, TestReport};
 use crate::server_words::server_words;
+use crate::verdict_word::verdict_word;
 
 /// The number of lines about one test that did not pass.
 const MAX_REASONS: usize = 10;

@@ -7,6 +7,7 @@ mod junit;
 mod markdown;
 pub(crate) mod pretty;
 mod table;
+pub(crate) mod terminal;
 
 use crate::report::Report;
 use crate::store::StoreError;

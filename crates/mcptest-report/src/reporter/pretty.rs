@@ -4,7 +4,7 @@ mod assertion;
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style as Paint};
+use anstyle::Style as Paint;
 use mcptest_events::{CaseId, Kind, Replayed, RunRecord, RunTotals, Spend};
 use mcptest_json::text::{lines, one_line, shorten};
 use mcptest_numbers::usd::Usd;
@@ -13,6 +13,7 @@ use mcptest_trace::verdict::{ErrorKind, RunError, Verdict};
 
 use assertion::write_assertion;
 
+use super::terminal::{badge_word, colour, line, paint};
 use super::{RenderError, Style, table};
 use crate::complexity;
 use crate::matrix::matrices;
@@ -539,43 +540,12 @@ fn badge(verdict: Verdict, style: Style) -> String {
     paint(style, colour(verdict).bold(), badge_word(verdict))
 }
 
-pub(super) fn badge_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "PASS ",
-        Verdict::Fail => "FAIL ",
-        Verdict::NoEvidence => "NONE ",
-        Verdict::Error => "ERROR",
-    }
-}
-
-pub(crate) fn colour(verdict: Verdict) -> Paint {
-    let colour = match verdict {
-        Verdict::Pass => AnsiColor::Green,
-        Verdict::Fail => AnsiColor::Red,
-        Verdict::NoEvidence => AnsiColor::Yellow,
-        Verdict::Error => AnsiColor::Magenta,
-    };
-    Paint::new().fg_color(Some(colour.into()))
-}
-
-pub(crate) fn paint(style: Style, paint: Paint, text: &str) -> String {
-    if style.colour {
-        format!("{paint}{text}{paint:#}")
-    } else {
-        text.to_owned()
-    }
-}
-
 /// Writes the details below a row.
 fn block(out: &mut dyn Write, text: &str) -> io::Result<()> {
     for part in text.lines() {
         line(out, &format!("         {part}"))?;
     }
     Ok(())
-}
-
-pub(crate) fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    writeln!(out, "{}", text.trim_end())
 }
 
 #[cfg(test)]

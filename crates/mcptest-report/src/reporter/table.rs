@@ -8,7 +8,7 @@ use mcptest_trace::verdict::Verdict;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::Style;
-use super::pretty::{badge_word, colour, line, paint};
+use super::terminal::{badge_word, colour, line, paint};
 use crate::matrix::{Cell, Matrix};
 
 /// The width if that of the display is unknown.

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Number, json};
 
 use super::*;
 use crate::expect::WrittenExpectation;
+use crate::problem::Problem;
 use crate::verdict::ErrorKind;
 
 fn compile(written: Value) -> Result<Expectation, Vec<Problem>> {

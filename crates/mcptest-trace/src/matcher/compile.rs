@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json_schema::JsonSchema;
 use super::pattern::Pattern;
 use super::{Comparison, Matcher, Problem, Rule, TypeName};
-use crate::judged::{self, Judge};
+use crate::judge::{self, Judge};
 use mcptest_json::pointer_join;
 
 impl Matcher {
@@ -55,7 +55,7 @@ impl Matcher {
     pub fn compile_for_test(written: &Value, at: &str) -> Result<Self, Vec<Problem>> {
         let judged = written.as_object().and_then(|map| {
             map.iter()
-                .find(|(key, _)| judged::KEYS.contains(&key.as_str()))
+                .find(|(key, _)| judge::KEYS.contains(&key.as_str()))
                 .filter(|_| map.len() == 1)
         });
         match judged {
@@ -113,7 +113,7 @@ fn rule(key: &str, value: &Value, at: &str) -> Result<Rule, Vec<Problem>> {
                 .as_bool()
                 .ok_or_else(|| one(Problem::new(at, "`exists` takes true or false")))?,
         ),
-        judged if judged::KEYS.contains(&judged) => {
+        judged if judge::KEYS.contains(&judged) => {
             return Err(one(Problem::new(
                 at,
                 format!("`{judged}` must be the only matcher: it cannot be part of another one"),

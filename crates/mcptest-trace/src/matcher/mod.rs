@@ -37,12 +37,13 @@ pub use diff::{Difference, differences};
 pub use json_schema::JsonSchema;
 pub use schema::matcher_schema;
 
+pub use crate::problem::Problem;
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::judged::Judge;
+use crate::judge::Judge;
 
 /// A matcher that is ready to be applied, with its written form.
 #[derive(Debug, Clone)]
@@ -215,55 +216,5 @@ impl fmt::Display for Matcher {
             write!(f, "{key} {value}")?;
         }
         Ok(())
-    }
-}
-
-/// A problem with a written matcher, and its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// JSON pointer from the place that was given for compiling.
-    pub pointer: String,
-    /// The problem.
-    pub message: String,
-    /// A remedy.
-    pub help: Option<String>,
-    /// True if it is only a warning.
-    pub warning: bool,
-    /// True if the key at the end of the pointer is wrong rather than its value.
-    pub on_key: bool,
-}
-
-impl Problem {
-    /// A problem at a place.
-    #[must_use]
-    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer.into(),
-            message: message.into(),
-            help: None,
-            warning: false,
-            on_key: false,
-        }
-    }
-
-    /// Blames the key, not the value.
-    #[must_use]
-    pub fn on_key(mut self) -> Self {
-        self.on_key = true;
-        self
-    }
-
-    /// Makes it a warning.
-    #[must_use]
-    pub fn as_warning(mut self) -> Self {
-        self.warning = true;
-        self
-    }
-
-    /// Adds what to do.
-    #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
     }
 }

@@ -55,7 +55,7 @@ pub fn matcher_schema(generator: &mut SchemaGenerator) -> Schema {
                 "!=": {"description": "Differs."},
             }
         });
-        for (key, judged) in crate::judged::schemas() {
+        for (key, judged) in crate::judge::schemas() {
             schema["properties"][key] = judged;
         }
         generator.definitions_mut().insert(NAME.into(), schema);

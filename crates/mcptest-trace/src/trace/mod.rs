@@ -32,7 +32,7 @@ pub use raw::Raw;
 pub use read::{TraceSyntaxError, Views, is_blank, read, read_sequence, starts_array, views};
 
 use crate::catalog::Tool;
-use crate::judged::Judgement;
+use crate::judgement::Judgement;
 use crate::tool_id::{self, KnownServers};
 use crate::verdict::RunError;
 

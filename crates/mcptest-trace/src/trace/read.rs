@@ -280,7 +280,7 @@ object! {
         "final_response" => final_response: Option<Cow<'static, str>>,
         "catalog" => catalog: Option<Catalog<'static>>,
         "distractors" => distractors: Option<Vec<String>>,
-        "judgements" => judgements: Vec<crate::judged::Judgement>,
+        "judgements" => judgements: Vec<crate::judgement::Judgement>,
         "error" => error: Option<crate::verdict::RunError>,
     }
     extra, missing => TraceView {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{ConversationView, TokensView, ToolCallView, ToolResultView, TraceView, TurnView};
 use crate::catalog::Tool;
-use crate::judged::Judgement;
+use crate::judgement::Judgement;
 use crate::verdict::RunError;
 
 /// The observable behaviour of an agent in one run.
