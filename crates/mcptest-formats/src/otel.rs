@@ -1,9 +1,9 @@
 //! OpenTelemetry spans of generative AI and of MCP: `--format otel`.
 //!
 //! Written for the semantic conventions from 1.37 on, with messages as attributes (in development:
-//! names of earlier versions are read too). Checked with spans of Pydantic AI 2.66.0, FastMCP 4.1.2, the MCP SDK for Python
-//! 2.3.0 and opentelemetry-instrumentation-openai-v2 2.4b0, in the OTLP JSON of the SDK for Python
-//! 1.45.2.
+//! names of earlier versions are read too). Checked with spans of Pydantic AI 2.66.0, FastMCP
+//! 4.1.2, the MCP SDK for Python 2.3.0 and opentelemetry-instrumentation-openai-v2 2.4b0, in the
+//! OTLP JSON of the SDK for Python 1.45.2.
 //!
 //! A trace (`traceId`) is a run. One call may have several spans within one another (the agent's
 //! `execute_tool`, the MCP client's and the server's `tools/call`), and is in the messages of the
@@ -37,8 +37,8 @@ static FORMAT: Format = Format {
     name: "otel",
     reads: "OTLP JSON (`resourceSpans`), in one file or one export per line, with spans of the \
             GenAI and MCP semantic conventions",
-    versions: "semantic conventions from 1.37 on (messages as attributes), and the older names `gen_ai.usage.*_tokens` and \
-               `gen_ai.completion.*`",
+    versions: "semantic conventions from 1.37 on (messages as attributes), and the older names \
+               `gen_ai.usage.*_tokens` and `gen_ai.completion.*`",
     unknown: "arguments, results and texts, unless the writer records content",
 };
 
