@@ -25,8 +25,8 @@ pub(crate) struct Anthropic;
 static FORMAT: Format = Format {
     name: "anthropic",
     reads: "a list of messages, request bodies (`messages`), response bodies (`type: message`), \
-            pairs of both (`request`, `response`), batch results; JSON, arrays, JSON Lines, also one message per \
-            line",
+            pairs of both (`request`, `response`), batch results; JSON, arrays, JSON Lines, also \
+            one message per line",
     versions: "Anthropic Messages API as of `anthropic` 2.x for Python, with the blocks of its \
                MCP connector and the `caller` tag",
     unknown: "tokens, unless responses are recorded",
