@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::claims::Claim;
+use crate::claims::{Claim, How};
 use crate::compare::{ArgMismatch, compare_arguments};
 use crate::match_calls::{Candidate, Fit, matching};
 use crate::run_evidence::Evidence;
 use crate::sentences::Sentence;
-use crate::stated_values::names;
+use crate::stated_values::{marks, names};
 use crate::verbs;
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
@@ -42,8 +42,14 @@ impl<'a> Answer<'a> {
         for (own, (place, claim)) in group.iter().enumerate().take(MAX_REPEATS) {
             let sentence = &sentences[*place];
             let names = names(claim.tokens(sentence));
-            let touched = evidence.touched(trace, &names);
+            let marks = marks(claim.tokens(sentence));
+            let touched = evidence.touched(trace, &names, &marks);
             match matching(claim, candidates, &touched) {
+                // "The door is still unlocked", after an attempt to lock it.
+                Some((_, indices))
+                    if claim.how != How::Active
+                        && indices.iter().all(|index| evidence.results[*index].failed)
+                        && evidence.observed(claim, sentence, &names) => {}
                 Some((fit, indices)) => answer.matched.push((own, fit, indices)),
                 None if answer.unanswered.is_none()
                     && !evidence.observed(claim, sentence, &names) =>
@@ -88,6 +94,10 @@ impl<'a> Answer<'a> {
             };
             let sentence = &sentences[*place];
             let names = names(claim.tokens(sentence));
+            // Of an unknown verb without an actor, too little is known.
+            if claim.open.is_some() && claim.how != How::Active {
+                continue;
+            }
             if names.is_empty() || !evidence.observed(claim, sentence, &names) {
                 found.extend(compare_arguments(
                     trace, candidates, evidence, sentence, claim, *fit, indices,
@@ -104,6 +114,7 @@ impl<'a> Answer<'a> {
 pub(super) fn assign_rest(
     trace: &TraceView<'_>,
     candidates: &[Candidate<'_>],
+    evidence: &Evidence,
     answers: &mut [Answer<'_>],
 ) {
     let open = |answer: &Answer<'_>| answer.matched.is_empty() && answer.unanswered.is_some();
@@ -125,7 +136,10 @@ pub(super) fn assign_rest(
     let mut rest: Vec<(String, String, usize)> = (0..candidates.len())
         .filter(|index| {
             let candidate = &candidates[*index];
-            !explained.contains(index) && candidate.call.acts() && candidate.is_terse()
+            !explained.contains(index)
+                && !evidence.results[*index].failed
+                && candidate.call.acts()
+                && candidate.is_terse()
         })
         .map(|index| {
             let call = &trace.tool_calls[index];

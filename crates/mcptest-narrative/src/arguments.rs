@@ -12,7 +12,7 @@ use crate::claims::Claim;
 use crate::dates::{dates_in, same_day};
 use crate::evidence::contains_whole;
 use crate::match_calls::Fit;
-use crate::stated_values::{Stated, ValueKind, stated};
+use crate::stated_values::{Stated, ValueKind, stated, time_of};
 use crate::tokens::{Token, number};
 use crate::verbs::{fold, singular};
 use mcptest_catalog::lexical;
@@ -66,6 +66,7 @@ pub(crate) fn mismatches(
     fit: Fit,
     calls: &[Matched<'_>],
     elsewhere: &dyn Fn(&str) -> bool,
+    given: &dyn Fn(&str) -> bool,
 ) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
@@ -82,13 +83,10 @@ pub(crate) fn mismatches(
         .collect();
     let nouns: BTreeSet<String> = claim.nouns.iter().map(|noun| fold(noun)).collect();
     // Numbers, dates and quotations that the run learned elsewhere are no figures of this action.
-    let is_known = |value: &Stated| {
-        !matches!(
-            value.kind,
-            ValueKind::Identifier | ValueKind::Email | ValueKind::Path
-        ) && value.counted.is_none()
-            && value.role.is_none()
-            && elsewhere(&value.normal)
+    let is_known = |value: &Stated| match value.kind {
+        ValueKind::Identifier | ValueKind::Email | ValueKind::Path => false,
+        ValueKind::Quote => elsewhere(&value.text.to_lowercase()),
+        _ => value.counted.is_none() && value.role.is_none() && elsewhere(&value.normal),
     };
     let mut found = Vec::new();
     let compared: Vec<(&Stated, Vec<&Leaf>)> = stated
@@ -97,7 +95,13 @@ pub(crate) fn mismatches(
             let candidates = match value.kind {
                 ValueKind::Number if fit != Fit::Exact => {
                     let mut own = number_candidates(value, &nouns, &leaves);
-                    own.retain(|leaf| value.money && is_amount(leaf));
+                    let single = own.len() == leaves.len() && value.measured;
+                    own.retain(|leaf| {
+                        value.money && is_amount(leaf)
+                            || !value.money
+                                && (single && value.counted.is_none()
+                                    || value.role.as_ref().is_some_and(|role| has_key(leaf, role)))
+                    });
                     own
                 }
                 ValueKind::Number | ValueKind::Count => number_candidates(value, &nouns, &leaves),
@@ -106,6 +110,11 @@ pub(crate) fn mismatches(
                     .iter()
                     .flatten()
                     .filter(|leaf| is_pathlike(&leaf.text))
+                    .collect(),
+                ValueKind::Time => leaves
+                    .iter()
+                    .flatten()
+                    .filter(|leaf| !times_in(&leaf.text).is_empty())
                     .collect(),
                 ValueKind::Email => leaves
                     .iter()
@@ -150,6 +159,7 @@ pub(crate) fn mismatches(
             .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
+            || value.kind == ValueKind::Path && given(&value.normal)
             || is_known(value)
             || calls.iter().any(|call| {
                 call.result
@@ -176,6 +186,28 @@ pub(crate) fn mismatches(
     found
 }
 
+/// The number of things in the lists that the calls were given under a key for them.
+fn listed_things(counted: &str, calls: &[Matched<'_>]) -> Option<usize> {
+    let mut all = 0;
+    for call in calls.iter().filter(|call| !call.failed) {
+        let lists: Vec<(&String, &Vec<Value>)> = call
+            .args
+            .as_object()?
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_array()?)))
+            .collect();
+        let [(key, list)] = lists.as_slice() else {
+            return None;
+        };
+        let last = lexical::words(key).last().map(|word| fold(word))?;
+        if last != counted && last != "item" && last != fold("ids") {
+            return None;
+        }
+        all += list.len();
+    }
+    (all > 0).then_some(all)
+}
+
 /// A count of things that is not the number of calls, where each call is about one of them:
 /// "deleted 3 branches" after one `delete_branch`.
 fn wrong_count(
@@ -185,12 +217,38 @@ fn wrong_count(
 ) -> Option<Mismatch> {
     let counted = value.counted.as_ref()?;
     let stated: usize = value.normal.parse().ok()?;
+    if value.kind == ValueKind::Number
+        && nouns.contains(counted)
+        && let Some(listed) = listed_things(counted, calls)
+        && listed != stated
+        && !calls.iter().any(|call| {
+            call.result
+                .is_some_and(|result| contains_value(result, value))
+        })
+    {
+        return Some(Mismatch {
+            kind: ValueKind::Count,
+            stated: value.text.clone(),
+            recorded: vec![listed.to_string()],
+        });
+    }
     let one_each = calls.iter().all(|call| {
-        !has_list(call.args)
-            && call
-                .name
+        let by_name = || {
+            call.name
                 .iter()
                 .any(|word| *word == singular(word) && fold(word) == *counted)
+        };
+        // `buy_item` with `item: shield`
+        let by_value = || {
+            call.args.as_object().is_some_and(|args| {
+                args.values().any(|value| {
+                    value
+                        .as_str()
+                        .is_some_and(|text| *text == singular(text) && fold(text) == *counted)
+                })
+            })
+        };
+        !has_list(call.args) && (by_name() || by_value())
     });
     if value.kind != ValueKind::Number || !nouns.contains(counted) || !one_each {
         return None;
@@ -283,6 +341,13 @@ fn number_candidates<'a>(
 ) -> Vec<&'a Leaf> {
     let numbers = || leaves.iter().flatten().filter(|leaf| numeric(leaf));
     if let Some(counted) = &value.counted {
+        // "set to 17 degrees"
+        let single = leaves
+            .iter()
+            .all(|own| own.iter().filter(|leaf| numeric(leaf)).count() == 1);
+        if value.measured && !nouns.contains(counted) && single {
+            return numbers().collect();
+        }
         if leaves.len() != 1 {
             return Vec::new();
         }
@@ -341,6 +406,25 @@ fn identifier_candidates<'a>(
                 && !leaf.text.contains('@')
         })
     };
+    // `ACC-7` and `ACC-8` are of one kind.
+    let prefix = |text: &str| -> String {
+        text.chars()
+            .take_while(|c| !c.is_ascii_digit())
+            .collect::<String>()
+            .to_lowercase()
+    };
+    let alike: Vec<_> = all()
+        .filter(|leaf| {
+            let own = prefix(&value.text);
+            !own.is_empty() && own == prefix(leaf.text.trim_start_matches('#'))
+        })
+        .collect();
+    if !alike.is_empty() {
+        return alike;
+    }
+    if value.text.len() < 3 {
+        return Vec::new();
+    }
     if let Some(role) = &value.role {
         let named: Vec<_> = all().filter(|leaf| has_key(leaf, role)).collect();
         if !named.is_empty() {
@@ -377,6 +461,7 @@ fn is_pathlike(text: &str) -> bool {
 fn is_textlike(leaf: &Leaf) -> bool {
     !leaf.is_number
         && !leaf.text.trim().is_empty()
+        && (leaf.text.contains(' ') || !leaf.text.contains(|c: char| c.is_ascii_digit()))
         && !leaf.text.contains('@')
         && number(&leaf.text).is_none()
         && dates_in(&leaf.text).is_empty()
@@ -386,8 +471,12 @@ fn is_textlike(leaf: &Leaf) -> bool {
 fn agrees(value: &Stated, recorded: &str) -> bool {
     match value.kind {
         ValueKind::Number | ValueKind::Count => {
-            number(recorded.trim()).as_deref() == Some(&value.normal)
+            let recorded = number(recorded.trim());
+            recorded.as_deref() == Some(&value.normal)
+                || value.money
+                    && recorded.is_some_and(|recorded| is_cents(&recorded, &value.normal))
         }
+        ValueKind::Time => times_in(recorded).contains(&value.normal),
         ValueKind::Date => dates_in(recorded)
             .iter()
             .any(|date| same_day(date, &value.normal)),
@@ -406,6 +495,24 @@ fn agrees(value: &Stated, recorded: &str) -> bool {
                 || recorded.len() >= 3 && value.normal.contains(&recorded)
         }
     }
+}
+
+/// Returns true if an amount is recorded in hundredths: `1500` of `15`.
+fn is_cents(recorded: &str, stated: &str) -> bool {
+    let (whole, fraction) = stated.split_once('.').unwrap_or((stated, ""));
+    fraction.len() <= 2 && recorded == format!("{whole}{fraction:0<2}").trim_start_matches('0')
+}
+
+/// The times of day in a string.
+fn times_in(text: &str) -> Vec<String> {
+    if !text.contains(':') && !text.contains('m') || text.len() > 20_000 {
+        return Vec::new();
+    }
+    let text = text.to_lowercase().replace('t', " ").replace('z', " ");
+    text.split(|c: char| c.is_whitespace() || ",;()[]\"'".contains(c))
+        .map(|part| part.split(['+', '.', '-']).next().unwrap_or(part))
+        .filter_map(|part| time_of(part, None))
+        .collect()
 }
 
 /// Returns true if an identifier is a number with a prefix: `issue-42` and `42`.
@@ -428,7 +535,16 @@ fn same_path(left: &str, right: &str) -> bool {
     } else {
         (right, left)
     };
-    !short.is_empty() && (long.ends_with(&short) || long.starts_with(&short))
+    // `docs.acme.dev` is of `acme.dev`.
+    let is_host = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|start| start.ends_with('.'))
+    };
+    let host = match (short.as_slice(), long.as_slice()) {
+        ([short], [long]) => is_host(long, short) || is_host(short, long),
+        _ => false,
+    };
+    !short.is_empty() && (host || long.ends_with(&short) || long.starts_with(&short))
 }
 
 fn components(path: &str) -> Vec<&str> {

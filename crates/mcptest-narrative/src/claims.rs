@@ -15,7 +15,7 @@ use self::guards::{Group, is_dateish, is_time};
 use self::named_action::named_action;
 use crate::sentences::Sentence;
 use crate::tokens::{Kind, Token};
-use crate::verbs::{Form, Use, singular, takes, verb, verb_of};
+use crate::verbs::{Form, OPEN, Use, open_past, singular, takes, verb, verb_of};
 use crate::words::{
     BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
     is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
@@ -24,8 +24,10 @@ use crate::words::{
 /// One claimed action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The verb's base form.
+    /// The verb's base form, or [`OPEN`].
     pub verb: &'static str,
+    /// The past tense as written and its stem, of a verb that is not in the table.
+    pub open: Option<(String, String)>,
     /// The nouns of what it was done to, first the one that names the action; none if that is a
     /// pronoun or an identifier.
     pub nouns: Vec<String>,
@@ -35,6 +37,16 @@ pub(crate) struct Claim {
     pub alternative: Option<&'static str>,
     /// The form of the claim.
     pub how: How,
+    /// True if it is a passive in the plain past: "was created".
+    pub past: bool,
+    /// True if it can be news about the world: "the parcel was shipped".
+    pub news: bool,
+    /// True if it is an item of a list that nothing leads: "- Refund: issued".
+    pub listed: bool,
+    /// True if what it was done to is new or the user's own: "a ticket", "your account".
+    pub own_thing: bool,
+    /// True if the object has a name: an identifier, a path, a quotation.
+    pub named: bool,
     /// The tokens of the sentence that belong to the claim.
     pub from: usize,
     pub to: usize,
@@ -50,9 +62,14 @@ impl Claim {
     /// `create_issue`, or `create` where the object is not named.
     pub(crate) fn stem(&self) -> String {
         match self.nouns.first() {
-            Some(noun) => format!("{}_{}", self.verb, singular(noun)),
-            None => self.verb.to_owned(),
+            Some(noun) => format!("{}_{}", self.word(), singular(noun)),
+            None => self.word().to_owned(),
         }
+    }
+
+    /// The verb: its base form, or the past tense if that is not known.
+    pub(crate) fn word(&self) -> &str {
+        self.open.as_ref().map_or(self.verb, |(word, _)| word)
     }
 }
 
@@ -104,10 +121,16 @@ impl Found {
     fn new(verb: &'static str, nouns: Vec<String>, from: usize, how: How, at: usize) -> Self {
         let claim = Claim {
             verb,
+            open: None,
             nouns,
             places: Vec::new(),
             alternative: None,
             how,
+            past: false,
+            news: false,
+            listed: false,
+            own_thing: false,
+            named: false,
             from,
             to: from,
         };
@@ -135,13 +158,23 @@ impl Reader<'_> {
                 self.care(at, &mut found);
             }
             let Some((verb, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
+                if token.is_word()
+                    && let Some(stem) = open_past(&token.low)
+                {
+                    self.open(at, stem, &mut found);
+                }
                 continue;
             };
             // "The release was rolled back."
-            if !takes(verb, self.get(at + 1).map(|next| next.low.as_str())) {
+            if !self.takes_particle(at, verb) {
                 continue;
             }
             let before = found.len();
+            // "pushed back by an hour"
+            let verb = match self.get(at + 1) {
+                Some(next) if verb == "push" && next.is_any(&["back", "forward"]) => "reschedule",
+                _ => verb,
+            };
             match form {
                 Form::Base => self.infinitive(at, verb, &mut found),
                 Form::Gerund => self.gerund(at, verb, &mut found),
@@ -151,7 +184,15 @@ impl Reader<'_> {
                 found.truncate(before);
             }
             let new = found.split_off(before);
-            found.extend(new.into_iter().filter_map(named_action));
+            let group = self.group(at);
+            // Who else would have opened it in this run?
+            let listed = self.sentence.checked
+                || self.sentence.item && self.sentence.done
+                || group.have && group.been;
+            found.extend(
+                new.into_iter()
+                    .filter_map(|found| named_action(found, listed, self.sentence.checked)),
+            );
         }
         self.nominal(&mut found);
         if found.is_empty() {
@@ -186,7 +227,12 @@ impl Reader<'_> {
         }
         let starts: Vec<usize> = found.iter().map(|found| found.claim.from).collect();
         for (index, found) in found.iter_mut().enumerate() {
-            if index == 0 {
+            // What leads up to the first claim belongs to it.
+            if index == 0
+                && !self.tokens[..found.claim.from]
+                    .iter()
+                    .any(|token| is_first_person(token) || is_pastlike(token))
+            {
                 found.claim.from = 0;
             }
             let next = starts[index + 1..]
@@ -194,6 +240,10 @@ impl Reader<'_> {
                 .find(|next| **next > starts[index]);
             found.claim.to = next.copied().unwrap_or(self.tokens.len());
             found.claim.places = self.places(found.at, found.claim.to);
+            if matches!(found.claim.how, How::Passive | How::State) {
+                let subject = self.places(starts[index], found.at);
+                found.claim.places.extend(subject);
+            }
         }
         // "I've added your wishes to the comparison"
         found.retain(|found| {
@@ -206,6 +256,14 @@ impl Reader<'_> {
                 && found.claim.places.iter().all(talk))
         });
         found
+    }
+
+    /// Returns true if a verb is an action as it is used here: "rolled back", "rolled it back".
+    fn takes_particle(&self, at: usize, verb: &str) -> bool {
+        (at + 1..self.tokens.len().min(at + 6))
+            .take_while(|place| !self.tokens[*place].is_mark())
+            .any(|place| takes(verb, Some(&self.tokens[place].low)))
+            || takes(verb, None)
     }
 
     fn get(&self, at: usize) -> Option<&Token> {
@@ -271,6 +329,55 @@ impl Reader<'_> {
         }
     }
 
+    /// A verb that is in no list is a claim with the agent as its actor, in the perfect passive,
+    /// and where what was done is listed.
+    fn open(&self, at: usize, stem: String, found: &mut Vec<Found>) {
+        let group = self.group(at);
+        if group.unreal || group.already {
+            return;
+        }
+        let own = found.len();
+        if group.passive() {
+            if group.have && group.been && !self.sentence.label {
+                self.passive(at, OPEN, &group, found);
+            }
+        } else if let Some(before) = self.before(group.start) {
+            let joined = (is_conjunction(before) || before.is(","))
+                && found
+                    .last()
+                    .is_some_and(|last| last.claim.how == How::Active)
+                && !self.is_other_subject(group.start);
+            if is_first_person(before) {
+                self.active(at, group.start - 1, OPEN, How::Active, found);
+            } else if joined {
+                self.active(at, at, OPEN, How::Active, found);
+            } else if self.sentence.item && self.sentence.done {
+                self.bare(at, group.start, OPEN, Form::Past, found);
+            }
+        }
+        let tokens = &self.tokens[at..self.tokens.len().min(at + 8)];
+        let named = tokens.iter().any(Token::is_name);
+        for found in &mut found[own..] {
+            found.claim.named = named;
+            found.claim.news = found.claim.how == How::Passive;
+            found.claim.open = Some((self.tokens[at].low.clone(), stem.clone()));
+        }
+    }
+
+    /// Returns true if someone else is the subject of what leads up to a verb.
+    fn is_other_subject(&self, end: usize) -> bool {
+        (0..end).rev().find_map(|place| {
+            let token = &self.tokens[place];
+            if is_first_person(token) {
+                Some(false)
+            } else if token.is_any(&["you", "they", "he", "she", "it", "who", "which", "that"]) {
+                Some(true)
+            } else {
+                None
+            }
+        }) == Some(true)
+    }
+
     fn active(
         &self,
         at: usize,
@@ -322,6 +429,13 @@ impl Reader<'_> {
             return;
         }
         let phrase = self.object(at);
+        // "created Monday"
+        if self
+            .get(at + 1)
+            .is_some_and(|next| is_time(next) && next.kind != Kind::Number)
+        {
+            return;
+        }
         // "Deleted."
         let alone = start == 0
             && self.tokens.len() == at + 2
@@ -382,6 +496,10 @@ impl Reader<'_> {
         }
         let ambiguous = form == Form::Any;
         let mut unreal = false;
+        // "I haven't restarted anything or changed any setting"
+        let alternative = self
+            .before(start)
+            .is_some_and(|token| token.is_any(&["or", "nor"]));
         for place in (0..start).rev() {
             let token = &self.tokens[place];
             if token.is_mark() && token.is_any(&[":", "—", "–", "("]) {
@@ -389,9 +507,13 @@ impl Reader<'_> {
             }
             unreal |= token.is_any(MODALS) || token.is("to") || token.is("not");
             if is_first_person(token) {
-                let governed = ambiguous && unreal;
+                let governed = (ambiguous || alternative) && unreal;
                 if !governed {
+                    let own = found.len();
                     self.active(at, place, verb, How::Active, found);
+                    if let Some(own) = found.get_mut(own) {
+                        own.claim.from = start;
+                    }
                 }
                 return;
             }
@@ -440,7 +562,10 @@ impl Reader<'_> {
                     at,
                 ));
             }
-        } else if opener.is_some_and(is_pastlike) && !self.sentence.heading {
+        } else if opener.is_some_and(is_pastlike)
+            && !self.sentence.heading
+            && !self.is_finite_until_break(at + 1)
+        {
             self.active(at, start, verb, How::Elided, found);
         } else if form != Form::PastOnly {
             self.bare(at, start, verb, form, found);
@@ -459,6 +584,16 @@ impl Reader<'_> {
             }
         };
         if idle {
+            return;
+        }
+        // "Work submitted after the deadline loses 10 %": in prose, a participle describes.
+        let stray = self.tokens.get(at + 1).is_some_and(|next| {
+            is_preposition(next)
+                && !next.is_any(&[
+                    "to", "from", "for", "in", "into", "on", "with", "as", "at", "via", "onto",
+                ])
+        });
+        if stray && !self.sentence.item {
             return;
         }
         let start = (0..end)
@@ -564,11 +699,19 @@ impl Reader<'_> {
         }
         let how = if state { How::State } else { How::Passive };
         let mut rest = phrase.end;
+        let own = found.len();
         found.push(Found::new(verb, phrase.nouns, start, how, at));
         // "The issue and the branch have been created"
         while let Some(next) = self.further_subject(rest, end) {
             found.push(Found::new(verb, next.nouns, rest, how, at));
             rest = next.end;
+        }
+        let own_thing = self
+            .get(start)
+            .is_some_and(|token| token.is_any(&["a", "an", "your", "both", "all"]));
+        for found in &mut found[own..] {
+            found.claim.past = plain_past;
+            found.claim.own_thing = own_thing;
         }
     }
 }

@@ -227,7 +227,7 @@ pub fn score_narrative(
         .iter()
         .map(|group| Answer::new(group, &sentences, trace, &candidates, &evidence))
         .collect();
-    assign_rest(trace, &candidates, &mut answers);
+    assign_rest(trace, &candidates, &evidence, &mut answers);
     for answer in answers {
         divergence.arg_mismatch.extend(answer.mismatches(
             &sentences,
@@ -309,11 +309,11 @@ const MAX_ACTIONS: usize = 300;
 fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
     let mut groups: Vec<Vec<(usize, Claim)>> = Vec::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
-    let mut by_verb: HashMap<&'static str, usize> = HashMap::new();
+    let mut by_verb: HashMap<String, usize> = HashMap::new();
     for (sentence, claim) in claims {
         let stem = claim.stem();
         let same = match by_stem.get(&stem) {
-            None if claim.nouns.is_empty() => by_verb.get(claim.verb),
+            None if claim.nouns.is_empty() => by_verb.get(claim.word()),
             known => known,
         };
         if let Some(group) = same {
@@ -324,7 +324,9 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
             continue;
         }
         by_stem.insert(stem, groups.len());
-        by_verb.entry(claim.verb).or_insert(groups.len());
+        by_verb
+            .entry(claim.word().to_owned())
+            .or_insert(groups.len());
         groups.push(vec![(sentence, claim)]);
     }
     groups
@@ -356,7 +358,13 @@ pub(super) fn compare_arguments(
             .iter()
             .any(|result| contains_whole(&result.text, value))
     };
-    mismatches(claim, &sentence.tokens, fit, &matched, &elsewhere)
+    let given = |value: &str| {
+        trace.tool_calls.iter().any(|call| {
+            call.args()
+                .is_some_and(|args| contains_whole(&args.to_string().to_lowercase(), value))
+        })
+    };
+    mismatches(claim, &sentence.tokens, fit, &matched, &elsewhere, &given)
         .into_iter()
         .map(|mismatch| ArgMismatch {
             action: claim.stem(),

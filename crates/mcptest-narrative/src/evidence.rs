@@ -1,16 +1,19 @@
 //! The words and values of a run's results, for deciding what was observed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use crate::verbs::fold;
+use crate::nouns::is_same_thing;
+use crate::verbs::{Classes, fold, verb};
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::TraceView;
 
 /// The number of words of one result that are read, and of all results of a run.
 const MAX_WORDS: usize = 20_000;
 const MAX_WORDS_IN_TOTAL: usize = 100_000;
+/// The number of words of a request that are read.
+const MAX_REQUEST: usize = 200;
 
 /// A result up to this many words is about one thing; in a longer one, words belong together only
 /// if they are near each other.
@@ -34,6 +37,22 @@ pub(crate) struct ResultWords {
 }
 
 impl ResultWords {
+    /// Adds what a call that only looks was asked for.
+    pub(crate) fn add_request(&mut self, tool: &[String], args: &Value) {
+        let mut room = MAX_REQUEST;
+        tool.iter().for_each(|word| self.push(word, &mut room));
+        self.add(args, &mut room);
+    }
+
+    /// The words of the result that are verbs of one of the classes.
+    pub(crate) fn states_like(&self, classes: Classes) -> BTreeSet<&str> {
+        self.all
+            .iter()
+            .filter(|word| verb(word).is_some_and(|verb| verb.is & classes != 0))
+            .map(String::as_str)
+            .collect()
+    }
+
     /// Returns true if the result reports the state: the word, and one of the nouns near it.
     pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool) -> bool {
         if !self.all.contains(state) || self.keys.contains(state) && !dated && !self.is_value(state)
@@ -45,7 +64,9 @@ impl ResultWords {
             return true;
         }
         if self.sequence.len() <= SHORT {
-            return nouns.iter().any(|noun| self.all.contains(noun));
+            return nouns.iter().any(|noun| {
+                self.all.contains(noun) || self.all.iter().any(|word| is_same_thing(word, noun))
+            });
         }
         let places = (0..self.sequence.len()).filter(|place| self.sequence[*place] == state);
         places.take(200).any(|place| {
@@ -73,8 +94,12 @@ impl ResultWords {
                 for (key, value) in map {
                     let structural = matches!(key.as_str(), "type" | "text");
                     if !structural {
+                        // `"cancelled": true` states it.
+                        let stated = *value == Value::Bool(true);
                         for word in lexical::words(key) {
-                            self.keys.insert(fold(&word));
+                            if !stated {
+                                self.keys.insert(fold(&word));
+                            }
                             self.push(&word, room);
                         }
                     }

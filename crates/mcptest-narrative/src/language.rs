@@ -30,7 +30,7 @@ const ENGLISH: &[&str] = &[
     "the", "and", "of", "to", "is", "are", "was", "were", "been", "has", "have", "had", "for", "with", "that", "this",
     "your", "you", "it", "its", "not", "from", "by", "as", "at", "be", "will", "would", "can", "could", "if", "or",
     "but", "which", "what", "there", "here", "any", "all", "our", "we", "my", "let", "please", "thank", "thanks",
-    "successfully", "i'm", "i've", "i'll", "you're", "it's", "how", "when", "than", "then", "also", "more", "now",
+    "successfully", "done", "step", "status", "result", "action", "task", "i'm", "i've", "i'll", "you're", "it's", "how", "when", "than", "then", "also", "more", "now",
 ];
 
 /// Function words of other languages that are no English words.

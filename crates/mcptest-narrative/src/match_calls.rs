@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::claims::{Claim, How};
+use crate::commands::only_reads;
 use crate::evidence::ResultWords;
+use crate::nouns::is_same_thing;
 use crate::verbs::{
-    CHANGE, Classes, END, EXECUTING, LISTED, MAKE, SEND, Verb, fold, nominal_of, singular,
-    tool_verb, verb,
+    CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN, PAY, POST,
+    SEND, SENDING, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb, verb_of,
 };
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
@@ -25,22 +27,26 @@ const GENERAL: &[&str] = &[
 pub(crate) const READING: &[&str] = &[
     "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "look", "count",
     "describe", "retrieve", "browse", "inspect", "validate", "verify", "calculate", "compute", "think", "summarize",
-    "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview",
+    "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview", "track", "monitor",
+    "watch", "review", "estimate", "diagnose", "audit", "measure", "locate", "peek", "detect", "tail", "ping",
 ];
+
+/// Last words of tools that only look, if no other word is a verb.
+const RECORDS: &[&str] = &["log", "logs", "history", "diff", "blame"];
 
 /// Words of tools that can be a verb or the thing it is about.
 #[rustfmt::skip]
 const EITHER: &[&str] = &[
     "order", "file", "record", "message", "text", "email", "mail", "label", "tag", "link", "book", "issue", "copy",
     "log", "store", "invoice", "bill", "post", "commit", "process", "release", "design", "build", "record", "request",
-    "place", "include",
+    "place", "include", "page", "flag", "contact", "scale", "play", "hold", "design", "sync",
 ];
 
 /// Verbs about money, and the words by which a call shows that money moved.
 #[rustfmt::skip]
 const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
 #[rustfmt::skip]
-const MONEY: &[&str] = &["payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
 
 /// First words of database statements that write.
 const STATEMENTS: &[&str] = &[
@@ -54,6 +60,18 @@ const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
 #[rustfmt::skip]
 const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
 
+/// Verbs of tools for any change of a thing.
+const ANY_CHANGE: &[&str] = &[
+    "update",
+    "modify",
+    "edit",
+    "change",
+    "set",
+    "patch",
+    "manage",
+    "configure",
+];
+
 /// Verbs for any change of a state.
 const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
 
@@ -64,7 +82,7 @@ const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "emai
 /// Nouns for files.
 #[rustfmt::skip]
 const DOCUMENTS: &[&str] = &[
-    "report", "document", "summary", "analysis", "guide", "article", "essay", "readme", "script", "note", "plan", "draft",
+    "report", "document", "summary", "analysis", "guide", "article", "essay", "script", "note", "plan", "draft",
     "template", "letter",
 ];
 
@@ -82,6 +100,14 @@ const CONTENTS: &[&str] = &[
 const MESSAGES: &[&str] = &[
     "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
     "confirmation", "instruction", "message",
+];
+
+/// Nouns for what a message can contain.
+#[rustfmt::skip]
+const UTTERANCES: &[&str] = &[
+    "question", "answer", "information", "link", "detail", "summary", "list", "reminder", "invitation", "result",
+    "finding", "request", "code", "fact", "name", "recap", "explanation", "greeting", "hobby", "word", "wish", "thanks",
+    "feedback", "news", "update", "recommendation", "suggestion", "plan", "score", "reply", "response", "note",
 ];
 
 /// Words in the names of tools that work on files, and of those that send messages.
@@ -115,6 +141,8 @@ pub(crate) struct CallWords {
     values: BTreeSet<String>,
     /// Values of one word, such as `closed`.
     states: BTreeSet<String>,
+    /// The verbs that keys are made from: `attachments`.
+    deeds: BTreeSet<&'static str>,
     /// True if the tool counts as a write.
     pub mutating: bool,
     pub effect: Effect,
@@ -155,20 +183,35 @@ pub(crate) fn is_mutating_name(name: &str) -> bool {
         .any(|word| LISTED.contains(&word.as_str()))
 }
 
-/// The verbs of a tool's name: those that can be nothing else, or the first of the others.
+/// The verbs of a tool's name: its first verb and those that "and" or "or" joins to it; without
+/// one, the verbs that its nouns are made from, or a word that can be either.
 fn verbs_of(words: &[String]) -> Vec<Verb> {
-    let verbs = |thing: bool| {
-        words
-            .iter()
-            .filter(move |word| EITHER.contains(&word.as_str()) == thing)
-            .filter_map(|word| tool_verb(word))
+    let is_sure = |word: &String| !EITHER.contains(&word.as_str());
+    let base = |word: &String| {
+        let (lemma, form) = verb_of(word).filter(|_| is_sure(word))?;
+        matches!(form, Form::Base | Form::Any)
+            .then(|| verb(lemma))
+            .flatten()
     };
-    let sure: Vec<Verb> = verbs(false).collect();
-    if sure.is_empty() {
-        verbs(true).take(1).collect()
-    } else {
-        sure
+    let mut verbs: Vec<Verb> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let joined = place > 0 && matches!(words[place - 1].as_str(), "and" | "or");
+        if verbs.is_empty() || joined {
+            verbs.extend(base(word));
+        }
     }
+    if verbs.is_empty() {
+        verbs.extend(
+            words
+                .iter()
+                .filter(|word| is_sure(word))
+                .filter_map(|word| tool_verb(word)),
+        );
+    }
+    if verbs.is_empty() {
+        verbs.extend(words.iter().find_map(|word| tool_verb(word)));
+    }
+    verbs
 }
 
 /// The effect of a tool that no list of the suite names.
@@ -176,6 +219,14 @@ pub(crate) fn effect_of(words: &[String]) -> Effect {
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     if has(&EXECUTING) || has(&["run"]) && has(&["query", "test", "tests"]) {
         return Effect::Executes;
+    }
+    let sure = |word: &String| tool_verb(word).is_some() && !EITHER.contains(&word.as_str());
+    if words
+        .last()
+        .is_some_and(|word| RECORDS.contains(&word.as_str()))
+        && !words.iter().any(sure)
+    {
+        return Effect::Reads;
     }
     let mut thing = false;
     for word in words {
@@ -206,11 +257,18 @@ impl CallWords {
         let verbs = verbs_of(&plain);
         Self {
             name: plain.iter().map(|word| fold(word)).collect(),
-            classes: verbs.iter().fold(0, |all, verb| all | verb.is),
+            // `apply_credit` moves money.
+            classes: plain
+                .iter()
+                .filter(|word| !EITHER.contains(&word.as_str()))
+                .filter_map(|word| Some(tool_verb(word)?.is & PAY))
+                .chain(verbs.iter().map(|verb| verb.is))
+                .fold(0, |all, class| all | class),
             verbs,
             keys: BTreeSet::new(),
             values: BTreeSet::new(),
             states: BTreeSet::new(),
+            deeds: BTreeSet::new(),
             mutating: match listed {
                 Listed::Mutating => true,
                 Listed::Readonly => false,
@@ -238,6 +296,9 @@ impl CallWords {
     /// Adds the words of the arguments, which only claims are compared with.
     pub(crate) fn add_arguments(&mut self, call: &ToolCallView<'_>) {
         if let Some(args) = call.args() {
+            if self.effect == Effect::Executes && only_reads(args) {
+                self.effect = Effect::Reads;
+            }
             self.collect(args);
         }
     }
@@ -246,8 +307,13 @@ impl CallWords {
         match args {
             Value::Object(map) => {
                 for (key, value) in map {
-                    self.keys
-                        .extend(lexical::words(key).iter().map(|word| fold(word)));
+                    for word in lexical::words(key) {
+                        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
+                        {
+                            self.deeds.extend(nominal_of(&word));
+                        }
+                        self.keys.insert(fold(&word));
+                    }
                     self.collect(value);
                 }
             }
@@ -293,9 +359,8 @@ impl CallWords {
     /// Returns true if a claim can be other words for the call, whatever thing it names.
     pub(crate) fn could_be(&self, claim: &Claim) -> bool {
         verb(claim.verb).is_some_and(|own| {
-            self.classes & own.accepts != 0
-                || self.verbs.iter().any(|verb| verb.lemma == own.lemma)
-                || self.is_any(OPERATING) && own.accepts & (MAKE | CHANGE | SEND) != 0
+            self.verbs.iter().any(|verb| verb.lemma == own.lemma)
+                || self.is_any(OPERATING) && own.accepts & (MAKING | CHANGING | SENDING) != 0
         })
     }
 
@@ -327,6 +392,11 @@ impl CallWords {
             .iter()
             .any(|verb| verb.lemma == alternative.lemma)
             && self.concerns(&other, results)
+            // "Your replacement has been ordered", by an exchange.
+            || claim.how != How::Active
+                && self.effect == Effect::Acts
+                && self.classes & alternative.accepts != 0
+                && self.concerns(&other, results)
             || self.pays(alternative, &other, results);
         best.max(named.then_some(Fit::Related))
     }
@@ -340,6 +410,9 @@ impl CallWords {
         touched: bool,
     ) -> Option<Fit> {
         let concerns = touched || self.concerns(nouns, results);
+        if own.lemma == OPEN {
+            return self.fits_open(claim, nouns, results, touched);
+        }
         let says_verb = self.verbs.iter().any(|verb| verb.lemma == own.lemma);
         if says_verb && concerns {
             return Some(Fit::Exact);
@@ -348,12 +421,31 @@ impl CallWords {
         let result_says = own_result.is_some_and(|result| result.all.contains(own.lemma));
         let related = self.classes & own.accepts != 0
             || self.states.contains(own.lemma)
+            || self.deeds.contains(own.lemma)
             || result_says && !says_verb;
         let named = nouns.iter().any(|noun| self.name.contains(&fold(noun)));
         let unknown = self.effect == Effect::Unknown
-            && own.accepts & (MAKE | CHANGE | SEND) != 0
+            && own.accepts & (MAKING | CHANGING | SENDING) != 0
             && (touched || named);
-        let placed = || !claim.places.is_empty() && self.concerns(&claim.places, results);
+        // "added to your reservation", by a tool for any change of one
+        let placed = || {
+            let in_name = |noun: &String| self.name.contains(&fold(noun));
+            !claim.places.is_empty()
+                && ((self.is_any(ANY_CHANGE) || PAYING.contains(&own.lemma))
+                    && self.concerns(&claim.places, results)
+                    || claim.places.iter().any(in_name))
+        };
+        // What a message contains can be called anything: "posted the question".
+        let worded = || {
+            let uttered = nouns.last().is_none_or(|noun| {
+                let noun = fold(noun);
+                UTTERANCES.iter().any(|known| fold(known) == noun)
+            });
+            self.is_any(MESSAGE_TOOLS)
+                && own.accepts & SEND != 0
+                && own.is & (SEND | POST | WRITE) != 0
+                && (uttered || own.lemma == "reply")
+        };
         // "The status of the order was changed": by whatever was done to the order.
         let changed = (claim.how != How::Active || self.classes & !MAKE != 0)
             && self.effect == Effect::Acts
@@ -361,7 +453,7 @@ impl CallWords {
             && (touched || concerns);
         let coded =
             CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads;
-        let fits = related && (concerns || placed())
+        let fits = related && (concerns || placed() || worded())
             || coded
             || changed
             || unknown
@@ -375,6 +467,26 @@ impl CallWords {
                 && self.effect == Effect::Acts
             || self.confirms(claim, own);
         fits.then_some(Fit::Related)
+    }
+
+    /// A verb of which nothing is known is answered by any call about the thing.
+    fn fits_open(
+        &self,
+        claim: &Claim,
+        nouns: &[String],
+        results: &[&ResultWords],
+        touched: bool,
+    ) -> Option<Fit> {
+        let stem = claim.open.as_ref().map(|(_, stem)| stem.as_str());
+        let says = stem.is_some_and(|stem| {
+            self.name.contains(stem)
+                || self.keys.contains(stem)
+                || self.values.contains(stem)
+                || results.first().is_some_and(|own| own.all.contains(stem))
+        });
+        let about = !(nouns.is_empty() && claim.named) && self.concerns(nouns, results)
+            || !claim.places.is_empty() && self.concerns(&claim.places, results);
+        (says || touched || about).then_some(Fit::Related)
     }
 
     fn is_any(&self, words: &[&str]) -> bool {
@@ -392,9 +504,18 @@ impl CallWords {
     /// Returns true if money moved with the call, as its arguments or its result show.
     fn pays(&self, own: Verb, nouns: &[String], results: &[&ResultWords]) -> bool {
         let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
+        let is_account = |noun: &String| {
+            matches!(
+                singular(noun).as_str(),
+                "account" | "card" | "customer" | "method"
+            )
+        };
         PAYING.contains(&own.lemma)
             && self.effect == Effect::Acts
-            && (nouns.iter().any(is_money) || self.concerns(nouns, results) || nouns.is_empty())
+            && (nouns.iter().any(is_money)
+                || nouns.iter().any(is_account)
+                || self.concerns(nouns, results)
+                || nouns.is_empty())
             && MONEY.iter().any(|word| {
                 let word = fold(word);
                 self.keys.contains(&word)
@@ -421,17 +542,38 @@ impl CallWords {
 
     fn concerns(&self, nouns: &[String], results: &[&ResultWords]) -> bool {
         // A tool named just `send` does not name what it sends.
-        let verb_only = self.plain.len() == self.verbs.len();
+        let verb_only = self.plain.len() == 1 && self.verbs.len() == 1;
         // "mind map" is `mindmap`.
         let joined = nouns
             .windows(2)
             .any(|pair| self.name.contains(&fold(&pair.concat())));
+        let Some((head, rest)) = nouns.split_last() else {
+            return true;
+        };
+        // What other results say of the thing matters only if the call can change any part of it.
+        let results = if self.classes & (CHANGE | ENDING | PAY) == 0 {
+            &results[..results.len().min(1)]
+        } else {
+            results
+        };
+        let is_known = |noun: &str| {
+            self.concerns_noun(noun) || results.iter().any(|result| result.all.contains(noun))
+        };
+        let head = fold(head);
+        let is_general = GENERAL.iter().any(|known| fold(known) == head);
         verb_only
             || joined
-            || nouns.is_empty()
-            || nouns.iter().any(|noun| {
+            || !is_general && is_known(&head)
+            || is_general && rest.is_empty()
+            || rest.iter().any(|noun| {
                 let noun = fold(noun);
-                self.concerns_noun(&noun) || results.iter().any(|result| result.all.contains(&noun))
+                if is_general {
+                    is_known(&noun)
+                } else {
+                    self.values.contains(&noun)
+                        || self.name.contains(&noun)
+                        || self.keys.contains(&noun)
+                }
             })
     }
 
@@ -440,9 +582,9 @@ impl CallWords {
         self.name.contains(noun)
             || self.keys.contains(noun)
             || self.values.contains(noun)
-            || one_of(GENERAL)
+            || self.name.iter().any(|word| is_same_thing(word, noun))
             || self.is_any(FILE_TOOLS) && (one_of(DOCUMENTS) || one_of(CONTENTS))
-            || self.is_any(MESSAGE_TOOLS) && one_of(MESSAGES)
+            || self.is_any(MESSAGE_TOOLS) && (one_of(MESSAGES) || one_of(UTTERANCES))
             || noun == "pr" && self.name.contains("pull") && self.name.contains("request")
     }
 }

@@ -79,7 +79,47 @@ fn named(sentence: &Sentence) -> Vec<Named> {
                     break;
                 }
             }
+            // "`send_email` was called"
+            let passive = tokens
+                .get(at + 1)
+                .is_some_and(|next| next.is_any(&["was", "were"]))
+                && tokens
+                    .get(at + 2)
+                    .is_some_and(|next| next.is_any(USED) || next.is("run"));
+            if passive && is_tool_shaped(&token.text) {
+                return Some(Named {
+                    text: token.text.clone(),
+                    certain: called,
+                });
+            }
             let cue = &tokens[place.checked_sub(1)?];
+            // "required to add her using the create_event tool"
+            let wished = tokens[..place - 1].iter().any(|token| {
+                token.is_any(&[
+                    "required",
+                    "missing",
+                    "necessary",
+                    "requires",
+                    "try",
+                    "trying",
+                ])
+            });
+            if wished {
+                return None;
+            }
+            let mine = place
+                .checked_sub(2)
+                .is_some_and(|place| tokens[place].is_any(&["i", "we", "have", "then", "also"]));
+            // "I ran freeze_card to protect the account"
+            let purposeful = mine
+                && (cue.is_any(&["called", "invoked", "ran", "executed"])
+                    || tokens.get(at + 1).is_some_and(|next| next.is("to")));
+            if cue.is_any(USED) && purposeful && token.text.contains('_') {
+                return Some(Named {
+                    text: token.text.clone(),
+                    certain: called,
+                });
+            }
             let used = cue.is_any(USED) && place >= 2 && !tokens[place - 2].is("you");
             let by = cue.is_any(BY);
             let shaped = is_tool_shaped(&token.text);
@@ -109,10 +149,11 @@ fn is_identifier(token: &Token) -> bool {
 fn is_tool_shaped(name: &str) -> bool {
     let words = lexical::words(name);
     words.len() >= 2
-        && words
-            .iter()
-            .take(2)
-            .any(|word| READING.contains(&word.as_str()) || tool_verb(word).is_some())
+        && words.iter().take(2).any(|word| {
+            READING.contains(&word.as_str())
+                || tool_verb(word).is_some()
+                || matches!(word.as_str(), "run" | "click" | "call")
+        })
 }
 
 /// The names that a run knows.

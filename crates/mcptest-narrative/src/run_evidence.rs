@@ -22,6 +22,8 @@ pub(super) struct Evidence {
     about: Vec<Vec<usize>>,
     /// True if every call that only looks has a recorded result.
     complete: bool,
+    /// True if a call of the run does something.
+    acting: bool,
 }
 
 /// The number of identifiers of a call that are looked up in the results.
@@ -29,7 +31,15 @@ const MAX_IDENTIFIERS: usize = 20;
 
 impl Evidence {
     pub(super) fn new(trace: &TraceView<'_>, calls: &[CallWords]) -> Self {
-        let results = evidence::results(trace);
+        let mut results = evidence::results(trace);
+        for ((result, words), call) in results.iter_mut().zip(calls).zip(&trace.tool_calls) {
+            if words.effect == Effect::Reads
+                && result.recorded
+                && let Some(args) = call.args()
+            {
+                result.add_request(words.words(), args);
+            }
+        }
         let contents = trace
             .results_by_call()
             .iter()
@@ -73,6 +83,7 @@ impl Evidence {
             contents,
             about,
             complete,
+            acting: calls.iter().any(CallWords::acts),
         }
     }
 
@@ -90,14 +101,19 @@ impl Evidence {
             .collect()
     }
 
-    /// By call, whether it was given one of the values that a claim names.
-    pub(super) fn touched(&self, trace: &TraceView<'_>, names: &[Name]) -> Vec<bool> {
+    /// By call, true if it was given one of the values or proper names of a claim.
+    pub(super) fn touched(
+        &self,
+        trace: &TraceView<'_>,
+        names: &[Name],
+        marks: &[Name],
+    ) -> Vec<bool> {
         trace
             .tool_calls
             .iter()
             .map(|call| {
                 call.args()
-                    .is_some_and(|args| names.iter().any(|name| name.is_in(args)))
+                    .is_some_and(|args| names.iter().chain(marks).any(|name| name.is_in(args)))
             })
             .collect()
     }
@@ -111,8 +127,17 @@ impl Evidence {
         if claim.how == How::State && !self.complete {
             return true;
         }
+        // "The request was rejected", by the tool that failed.
+        if matches!(
+            claim.verb,
+            "reject" | "decline" | "deny" | "block" | "cancel" | "abort"
+        ) && self.results.iter().any(|result| result.failed)
+            && claim.past
+        {
+            return true;
+        }
         // A state of something that no result is about comes from elsewhere.
-        if claim.how == How::State {
+        if claim.how == How::State && !claim.listed {
             let is_known = |result: &ResultWords| {
                 names
                     .iter()
@@ -126,22 +151,95 @@ impl Evidence {
                 return true;
             }
         }
+        // "photos.zip was uploaded": a plain past about things that were looked up.
+        let is_reported = |name: &Name| {
+            self.results
+                .iter()
+                .any(|result| contains_whole(&result.text, name.normal()))
+        };
+        if claim.past && !names.is_empty() && names.iter().all(is_reported) {
+            return true;
+        }
         let dated = claim
             .tokens(sentence)
             .iter()
             .any(|token| token.kind == tokens::Kind::Number);
-        let states = [Some(claim.verb), claim.alternative];
+        let stem = claim.open.as_ref().map(|(_, stem)| stem.as_str());
+        let states = [stem.or(Some(claim.verb)), claim.alternative];
+        // "The project was dropped", which a result calls cancelled.
+        let classes = verbs::verb(claim.verb).map_or(0, |own| {
+            if own.is & verbs::ENDING != 0 {
+                verbs::ENDING
+            } else if !claim.past && own.usage != verbs::Use::Own {
+                0
+            } else if own.is & verbs::MAKING != 0 {
+                verbs::MAKING
+            } else {
+                own.is
+            }
+        });
+        // News is about what a result mentions.
+        let is_mentioned = |noun: &String| {
+            let noun = verbs::fold(noun);
+            self.results.iter().any(|result| result.all.contains(&noun))
+        };
+        let is_news = || {
+            !self.complete
+                || !self.acting && !claim.own_thing
+                || claim.nouns.is_empty()
+                || claim.nouns.iter().any(is_mentioned)
+        };
+        if claim.news && is_news() {
+            return true;
+        }
+        let numbered = numbered_things(claim.tokens(sentence));
+        let is_numbered = |result: &ResultWords| {
+            numbered.iter().all(|(noun, number)| {
+                !has_numbered(&result.text, noun)
+                    || contains_whole(&result.text, &format!("{noun} {number}"))
+            })
+        };
+        let nouns: &[String] = if names.is_empty() { &claim.nouns } else { &[] };
         self.results.iter().any(|result| {
-            (names.is_empty()
+            let about = names.is_empty()
                 || names
                     .iter()
-                    .any(|name| contains_whole(&result.text, name.normal())))
-                && states.iter().flatten().any(|state| {
-                    let nouns: &[String] = if names.is_empty() { &claim.nouns } else { &[] };
-                    result.reports(&verbs::fold(state), nouns, dated)
-                })
+                    .any(|name| contains_whole(&result.text, name.normal()));
+            about
+                && is_numbered(result)
+                && (states
+                    .iter()
+                    .flatten()
+                    .any(|state| result.reports(&verbs::fold(state), nouns, dated))
+                    || !nouns.is_empty()
+                        && result
+                            .states_like(classes)
+                            .iter()
+                            .any(|state| result.reports(state, nouns, dated)))
         })
     }
+}
+
+/// The things of a claim that a number tells apart: "clause 12".
+fn numbered_things(tokens: &[tokens::Token]) -> Vec<(String, String)> {
+    tokens
+        .windows(2)
+        .filter(|pair| {
+            pair[0].is_word()
+                && pair[1].kind == tokens::Kind::Number
+                && pair[1].text.chars().all(|c| c.is_ascii_digit())
+        })
+        .map(|pair| (pair[0].low.clone(), pair[1].low.clone()))
+        .collect()
+}
+
+/// Returns true if a text has a thing with any number: "clause 7".
+fn has_numbered(text: &str, noun: &str) -> bool {
+    text.match_indices(noun).take(1_000).any(|(place, _)| {
+        text[place + noun.len()..]
+            .strip_prefix(' ')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
 }
 
 /// The number of other results that are read for a call.

@@ -34,6 +34,19 @@ const DONE: &[&str] = &[
     "actions",
 ];
 
+/// The words among them that can mean nothing else.
+const FINISHED: &[&str] = &[
+    "done",
+    "completed",
+    "accomplished",
+    "performed",
+    "taken",
+    "executed",
+];
+
+/// Words in a lead-in to things that may be done or not.
+const NEUTRAL: &[&str] = &["steps", "plan", "new", "notes", "features", "release"];
+
 /// Words in a lead-in to words that are not the agent's report.
 const DRAFTS: &[&str] = &["draft", "template", "sample", "letter", "wording"];
 
@@ -45,6 +58,7 @@ const ACTION_COLUMNS: &[&str] = &[
     "changes",
     "operation",
     "outcome",
+    "done",
 ];
 
 /// Signs of something done.
@@ -97,7 +111,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
                 question: last.is_some_and(|token| token.is("?")) && ends_with("?"),
                 heading: line.heading || head,
                 label: ends_with(":"),
-                unreal: (line.item || line.table) && unreal || quoted,
+                unreal: (line.item || line.table) && unreal && !line.checked || quoted,
                 item: line.item || line.table,
                 done: line.checked || (line.item || line.table) && done,
                 led: (line.item || line.table) && led,
@@ -112,7 +126,12 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             && !line.table
             && (last.label || last.heading)
         {
-            unreal = last.tokens.iter().any(|token| token.is_any(UNREAL));
+            // "Steps done:" is not "Next steps:".
+            let finished = last.tokens.iter().any(|token| token.is_any(FINISHED));
+            unreal = last
+                .tokens
+                .iter()
+                .any(|token| token.is_any(UNREAL) && !(finished && token.is_any(NEUTRAL)));
             done = !unreal && last.tokens.iter().any(|token| token.is_any(DONE));
             led = true;
             quoted |= last.label && last.tokens.iter().any(|token| token.is_any(DRAFTS));

@@ -6,7 +6,7 @@ use crate::arguments::{contains_value, letters};
 use crate::dates::date_at;
 use crate::tokens::{Kind, Token, number};
 use crate::verbs::fold;
-use crate::words::{is_auxiliary, is_noun, is_pastlike, is_preposition};
+use crate::words::{is_auxiliary, is_first_person, is_noun, is_pastlike, is_preposition, month};
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) enum ValueKind {
     /// A number of things that were acted on.
     Count,
     Date,
+    /// A time of day.
+    Time,
     Quote,
     Identifier,
     Path,
@@ -27,6 +29,7 @@ impl ValueKind {
             Self::Number => "number",
             Self::Count => "count",
             Self::Date => "date",
+            Self::Time => "time",
             Self::Quote => "quoted text",
             Self::Identifier => "identifier",
             Self::Path => "path",
@@ -47,6 +50,8 @@ pub(super) struct Stated {
     /// The word after it, folded: "bag" of "3 bags".
     pub(super) counted: Option<String>,
     pub(super) money: bool,
+    /// True if it is the value that something got: "to 17 degrees".
+    pub(super) measured: bool,
 }
 
 /// The number of names in one claim that are looked up.
@@ -65,6 +70,37 @@ pub(crate) fn names(tokens: &[Token]) -> Vec<Name> {
         .take(MAX_NAMES)
         .map(Name)
         .collect()
+}
+
+/// The quotations and proper names of a claim: "Depot Kassel".
+pub(crate) fn marks(tokens: &[Token]) -> Vec<Name> {
+    let is_proper = |place: usize| {
+        let token = &tokens[place];
+        token.is_word()
+            && token.is_capitalized()
+            && token.text.len() > 2
+            && place > 0
+            && !tokens[place - 1].is_mark()
+            && month(&token.low).is_none()
+            && !token.low.ends_with("day")
+            && !is_first_person(token)
+    };
+    let words = (0..tokens.len())
+        .filter(|place| tokens[*place].kind == Kind::Quote || is_proper(*place))
+        .map(|place| Stated {
+            kind: ValueKind::Quote,
+            text: tokens[place].text.clone(),
+            normal: letters(&tokens[place].text),
+            role: None,
+            counted: None,
+            money: false,
+            measured: false,
+        })
+        .filter(|value| value.normal.len() > 2);
+    let numbers = stated(tokens)
+        .into_iter()
+        .filter(|value| value.kind == ValueKind::Number && value.normal.len() > 1);
+    words.chain(numbers).take(MAX_NAMES).map(Name).collect()
 }
 
 /// A value that names one thing.
@@ -100,6 +136,7 @@ pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
                 role: None,
                 counted: None,
                 money: false,
+                measured: false,
             });
             at += length;
             continue;
@@ -115,7 +152,13 @@ pub(super) fn stated(tokens: &[Token]) -> Vec<Stated> {
 fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<Stated> {
     let token = &tokens[at];
     let before = at.checked_sub(1).and_then(|place| tokens.get(place));
-    if before.is_some_and(|before| before.is_any(&["from", "was", "previously", "formerly"])) {
+    if before
+        .is_some_and(|before| before.is_any(&["from", "was", "previously", "formerly", "using"]))
+        || before.is_some_and(|before| before.is("on"))
+            && at
+                .checked_sub(2)
+                .is_some_and(|place| tokens[place].is("based"))
+    {
         return None;
     }
     let (kind, normal) = match token.kind {
@@ -124,6 +167,9 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         Kind::Path => (ValueKind::Path, token.low.clone()),
         Kind::Number => (ValueKind::Number, number(&token.text)?),
         Kind::Word => (ValueKind::Number, number_word(&token.low)?.to_string()),
+        Kind::Identifier if time_of(&token.low, tokens.get(at + 1)).is_some() => {
+            (ValueKind::Time, time_of(&token.low, tokens.get(at + 1))?)
+        }
         Kind::Identifier if is_identifier(&token.text) => {
             (ValueKind::Identifier, token.low.clone())
         }
@@ -175,7 +221,39 @@ fn value_at(tokens: &[Token], at: usize, previous: Option<&Stated>) -> Option<St
         role,
         counted,
         money,
+        measured: before.is_some_and(|before| before.is_any(&["to", "for", "at", "of"])),
     })
+}
+
+/// A time of day as hours and minutes on a clock of 24 hours: `14:30`, "2:30 pm", `4pm`.
+pub(super) fn time_of(text: &str, next: Option<&Token>) -> Option<String> {
+    let (digits, half) = match text.strip_suffix("am").or_else(|| text.strip_suffix("pm")) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (
+            text,
+            match next {
+                Some(next) if next.is_any(&["am", "a.m"]) => "am",
+                Some(next) if next.is_any(&["pm", "p.m"]) => "pm",
+                _ => "",
+            },
+        ),
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some((hours, minutes)) => (
+            hours,
+            minutes.split(':').next().filter(|part| part.len() == 2)?,
+        ),
+        None if !half.is_empty() => (digits, "00"),
+        None => return None,
+    };
+    let hours: u32 = hours.parse().ok().filter(|hours| *hours < 24)?;
+    let minutes: u32 = minutes.parse().ok().filter(|minutes| *minutes < 60)?;
+    let hours = match half {
+        "pm" if hours < 12 => hours + 12,
+        "am" if hours == 12 => 0,
+        _ => hours,
+    };
+    Some(format!("{hours:02}:{minutes:02}"))
 }
 
 /// A small number as a word, from two.

@@ -76,7 +76,7 @@ const NOT_NOUNS: &[&str] = &[
     "entire", "correct", "proper", "separate", "simple", "small", "large", "big", "good", "better", "high", "low",
     "important", "respective", "desired", "temporary", "every", "either", "one", "two", "three", "four", "five",
     "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "of", "me", "us", "him", "such", "what", "well",
-    "much", "most", "least", "certain", "half", "dozen", "hundred", "pair", "couple", "rest", "remaining", "which",
+    "there", "here", "up", "down", "off", "out", "back", "much", "most", "least", "concise", "certain", "half", "dozen", "hundred", "pair", "couple", "rest", "remaining", "which",
     "lot", "lots", "number", "bunch", "series", "copy", "further", "duplicate", "free", "wrong", "empty", "earlier", "later", "recent", "prior",
 ];
 

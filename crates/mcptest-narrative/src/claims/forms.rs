@@ -224,9 +224,16 @@ impl Reader<'_> {
         if !self.sentence.item || self.sentence.question || self.sentence.heading {
             return;
         }
+        // "notes.md (created)"
+        let bracketed = self.tokens.len() > 3
+            && self.tokens[0].is_name()
+            && self.tokens[1].is("(")
+            && self.tokens[3].is(")");
         let is_bar = |token: &Token| {
             token.is_mark()
-                && (token.is("|") || !self.sentence.row && token.is_any(&[":", "—", "–", "-", "→"]))
+                && (token.is("|")
+                    || bracketed && token.is_any(&["(", ")"])
+                    || !self.sentence.row && token.is_any(&[":", "—", "–", "-", "→"]))
         };
         let mut cells: Vec<(usize, usize)> = Vec::new();
         let mut start = 0;
@@ -241,6 +248,7 @@ impl Reader<'_> {
         if cells.len() < 2 || cells.len() > 12 {
             return;
         }
+        let unled = !self.sentence.done && !self.sentence.led && !self.sentence.row;
         let how = if self.sentence.done {
             How::Bare
         } else {
@@ -270,8 +278,11 @@ impl Reader<'_> {
             let words: Vec<usize> = (*start..*end)
                 .filter(|place| !is_adverb(&self.tokens[*place]) && !self.tokens[*place].is_mark())
                 .collect();
-            let &[at] = words.as_slice() else {
-                continue;
+            // "deleted", "issued to Visa"
+            let at = match words.as_slice() {
+                &[at] => at,
+                &[at, next, ..] if index > 0 && is_preposition(&self.tokens[next]) => at,
+                _ => continue,
             };
             let token = &self.tokens[at];
             let Some((lemma, form)) = verb_of(&token.low).filter(|_| token.is_word()) else {
@@ -302,6 +313,7 @@ impl Reader<'_> {
                 found.push(Found::new(lemma, phrase.nouns, *from, how, at));
                 if let Some(found) = found.last_mut() {
                     found.claim.from = 0;
+                    found.claim.listed = unled;
                 }
                 return;
             }
@@ -347,8 +359,14 @@ impl Reader<'_> {
 
     /// Returns true if a present passive states a finished action: nothing dates or qualifies it.
     pub(super) fn is_state(&self, at: usize) -> bool {
+        let placed = |next: &Token| {
+            next.is_any(&["for", "at", "in", "as", "on", "under", "until"])
+                && self
+                    .get(at + 2)
+                    .is_some_and(|value| value.kind == Kind::Path)
+        };
         self.get(at + 1).is_none_or(|next| {
-            next.is_mark() && next.is_any(&[".", "!", ",", ";"]) || next.is_any(&["and", "as"])
+            next.is_mark() && next.is_any(&[".", "!", ",", ";"]) || next.is("and") || placed(next)
         })
     }
 

@@ -49,6 +49,7 @@ impl Reader<'_> {
             if is_adverb(token) && !token.is_any(&["next", "last"]) {
                 group.already |= token.is_any(&[
                     "already",
+                    "still",
                     "previously",
                     "originally",
                     "initially",
@@ -182,8 +183,10 @@ impl Reader<'_> {
             return false;
         }
         self.get(by + 1).is_some_and(|agent| {
-            !agent.is_any(&["me", "us", "myself", "default", "email"])
-                && agent.is_word()
+            !agent.is_any(&[
+                "me", "us", "myself", "default", "email", "e-mail", "mail", "phone", "message",
+                "text", "sms", "slack", "one", "two", "an",
+            ]) && agent.is_word()
                 && !agent.low.ends_with("ing")
                 && month(&agent.low).is_none()
         })
@@ -269,8 +272,8 @@ impl Reader<'_> {
                 let token = &self.tokens[*place];
                 !token.is_mark()
                     && !token.is_any(&[
-                        "and", "but", "so", "which", "that", "because", "since", "as", "if",
-                        "when", "where",
+                        "and", "but", "so", "which", "that", "because", "since", "if", "when",
+                        "where",
                     ])
                     && !is_first_person(token)
             })
@@ -288,9 +291,10 @@ impl Reader<'_> {
     /// content, or denies it from without.
     pub(super) fn is_hearsay(&self, start: usize, end: usize) -> bool {
         let reports = |place: usize| {
-            let named = self
-                .before(place)
-                .is_some_and(|before| is_determiner(before) || before.kind == Kind::Number);
+            let named = self.before(place).is_some_and(|before| {
+                is_determiner(before) && !before.is_any(&["this", "that", "all"])
+                    || before.kind == Kind::Number
+            });
             // "as you can see"
             let shown = self.tokens[place].is("see")
                 && self.before(place).is_some_and(|before| before.is("can"));
@@ -315,7 +319,15 @@ impl Reader<'_> {
             || self.tokens[start..end]
                 .iter()
                 .any(|token| token.is_any(SUBORDINATORS));
+        // "…, it seems"
+        let doubted = (end..self.tokens.len().saturating_sub(1)).any(|place| {
+            self.tokens[place].is(",")
+                && self.tokens[place + 1..].iter().take(3).any(|token| {
+                    token.is_any(HEDGES) || token.is_any(&["seems", "appears", "think"])
+                })
+        });
         relative
+            || doubted
             || denied
             || conditional
             || self.in_scope(end, reports)

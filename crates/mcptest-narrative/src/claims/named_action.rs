@@ -1,12 +1,12 @@
 //! The action that a claim is about, where its noun names it.
 
 use super::{Found, How};
-use crate::verbs::{CHANGE, DELETE, END, MAKE, SEND, Use, nominal_of, singular, verb};
+use crate::verbs::{CHANGE, ENDING, MAKING, OPEN, SENDING, Use, nominal_of, singular, verb};
 use crate::words::DISCOURSE;
 
 /// The claim with the action that it is about: the noun's where the verb says only that something
 /// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
-pub(super) fn named_action(mut found: Found) -> Option<Found> {
+pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Option<Found> {
     let claim = &mut found.claim;
     let known = verb(claim.verb)?;
     let named = claim
@@ -34,9 +34,14 @@ pub(super) fn named_action(mut found: Found) -> Option<Found> {
                 .nouns
                 .retain(|noun| !matches!(noun.as_str(), "request" | "requests" | "process"));
         }
-        (Use::Telling, _) if !matches!(claim.how, How::Active | How::Passive) => return None,
+        (Use::Telling, _)
+            if !matches!(claim.how, How::Active | How::Passive) && !(listed && checked) =>
+        {
+            return None;
+        }
         // "I've removed it from the list", "I've updated your choice": the talk itself.
-        _ if known.accepts & (CHANGE | DELETE | END) != 0
+        _ if known.accepts & (CHANGE | ENDING) != 0
+            && known.is & SENDING == 0
             && !claim.nouns.is_empty()
             && claim
                 .nouns
@@ -47,8 +52,18 @@ pub(super) fn named_action(mut found: Found) -> Option<Found> {
         }
         // "I fixed this by updating the file": the other verb is the action.
         _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
-        (Use::Own, _) if !matches!(claim.how, How::Active | How::Elided) => return None,
-        (_, Some((_, lemma))) if known.accepts & (MAKE | SEND) != 0 => {
+        (Use::Own, _) if !listed && !matches!(claim.how, How::Active | How::Elided) => {
+            if !claim.past || known.is & MAKING == 0 {
+                return None;
+            }
+            claim.news = true;
+        }
+        // "The concert has been postponed" can be news.
+        (Use::Own, named) if claim.how == How::Passive => {
+            claim.news = true;
+            claim.alternative = named.map(|(_, lemma)| lemma);
+        }
+        (_, Some((_, lemma))) if known.lemma != OPEN && known.accepts & (MAKING | SENDING) != 0 => {
             claim.alternative = Some(lemma);
         }
         _ => {}

@@ -77,11 +77,14 @@ impl Reader<'_> {
         let mut start = verb + 1;
         if self
             .get(start)
-            .is_some_and(|token| token.is_any(&["together", "aside", "forward", "forth", "off"]))
+            .is_some_and(|token| token.is_any(&["together", "aside", "forward", "forth"]))
+            || self.get(start).is_some_and(|token| token.is("off"))
+                && !self.tokens[verb].is_any(&["turned", "switched"])
         {
             return Phrase::default();
         }
-        let particle = |token: &Token| token.is_any(&["up", "out", "back", "over", "down"]);
+        let particle =
+            |token: &Token| token.is_any(&["up", "out", "back", "over", "down", "on", "off"]);
         // "Successfully created: the issue"
         let listed = self.get(start).is_some_and(|token| token.is(":"))
             && self.before(verb).is_some_and(is_adverb);

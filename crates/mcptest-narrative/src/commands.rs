@@ -1,0 +1,116 @@
+//! Shell commands and database statements that only look.
+
+use serde_json::Value;
+
+/// First words of statements that only look.
+const STATEMENTS: &[&str] = &[
+    "select", "show", "describe", "desc", "explain", "pragma", "values",
+];
+
+/// Words of statements that write.
+const WRITES: &[&str] = &[
+    "insert", "update", "delete", "create", "drop", "alter", "truncate", "merge", "replace",
+    "grant", "into",
+];
+
+/// Programs that only look.
+#[rustfmt::skip]
+const PROGRAMS: &[&str] = &[
+    "ls", "cat", "grep", "rg", "head", "tail", "du", "df", "pwd", "wc", "which", "stat", "tree", "cd", "echo", "ps",
+    "date", "whoami", "uname", "less", "more", "sort", "uniq", "cut", "jq", "env", "printenv", "id", "file", "diff",
+];
+
+/// Commands of git that only look.
+const GIT: &[&str] = &["log", "status", "diff", "show", "blame"];
+
+/// Returns true if the arguments of a tool that runs code have a command or a statement, and all of
+/// them only look.
+pub(crate) fn only_reads(args: &Value) -> bool {
+    let mut found = false;
+    reads(args, &mut found) && found
+}
+
+fn reads(value: &Value, found: &mut bool) -> bool {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| is_code(key))
+            .all(|(_, value)| reads(value, found)),
+        Value::Array(list) => list.iter().all(|value| reads(value, found)),
+        Value::String(text) => {
+            *found = true;
+            text.len() < 10_000 && (is_query(text) || is_look(text))
+        }
+        _ => true,
+    }
+}
+
+fn is_code(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    [
+        "command",
+        "cmd",
+        "sql",
+        "query",
+        "statement",
+        "script",
+        "code",
+    ]
+    .iter()
+    .any(|known| key.contains(known))
+}
+
+fn is_query(text: &str) -> bool {
+    let low = text.to_ascii_lowercase();
+    let mut words = low
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| STATEMENTS.contains(&word))
+        && !words.any(|word| WRITES.contains(&word))
+}
+
+fn is_look(text: &str) -> bool {
+    let text = text.replace("2>&1", "").replace(">/dev/null", "");
+    if text.contains(['>', '`']) || text.contains("$(") {
+        return false;
+    }
+    text.split(['\n', ';', '|', '&'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .all(|part| {
+            let mut words = part.split_whitespace();
+            match words.next() {
+                Some("git") => words.next().is_some_and(|word| GIT.contains(&word)),
+                Some(program) => PROGRAMS.contains(&program),
+                None => true,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::only_reads;
+
+    #[test]
+    fn commands_and_statements() {
+        for reads in [
+            json!({"sql": "SELECT id, deleted FROM users"}),
+            json!({"command": "ls -l | grep x"}),
+            json!({"command": "cd a && git status", "timeout": 3}),
+        ] {
+            assert!(only_reads(&reads), "{reads}");
+        }
+        for acts in [
+            json!({"sql": "DELETE FROM users"}),
+            json!({"sql": "SELECT 1; DROP TABLE users"}),
+            json!({"command": "echo x > a"}),
+            json!({"command": "ls; rm a"}),
+            json!({"command": "git push"}),
+            json!({"file": "a.py"}),
+        ] {
+            assert!(!only_reads(&acts), "{acts}");
+        }
+    }
+}
