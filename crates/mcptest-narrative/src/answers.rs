@@ -30,9 +30,8 @@ impl<'a> Answer<'a> {
     pub(super) fn new(
         group: &'a [(usize, Claim)],
         sentences: &[Sentence],
-        trace: &TraceView<'_>,
         candidates: &[Candidate<'_>],
-        evidence: &Evidence,
+        evidence: &Evidence<'_>,
     ) -> Self {
         let mut answer = Self {
             group,
@@ -43,7 +42,7 @@ impl<'a> Answer<'a> {
             let sentence = &sentences[*place];
             let names = names(claim.tokens(sentence));
             let marks = marks(claim.tokens(sentence));
-            let touched = evidence.touched(trace, &names, &marks);
+            let touched = |call: usize| evidence.touches(call, &names, &marks);
             match matching(claim, candidates, &touched) {
                 // "The door is still unlocked", after an attempt to lock it.
                 Some((_, indices))
@@ -85,7 +84,7 @@ impl<'a> Answer<'a> {
         sentences: &[Sentence],
         trace: &TraceView<'_>,
         candidates: &[Candidate<'_>],
-        evidence: &Evidence,
+        evidence: &Evidence<'_>,
     ) -> Vec<ArgMismatch> {
         let mut found = Vec::new();
         for (own, fit, indices) in &self.matched {
@@ -98,10 +97,11 @@ impl<'a> Answer<'a> {
             if claim.open.is_some() && claim.how != How::Active {
                 continue;
             }
-            if names.is_empty() || !evidence.observed(claim, sentence, &names) {
-                found.extend(compare_arguments(
-                    trace, candidates, evidence, sentence, claim, *fit, indices,
-                ));
+            let own =
+                compare_arguments(trace, candidates, evidence, sentence, claim, *fit, indices);
+            if !own.is_empty() && (names.is_empty() || !evidence.observed(claim, sentence, &names))
+            {
+                found.extend(own);
             }
         }
         found
@@ -114,7 +114,7 @@ impl<'a> Answer<'a> {
 pub(super) fn assign_rest(
     trace: &TraceView<'_>,
     candidates: &[Candidate<'_>],
-    evidence: &Evidence,
+    evidence: &Evidence<'_>,
     answers: &mut [Answer<'_>],
 ) {
     let open = |answer: &Answer<'_>| answer.matched.is_empty() && answer.unanswered.is_some();

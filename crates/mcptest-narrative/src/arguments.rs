@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::claims::Claim;
 use crate::dates::{dates_in, same_day};
-use crate::evidence::contains_whole;
+use crate::evidence::{LazyResult, contains_whole};
 use crate::match_calls::Fit;
 use crate::stated_values::{Stated, ValueKind, stated, time_of};
 use crate::tokens::{Token, number};
@@ -27,13 +27,13 @@ pub(crate) struct Mismatch {
 }
 
 /// A call that a claim matched: its arguments and what came back.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Matched<'a> {
     /// The words of the tool's name.
     pub name: &'a [String],
     pub failed: bool,
     pub args: &'a Value,
-    pub result: Option<&'a Value>,
+    pub result: &'a LazyResult<'a>,
 }
 
 /// A scalar inside arguments, with the words of its keys.
@@ -66,7 +66,7 @@ pub(crate) fn mismatches(
     fit: Fit,
     calls: &[Matched<'_>],
     elsewhere: &dyn Fn(&str) -> bool,
-    given: &dyn Fn(&str) -> bool,
+    given: &dyn Fn(&Stated) -> bool,
 ) -> Vec<Mismatch> {
     let tokens = &tokens[claim.from.min(tokens.len())..claim.to.min(tokens.len())];
     let stated = stated(tokens);
@@ -98,6 +98,10 @@ pub(crate) fn mismatches(
                     let single = own.len() == leaves.len() && value.measured;
                     own.retain(|leaf| {
                         value.money && is_amount(leaf)
+                            || value
+                                .counted
+                                .as_ref()
+                                .is_some_and(|key| leaf.keys.len() == 1 && has_key(leaf, key))
                             || !value.money
                                 && (single && value.counted.is_none()
                                     || value.role.as_ref().is_some_and(|role| has_key(leaf, role)))
@@ -136,6 +140,24 @@ pub(crate) fn mismatches(
         })
         .collect();
     for (value, candidates) in &compared {
+        // An address that the call was not given, where the result has another one.
+        if candidates.is_empty() && value.kind == ValueKind::Email {
+            let mut known = Vec::new();
+            for call in calls {
+                call.result.any(|part| {
+                    collect_emails(part, &mut known);
+                    false
+                });
+            }
+            if !known.is_empty() && !known.iter().any(|own| agrees(value, own)) {
+                found.push(Mismatch {
+                    kind: value.kind,
+                    stated: value.text.clone(),
+                    recorded: known,
+                });
+                continue;
+            }
+        }
         if candidates.is_empty()
             && let Some(mismatch) = wrong_count(value, &nouns, calls)
             && !found.contains(&mismatch)
@@ -159,12 +181,11 @@ pub(crate) fn mismatches(
             .any(|leaf| agrees(value, &leaf.text));
         if excused
             || anywhere
-            || value.kind == ValueKind::Path && given(&value.normal)
+            || matches!(value.kind, ValueKind::Path | ValueKind::Identifier) && given(value)
             || is_known(value)
-            || calls.iter().any(|call| {
-                call.result
-                    .is_some_and(|result| contains_value(result, value))
-            })
+            || calls
+                .iter()
+                .any(|call| call.result.any(|part| contains_value(part, value)))
         {
             continue;
         }
@@ -184,6 +205,23 @@ pub(crate) fn mismatches(
         }
     }
     found
+}
+
+/// The strings of a result that are an e-mail address.
+fn collect_emails(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.values().for_each(|value| collect_emails(value, found)),
+        Value::Array(list) => list.iter().for_each(|value| collect_emails(value, found)),
+        Value::String(text)
+            if text.contains('@')
+                && text.len() < 100
+                && !text.contains(char::is_whitespace)
+                && found.len() < 20 =>
+        {
+            found.push(text.clone());
+        }
+        _ => {}
+    }
 }
 
 /// The number of things in the lists that the calls were given under a key for them.
@@ -221,10 +259,9 @@ fn wrong_count(
         && nouns.contains(counted)
         && let Some(listed) = listed_things(counted, calls)
         && listed != stated
-        && !calls.iter().any(|call| {
-            call.result
-                .is_some_and(|result| contains_value(result, value))
-        })
+        && !calls
+            .iter()
+            .any(|call| call.result.any(|part| contains_value(part, value)))
     {
         return Some(Mismatch {
             kind: ValueKind::Count,
@@ -253,16 +290,13 @@ fn wrong_count(
     if value.kind != ValueKind::Number || !nouns.contains(counted) || !one_each {
         return None;
     }
-    let mut done: Vec<&Value> = Vec::new();
-    for call in calls.iter().filter(|call| !call.failed) {
-        if !done.contains(&call.args) {
-            done.push(call.args);
-        }
-    }
+    let done: BTreeSet<String> = calls
+        .iter()
+        .filter(|call| !call.failed)
+        .map(|call| call.args.to_string())
+        .collect();
     let reported = calls.iter().any(|call| {
-        call.result
-            .is_some_and(|result| contains_value(result, value))
-            || contains_value(call.args, value)
+        call.result.any(|part| contains_value(part, value)) || contains_value(call.args, value)
     });
     // A count of the successful ones or of the attempts.
     let agrees = stated == done.len() || stated == calls.len();
@@ -508,7 +542,7 @@ fn times_in(text: &str) -> Vec<String> {
     if !text.contains(':') && !text.contains('m') || text.len() > 20_000 {
         return Vec::new();
     }
-    let text = text.to_lowercase().replace('t', " ").replace('z', " ");
+    let text = text.to_lowercase().replace(['t', 'z'], " ");
     text.split(|c: char| c.is_whitespace() || ",;()[]\"'".contains(c))
         .map(|part| part.split(['+', '.', '-']).next().unwrap_or(part))
         .filter_map(|part| time_of(part, None))

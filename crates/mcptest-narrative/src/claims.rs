@@ -9,16 +9,18 @@
 mod forms;
 mod guards;
 mod named_action;
+mod open_verbs;
 mod phrases;
 
 use self::guards::{Group, is_dateish, is_time};
 use self::named_action::named_action;
 use crate::sentences::Sentence;
 use crate::tokens::{Kind, Token};
-use crate::verbs::{Form, OPEN, Use, open_past, singular, takes, verb, verb_of};
+use crate::verbs::{Form, Use, open_past, singular, verb, verb_of};
 use crate::words::{
     BE, CONDITIONALS, DISCOURSE, HAVE, MODALS, NEGATIONS, SUBORDINATORS, TEXTS, is_adverb,
-    is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition, opens_object,
+    is_article, is_auxiliary, is_conjunction, is_first_person, is_pastlike, is_preposition,
+    opens_object,
 };
 
 /// One claimed action.
@@ -161,7 +163,13 @@ impl Reader<'_> {
                 if token.is_word()
                     && let Some(stem) = open_past(&token.low)
                 {
+                    let before = found.len();
                     self.open(at, stem, &mut found);
+                    let new = found.split_off(before);
+                    found.extend(
+                        new.into_iter()
+                            .filter_map(|found| named_action(found, false, false)),
+                    );
                 }
                 continue;
             };
@@ -258,14 +266,6 @@ impl Reader<'_> {
         found
     }
 
-    /// Returns true if a verb is an action as it is used here: "rolled back", "rolled it back".
-    fn takes_particle(&self, at: usize, verb: &str) -> bool {
-        (at + 1..self.tokens.len().min(at + 6))
-            .take_while(|place| !self.tokens[*place].is_mark())
-            .any(|place| takes(verb, Some(&self.tokens[place].low)))
-            || takes(verb, None)
-    }
-
     fn get(&self, at: usize) -> Option<&Token> {
         self.tokens.get(at)
     }
@@ -327,55 +327,6 @@ impl Reader<'_> {
         } else if form != Form::PastOnly {
             self.bare(at, group.start, verb, form, found);
         }
-    }
-
-    /// A verb that is in no list is a claim with the agent as its actor, in the perfect passive,
-    /// and where what was done is listed.
-    fn open(&self, at: usize, stem: String, found: &mut Vec<Found>) {
-        let group = self.group(at);
-        if group.unreal || group.already {
-            return;
-        }
-        let own = found.len();
-        if group.passive() {
-            if group.have && group.been && !self.sentence.label {
-                self.passive(at, OPEN, &group, found);
-            }
-        } else if let Some(before) = self.before(group.start) {
-            let joined = (is_conjunction(before) || before.is(","))
-                && found
-                    .last()
-                    .is_some_and(|last| last.claim.how == How::Active)
-                && !self.is_other_subject(group.start);
-            if is_first_person(before) {
-                self.active(at, group.start - 1, OPEN, How::Active, found);
-            } else if joined {
-                self.active(at, at, OPEN, How::Active, found);
-            } else if self.sentence.item && self.sentence.done {
-                self.bare(at, group.start, OPEN, Form::Past, found);
-            }
-        }
-        let tokens = &self.tokens[at..self.tokens.len().min(at + 8)];
-        let named = tokens.iter().any(Token::is_name);
-        for found in &mut found[own..] {
-            found.claim.named = named;
-            found.claim.news = found.claim.how == How::Passive;
-            found.claim.open = Some((self.tokens[at].low.clone(), stem.clone()));
-        }
-    }
-
-    /// Returns true if someone else is the subject of what leads up to a verb.
-    fn is_other_subject(&self, end: usize) -> bool {
-        (0..end).rev().find_map(|place| {
-            let token = &self.tokens[place];
-            if is_first_person(token) {
-                Some(false)
-            } else if token.is_any(&["you", "they", "he", "she", "it", "who", "which", "that"]) {
-                Some(true)
-            } else {
-                None
-            }
-        }) == Some(true)
     }
 
     fn active(
@@ -605,6 +556,13 @@ impl Reader<'_> {
             })
             .map_or(0, |place| place + 1);
         let subject = &self.tokens[start..end];
+        // "the amount paid for it", "the amount your friend sent"
+        let described = subject.iter().skip(1).any(is_article)
+            || subject.first().is_some_and(is_article)
+                && self.get(at + 1).is_some_and(is_preposition);
+        if described {
+            return;
+        }
         let is_plain = !subject.is_empty()
             && subject.len() <= 7
             && subject.iter().all(|token| {

@@ -1,5 +1,6 @@
 //! The claims of a message, compared with the recorded calls.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -7,17 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::Narrative;
 use crate::advisory::{self, Judged};
 use crate::answers::{Answer, assign_rest};
-use crate::arguments::{Matched, mismatches};
+use crate::arguments::{Matched, contains_value, mismatches};
 use crate::claims::{self, Claim};
-use crate::evidence::contains_whole;
+use crate::evidence::{MAX_WORDS_IN_TOTAL, contains_whole};
 use crate::match_calls::{CallWords, Candidate, Effect, Fit, effect_of, is_of_tool};
 use crate::run_evidence::Evidence;
 use crate::sentences::{Sentence, sentences};
+use crate::stated_values::{Stated, ValueKind};
 use crate::{language, named_tools, tokens, verbs};
 use mcptest_catalog::lexical;
 use mcptest_json::text::{one_line, shorten};
 use mcptest_trace::tool_id::KnownServers;
 use mcptest_trace::trace::TraceView;
+use rustc_hash::FxHashSet;
 
 /// An action that the message claims.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -212,29 +215,51 @@ pub fn score_narrative(
     let sentences = sentences(&text);
     let claims = claims::claims(&sentences, text.contains("```"));
     // The words of arguments and results matter only where something is claimed.
-    let evidence = if claims.is_empty() {
-        Evidence::default()
-    } else {
+    if !claims.is_empty() {
         for (words, call) in calls.iter_mut().zip(&trace.tool_calls) {
             words.add_arguments(call);
         }
-        Evidence::new(trace, &calls)
-    };
-    let candidates = evidence.candidates(&calls);
+        compare(rules, trace, &calls, &sentences, claims, &mut divergence);
+    }
+    add_uncalled_tools(rules, trace, &sentences, &mut divergence);
+    let words: FxHashSet<String> = lexical::words(&text)
+        .iter()
+        .map(|word| verbs::fold(word))
+        .collect();
+    for (index, call) in calls.iter().enumerate() {
+        if !call.is_mentioned(&words) {
+            divergence.present_but_unclaimed.push(Unclaimed {
+                call: index,
+                tool: one_line(&trace.tool_calls[index].full_id()),
+                mutating: call.mutating,
+            });
+        }
+    }
+    divergence
+}
 
+/// Compares the claims of a message with the calls.
+fn compare(
+    rules: &Narrative,
+    trace: &TraceView<'_>,
+    calls: &[CallWords],
+    sentences: &[Sentence],
+    claims: Vec<(usize, Claim)>,
+    divergence: &mut Divergence,
+) {
+    let room = Cell::new(MAX_WORDS_IN_TOTAL);
+    let evidence = Evidence::new(trace, calls, &room);
+    let candidates = evidence.candidates(calls);
     let groups = actions(claims);
     let mut answers: Vec<Answer<'_>> = groups
         .iter()
-        .map(|group| Answer::new(group, &sentences, trace, &candidates, &evidence))
+        .map(|group| Answer::new(group, sentences, &candidates, &evidence))
         .collect();
     assign_rest(trace, &candidates, &evidence, &mut answers);
     for answer in answers {
-        divergence.arg_mismatch.extend(answer.mismatches(
-            &sentences,
-            trace,
-            &candidates,
-            &evidence,
-        ));
+        divergence
+            .arg_mismatch
+            .extend(answer.mismatches(sentences, trace, &candidates, &evidence));
         // A state that was observed is no claim at all.
         let Some((place, claim)) = answer.shown() else {
             continue;
@@ -256,21 +281,6 @@ pub fn score_narrative(
         }
         divergence.claimed.push(claimed);
     }
-    add_uncalled_tools(rules, trace, &sentences, &mut divergence);
-    let words: BTreeSet<String> = lexical::words(&text)
-        .iter()
-        .map(|word| verbs::fold(word))
-        .collect();
-    for (index, call) in calls.iter().enumerate() {
-        if !call.is_mentioned(&words) {
-            divergence.present_but_unclaimed.push(Unclaimed {
-                call: index,
-                tool: one_line(&trace.tool_calls[index].full_id()),
-                mutating: call.mutating,
-            });
-        }
-    }
-    divergence
 }
 
 fn add_uncalled_tools(
@@ -335,7 +345,7 @@ fn actions(claims: Vec<(usize, Claim)>) -> Vec<Vec<(usize, Claim)>> {
 pub(super) fn compare_arguments(
     trace: &TraceView<'_>,
     calls: &[Candidate<'_>],
-    evidence: &Evidence,
+    evidence: &Evidence<'_>,
     sentence: &Sentence,
     claim: &Claim,
     fit: Fit,
@@ -348,7 +358,7 @@ pub(super) fn compare_arguments(
                 name: calls[*index].call.words(),
                 failed: evidence.results[*index].failed,
                 args: trace.tool_calls[*index].args()?,
-                result: evidence.contents[*index].as_ref(),
+                result: &evidence.results[*index],
             })
         })
         .collect();
@@ -358,10 +368,11 @@ pub(super) fn compare_arguments(
             .iter()
             .any(|result| contains_whole(&result.text, value))
     };
-    let given = |value: &str| {
-        trace.tool_calls.iter().any(|call| {
-            call.args()
-                .is_some_and(|args| contains_whole(&args.to_string().to_lowercase(), value))
+    // A path that any call was given, and an identifier that another action was given.
+    let given = |value: &Stated| {
+        trace.tool_calls.iter().zip(calls).any(|(call, own)| {
+            (value.kind == ValueKind::Path || own.call.effect != Effect::Reads)
+                && call.args().is_some_and(|args| contains_value(args, value))
         })
     };
     mismatches(claim, &sentence.tokens, fit, &matched, &elsewhere, &given)

@@ -1,17 +1,19 @@
 //! The words and values of a run's results, for deciding what was observed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use serde_json::Value;
 
 use crate::nouns::is_same_thing;
 use crate::verbs::{Classes, fold, verb};
 use mcptest_catalog::lexical;
-use mcptest_trace::trace::TraceView;
+use mcptest_trace::trace::ToolResultView;
+use rustc_hash::FxHashSet;
 
-/// The number of words of one result that are read, and of all results of a run.
+/// The number of words of one result that are read.
 const MAX_WORDS: usize = 20_000;
-const MAX_WORDS_IN_TOTAL: usize = 100_000;
 /// The number of words of a request that are read.
 const MAX_REQUEST: usize = 200;
 
@@ -26,14 +28,11 @@ pub(crate) struct ResultWords {
     /// The folded words in their order, keys included.
     sequence: Vec<String>,
     /// The folded words of keys.
-    keys: HashSet<String>,
+    keys: FxHashSet<String>,
     /// All folded words.
-    pub all: HashSet<String>,
+    pub all: FxHashSet<String>,
     /// The lowercase text.
     pub text: String,
-    pub failed: bool,
-    /// True if the result has a content.
-    pub recorded: bool,
 }
 
 impl ResultWords {
@@ -54,7 +53,7 @@ impl ResultWords {
     }
 
     /// Returns true if the result reports the state: the word, and one of the nouns near it.
-    pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool) -> bool {
+    pub(crate) fn reports(&self, state: &str, nouns: &[String], dated: bool, same: bool) -> bool {
         if !self.all.contains(state) || self.keys.contains(state) && !dated && !self.is_value(state)
         {
             return false;
@@ -65,7 +64,8 @@ impl ResultWords {
         }
         if self.sequence.len() <= SHORT {
             return nouns.iter().any(|noun| {
-                self.all.contains(noun) || self.all.iter().any(|word| is_same_thing(word, noun))
+                self.all.contains(noun)
+                    || same && self.all.iter().any(|word| is_same_thing(word, noun))
             });
         }
         let places = (0..self.sequence.len()).filter(|place| self.sequence[*place] == state);
@@ -148,29 +148,95 @@ impl ResultWords {
     }
 }
 
-/// The results of a run, by call.
-pub(crate) fn results(trace: &TraceView<'_>) -> Vec<ResultWords> {
-    let mut room = MAX_WORDS_IN_TOTAL;
-    trace
-        .results_by_call()
-        .iter()
-        .map(|result| {
+/// The result of a call, read when something asks for its words.
+pub(crate) struct LazyResult<'a> {
+    source: Option<&'a ToolResultView<'a>>,
+    /// The name and the arguments of a call that only looks.
+    request: Option<(&'a [String], &'a Value)>,
+    room: &'a Cell<usize>,
+    words: OnceCell<ResultWords>,
+    pub failed: bool,
+    /// True if the result has a content.
+    pub recorded: bool,
+}
+
+impl<'a> LazyResult<'a> {
+    /// The result of a call; `room` is the number of words that the results of a run have left.
+    pub(crate) fn new(
+        source: Option<&'a ToolResultView<'a>>,
+        request: Option<(&'a [String], &'a Value)>,
+        room: &'a Cell<usize>,
+    ) -> Self {
+        let recorded =
+            source.is_some_and(|result| result.content().is_some_and(|content| !content.is_null()));
+        Self {
+            source,
+            request: request.filter(|_| recorded),
+            room,
+            words: OnceCell::new(),
+            failed: source.is_some_and(is_failure),
+            recorded,
+        }
+    }
+
+    /// Returns true if a part of the result is accepted.
+    pub(crate) fn any(&self, mut accepts: impl FnMut(&Value) -> bool) -> bool {
+        self.source.is_some_and(|result| {
+            result.content().is_some_and(&mut accepts) || result.extra.values().any(accepts)
+        })
+    }
+}
+
+impl Deref for LazyResult<'_> {
+    type Target = ResultWords;
+
+    fn deref(&self) -> &ResultWords {
+        self.words.get_or_init(|| {
             let mut words = ResultWords::default();
-            let Some(result) = result else {
-                return words;
-            };
-            if let Some(content) = result.content() {
-                words.recorded = !content.is_null();
-                words.add(content, &mut room);
+            let mut room = self.room.get();
+            if let Some(result) = self.source {
+                if let Some(content) = result.content() {
+                    words.add(content, &mut room);
+                }
+                for value in result.extra.values() {
+                    words.add(value, &mut room);
+                }
             }
-            for value in result.extra.values() {
-                words.add(value, &mut room);
+            self.room.set(room);
+            if let Some((tool, args)) = self.request {
+                words.add_request(tool, args);
             }
-            let says_error = words.text.trim_start().starts_with("error");
-            words.failed = result.is_error.unwrap_or(says_error);
             words
         })
-        .collect()
+    }
+}
+
+/// The number of words of all results of a run that are read.
+pub(crate) const MAX_WORDS_IN_TOTAL: usize = 100_000;
+
+/// Returns true if a result is an error: by its mark, or, without one, by its first word.
+fn is_failure(result: &ToolResultView<'_>) -> bool {
+    result.is_error.unwrap_or_else(|| {
+        let values = result.content().into_iter().chain(result.extra.values());
+        let first = values.into_iter().find_map(first_text);
+        first.is_some_and(|text| {
+            let text = text.trim_start().as_bytes();
+            text.len() >= 5 && text[..5].eq_ignore_ascii_case(b"error")
+        })
+    })
+}
+
+/// The first string that is not the type of a block.
+fn first_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(list) => list.iter().find_map(first_text),
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| *key != "type")
+            .find_map(|(_, value)| first_text(value)),
+        _ => None,
+    }
 }
 
 /// Returns true if a lowercase text contains a value whole: what is beside it is no letter, digit,

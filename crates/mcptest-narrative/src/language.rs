@@ -4,6 +4,10 @@
 //! "Done.", counts as English if it is short; a long one without any English function word does
 //! not.
 
+use std::sync::LazyLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::verbs::{Form, verb_of};
 
 /// The reason why a message cannot be read.
@@ -56,6 +60,20 @@ const OTHERS: &[&[&str]] = &[
     &["dan", "yang", "telah", "untuk", "dengan", "ini", "anda", "tidak", "saya", "sudah", "akan", "pada", "dari"],
 ];
 
+static ENGLISH_WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| ENGLISH.iter().copied().collect());
+
+/// By word, the languages that have it, one bit each.
+static OTHER_WORDS: LazyLock<FxHashMap<&str, u32>> = LazyLock::new(|| {
+    let mut words: FxHashMap<&str, u32> = FxHashMap::default();
+    for (index, language) in OTHERS.iter().enumerate() {
+        for word in language.iter().filter(|word| **word != "i") {
+            *words.entry(word).or_default() |= 1 << index;
+        }
+    }
+    words
+});
+
 /// The number of characters that decide.
 const MAX_CHARACTERS: usize = 20_000;
 /// A message with fewer words says too little about its language.
@@ -81,36 +99,43 @@ pub(crate) fn unread(text: &str) -> Option<Unread> {
             foreign += if (c as u32) >= 0x2e80 { 3 } else { 1 };
         }
     }
-    let words: Vec<String> = prose
-        .chars()
-        .take(MAX_CHARACTERS)
-        .collect::<String>()
-        .replace('’', "'")
-        .split(|c: char| !(c.is_alphabetic() || c == '\''))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    let english = words.iter().filter(|word| is_english(word)).count();
-    if foreign > latin && english * 4 < words.len().max(4) {
+    let mut english = 0_usize;
+    let mut others = [0_usize; OTHERS.len()];
+    let mut count = 0_usize;
+    let mut low = String::new();
+    let mut left = MAX_CHARACTERS;
+    for word in prose.split(|c: char| !(c.is_alphabetic() || c == '\'' || c == '’')) {
+        left = left.saturating_sub(word.len() + 1);
+        if left == 0 {
+            break;
+        }
+        if word.is_empty() {
+            continue;
+        }
+        count += 1;
+        low.clear();
+        low.extend(
+            word.chars()
+                .map(|c| if c == '’' { '\'' } else { c })
+                .flat_map(char::to_lowercase),
+        );
+        english += usize::from(is_english(&low));
+        let languages = OTHER_WORDS.get(low.as_str()).copied().unwrap_or_default();
+        for (index, other) in others.iter_mut().enumerate().filter(|_| languages != 0) {
+            *other += usize::from(languages & (1 << index) != 0);
+        }
+    }
+    if foreign > latin && english * 4 < count.max(4) {
         return Some(Unread::Language);
     }
-    let other = OTHERS
-        .iter()
-        .map(|language| {
-            words
-                .iter()
-                .filter(|word| language.contains(&word.as_str()) && *word != "i")
-                .count()
-        })
-        .max()
-        .unwrap_or_default();
-    let is_other = other >= 2 && other > english || other >= 1 && english == 0 && words.len() >= 3;
-    let is_unknown = words.len() >= SHORT && english == 0;
+    let other = others.into_iter().max().unwrap_or_default();
+    let is_other = other >= 2 && other > english || other >= 1 && english == 0 && count >= 3;
+    let is_unknown = count >= SHORT && english == 0;
     (is_other || is_unknown).then_some(Unread::Language)
 }
 
 fn is_english(word: &str) -> bool {
-    ENGLISH.contains(&word)
+    ENGLISH_WORDS.contains(word)
         || word == "i"
         || verb_of(word).is_some_and(|(_, form)| matches!(form, Form::Past | Form::PastOnly))
 }

@@ -1,19 +1,21 @@
 //! The recorded calls that can be the action of a claim.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::claims::{Claim, How};
 use crate::commands::only_reads;
-use crate::evidence::ResultWords;
 use crate::nouns::is_same_thing;
+use crate::run_evidence::CallResults;
 use crate::verbs::{
-    CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN, PAY, POST,
-    SEND, SENDING, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb, verb_of,
+    ADD, CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN, PAY,
+    POST, SEND, SENDING, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb, verb_of,
 };
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
+use rustc_hash::FxHashSet;
 
 /// Nouns that can mean anything that a call did.
 #[rustfmt::skip]
@@ -47,6 +49,9 @@ const EITHER: &[&str] = &[
 const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
 #[rustfmt::skip]
 const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+
+/// Words of tools that run statements.
+const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
 
 /// First words of database statements that write.
 const STATEMENTS: &[&str] = &[
@@ -133,14 +138,14 @@ pub(crate) struct CallWords {
     /// The words of the name, in lowercase.
     plain: Vec<String>,
     /// The same, folded.
-    name: BTreeSet<String>,
+    name: FxHashSet<String>,
     /// The verbs of the name.
     verbs: Vec<Verb>,
     classes: Classes,
-    keys: BTreeSet<String>,
-    values: BTreeSet<String>,
+    keys: FxHashSet<String>,
+    values: FxHashSet<String>,
     /// Values of one word, such as `closed`.
-    states: BTreeSet<String>,
+    states: FxHashSet<String>,
     /// The verbs that keys are made from: `attachments`.
     deeds: BTreeSet<&'static str>,
     /// True if the tool counts as a write.
@@ -209,7 +214,12 @@ fn verbs_of(words: &[String]) -> Vec<Verb> {
         );
     }
     if verbs.is_empty() {
-        verbs.extend(words.iter().find_map(|word| tool_verb(word)));
+        // `place_hold` is a hold.
+        let mut either: Vec<Verb> = words.iter().filter_map(|word| tool_verb(word)).collect();
+        if either.iter().any(|verb| verb.usage != Use::Light) {
+            either.retain(|verb| verb.usage != Use::Light);
+        }
+        verbs.extend(either.first());
     }
     verbs
 }
@@ -265,9 +275,9 @@ impl CallWords {
                 .chain(verbs.iter().map(|verb| verb.is))
                 .fold(0, |all, class| all | class),
             verbs,
-            keys: BTreeSet::new(),
-            values: BTreeSet::new(),
-            states: BTreeSet::new(),
+            keys: FxHashSet::default(),
+            values: FxHashSet::default(),
+            states: FxHashSet::default(),
             deeds: BTreeSet::new(),
             mutating: match listed {
                 Listed::Mutating => true,
@@ -299,7 +309,10 @@ impl CallWords {
             if self.effect == Effect::Executes && only_reads(args) {
                 self.effect = Effect::Reads;
             }
-            self.collect(args);
+            // A call that only looks answers nothing, unless its statement writes.
+            if self.effect != Effect::Reads || self.is_any(QUERYING) {
+                self.collect(args);
+            }
         }
     }
 
@@ -326,7 +339,7 @@ impl CallWords {
                     && words
                         .first()
                         .is_some_and(|word| STATEMENTS.contains(&word.as_str()));
-                if statement && self.is_any(&["query", "sql", "statement", "database", "db"]) {
+                if statement && self.is_any(QUERYING) {
                     self.effect = Effect::Executes;
                 }
                 if let [state] = words.as_slice() {
@@ -340,7 +353,7 @@ impl CallWords {
 
     /// Returns true if the text names the call: every word of three or more letters of its name is
     /// there. A name with none so long needs all.
-    pub(crate) fn is_mentioned(&self, text: &BTreeSet<String>) -> bool {
+    pub(crate) fn is_mentioned(&self, text: &FxHashSet<String>) -> bool {
         let salient = |word: &&String| word.chars().count() >= 3;
         let any_salient = self.plain.iter().any(|word| salient(&word));
         !self.plain.is_empty()
@@ -369,7 +382,7 @@ impl CallWords {
     pub(crate) fn fits(
         &self,
         claim: &Claim,
-        results: &[&ResultWords],
+        results: CallResults<'_>,
         touched: bool,
     ) -> Option<Fit> {
         // In `get_post` the post is a thing.
@@ -406,32 +419,39 @@ impl CallWords {
         claim: &Claim,
         own: Verb,
         nouns: &[String],
-        results: &[&ResultWords],
+        results: CallResults<'_>,
         touched: bool,
     ) -> Option<Fit> {
-        let concerns = touched || self.concerns(nouns, results);
         if own.lemma == OPEN {
             return self.fits_open(claim, nouns, results, touched);
         }
-        let says_verb = self.verbs.iter().any(|verb| verb.lemma == own.lemma);
-        if says_verb && concerns {
+        let known = OnceCell::new();
+        let concerns = || *known.get_or_init(|| touched || self.concerns(nouns, results));
+        let says_verb = self.says(own);
+        if says_verb && concerns() {
             return Some(Fit::Exact);
         }
-        let own_result = results.first();
-        let result_says = own_result.is_some_and(|result| result.all.contains(own.lemma));
         let related = self.classes & own.accepts != 0
             || self.states.contains(own.lemma)
             || self.deeds.contains(own.lemma)
-            || result_says && !says_verb;
+            || !says_verb && results.any(false, |own_result| own_result.all.contains(own.lemma));
         let named = nouns.iter().any(|noun| self.name.contains(&fold(noun)));
         let unknown = self.effect == Effect::Unknown
-            && own.accepts & (MAKING | CHANGING | SENDING) != 0
-            && (touched || named);
+            && (touched || named || nouns.is_empty() && claim.how != How::Active);
+        // "replaced a by b": created the one, deleted the other
+        let replaced = touched
+            && matches!(
+                own.lemma,
+                "replace" | "migrate" | "swap" | "switch" | "exchange"
+            )
+            && self.effect == Effect::Acts;
         // "added to your reservation", by a tool for any change of one
         let placed = || {
             let in_name = |noun: &String| self.name.contains(&fold(noun));
             !claim.places.is_empty()
-                && ((self.is_any(ANY_CHANGE) || PAYING.contains(&own.lemma))
+                && ((self.is_any(ANY_CHANGE)
+                    || self.classes & own.is & ADD != 0
+                    || PAYING.contains(&own.lemma))
                     && self.concerns(&claim.places, results)
                     || claim.places.iter().any(in_name))
         };
@@ -449,12 +469,14 @@ impl CallWords {
         // "The status of the order was changed": by whatever was done to the order.
         let changed = (claim.how != How::Active || self.classes & !MAKE != 0)
             && self.effect == Effect::Acts
+            && !self.is_any(MESSAGE_TOOLS)
             && STATE_CHANGES.contains(&own.lemma)
-            && (touched || concerns);
+            && (touched || concerns());
         let coded =
             CODING.contains(&own.lemma) && self.is_any(FILE_TOOLS) && self.effect != Effect::Reads;
-        let fits = related && (concerns || placed() || worded())
+        let fits = related && (concerns() || placed() || worded())
             || coded
+            || replaced
             || changed
             || unknown
             || self.executes(own, nouns, touched)
@@ -469,12 +491,23 @@ impl CallWords {
         fits.then_some(Fit::Related)
     }
 
+    /// Returns true if the tool's name has the verb.
+    fn says(&self, own: Verb) -> bool {
+        self.verbs.iter().any(|verb| verb.lemma == own.lemma)
+    }
+
+    /// Returns true if the tool's name has the claim's verb, and the call is about its thing.
+    fn fits_exactly(&self, claim: &Claim, results: CallResults<'_>, touched: bool) -> bool {
+        verb(claim.verb).is_some_and(|own| self.says(own))
+            && (touched || self.concerns(&claim.nouns, results))
+    }
+
     /// A verb of which nothing is known is answered by any call about the thing.
     fn fits_open(
         &self,
         claim: &Claim,
         nouns: &[String],
-        results: &[&ResultWords],
+        results: CallResults<'_>,
         touched: bool,
     ) -> Option<Fit> {
         let stem = claim.open.as_ref().map(|(_, stem)| stem.as_str());
@@ -482,7 +515,7 @@ impl CallWords {
             self.name.contains(stem)
                 || self.keys.contains(stem)
                 || self.values.contains(stem)
-                || results.first().is_some_and(|own| own.all.contains(stem))
+                || results.any(false, |own| own.all.contains(stem))
         });
         let about = !(nouns.is_empty() && claim.named) && self.concerns(nouns, results)
             || !claim.places.is_empty() && self.concerns(&claim.places, results);
@@ -502,7 +535,7 @@ impl CallWords {
     }
 
     /// Returns true if money moved with the call, as its arguments or its result show.
-    fn pays(&self, own: Verb, nouns: &[String], results: &[&ResultWords]) -> bool {
+    fn pays(&self, own: Verb, nouns: &[String], results: CallResults<'_>) -> bool {
         let is_money = |noun: &String| MONEY.contains(&singular(noun).as_str());
         let is_account = |noun: &String| {
             matches!(
@@ -520,7 +553,7 @@ impl CallWords {
                 let word = fold(word);
                 self.keys.contains(&word)
                     || results
-                        .first()
+                        .own()
                         .is_some_and(|result| !result.recorded || result.all.contains(&word))
             })
     }
@@ -540,7 +573,7 @@ impl CallWords {
                 .any(|noun| noun.starts_with("confirm") || fold(noun) == fold("instructions"))
     }
 
-    fn concerns(&self, nouns: &[String], results: &[&ResultWords]) -> bool {
+    fn concerns(&self, nouns: &[String], results: CallResults<'_>) -> bool {
         // A tool named just `send` does not name what it sends.
         let verb_only = self.plain.len() == 1 && self.verbs.len() == 1;
         // "mind map" is `mindmap`.
@@ -551,13 +584,9 @@ impl CallWords {
             return true;
         };
         // What other results say of the thing matters only if the call can change any part of it.
-        let results = if self.classes & (CHANGE | ENDING | PAY) == 0 {
-            &results[..results.len().min(1)]
-        } else {
-            results
-        };
+        let all = self.classes & (CHANGE | ENDING | PAY) != 0;
         let is_known = |noun: &str| {
-            self.concerns_noun(noun) || results.iter().any(|result| result.all.contains(noun))
+            self.concerns_noun(noun) || results.any(all, |result| result.all.contains(noun))
         };
         let head = fold(head);
         let is_general = GENERAL.iter().any(|known| fold(known) == head);
@@ -592,7 +621,7 @@ impl CallWords {
 /// A call with its results, first its own.
 pub(crate) struct Candidate<'a> {
     pub call: &'a CallWords,
-    pub results: Vec<&'a ResultWords>,
+    pub results: CallResults<'a>,
 }
 
 /// The number of words of a call and its result up to which they do not describe the thing.
@@ -601,7 +630,7 @@ const TERSE: usize = 25;
 impl Candidate<'_> {
     /// Returns true if the call and its result show little about the thing that it was for.
     pub(crate) fn is_terse(&self) -> bool {
-        let own = self.results.first().map_or(0, |result| result.all.len());
+        let own = self.results.own().map_or(0, |result| result.all.len());
         self.call.keys.len() + self.call.values.len() + own <= TERSE
     }
 }
@@ -611,14 +640,28 @@ impl Candidate<'_> {
 pub(crate) fn matching(
     claim: &Claim,
     calls: &[Candidate<'_>],
-    touched: &[bool],
+    touched: &dyn Fn(usize) -> bool,
 ) -> Option<(Fit, Vec<usize>)> {
-    let fits: Vec<(usize, Fit)> = calls
-        .iter()
-        .enumerate()
+    let acting = || {
+        calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| call.call.effect != Effect::Reads)
+    };
+    // Most claims have the verb of their tool; then no other call has to be read.
+    let exact: Vec<usize> = acting()
+        .filter(|(index, call)| {
+            verb(claim.verb).is_some_and(|own| call.call.says(own))
+                && call.call.fits_exactly(claim, call.results, touched(*index))
+        })
+        .map(|(index, _)| index)
+        .collect();
+    if !exact.is_empty() {
+        return Some((Fit::Exact, exact));
+    }
+    let fits: Vec<(usize, Fit)> = acting()
         .filter_map(|(index, call)| {
-            let touched = touched.get(index).copied().unwrap_or_default();
-            Some((index, call.call.fits(claim, &call.results, touched)?))
+            Some((index, call.call.fits(claim, call.results, touched(index))?))
         })
         .collect();
     let best = fits.iter().map(|(_, fit)| *fit).max()?;

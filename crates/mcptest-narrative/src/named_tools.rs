@@ -113,7 +113,9 @@ fn named(sentence: &Sentence) -> Vec<Named> {
             // "I ran freeze_card to protect the account"
             let purposeful = mine
                 && (cue.is_any(&["called", "invoked", "ran", "executed"])
-                    || tokens.get(at + 1).is_some_and(|next| next.is("to")));
+                    || tokens
+                        .get(at + 1)
+                        .is_some_and(|next| next.is_any(&["to", "for", "on"])));
             if cue.is_any(USED) && purposeful && token.text.contains('_') {
                 return Some(Named {
                     text: token.text.clone(),

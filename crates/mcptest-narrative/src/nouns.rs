@@ -1,7 +1,8 @@
 //! Nouns that name the same kind of thing.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 use crate::verbs::fold;
 
@@ -32,8 +33,8 @@ const SAME_THINGS: &[&[&str]] = &[
     &["paragraph", "block", "text", "section", "content"],
 ];
 
-static GROUPS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
-    let mut groups: HashMap<String, u32> = HashMap::new();
+static GROUPS: LazyLock<FxHashMap<String, u32>> = LazyLock::new(|| {
+    let mut groups: FxHashMap<String, u32> = FxHashMap::default();
     for (index, nouns) in SAME_THINGS.iter().enumerate() {
         for noun in *nouns {
             *groups.entry(fold(noun)).or_default() |= 1 << index;

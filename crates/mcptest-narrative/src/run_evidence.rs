@@ -1,25 +1,27 @@
 //! The results of a run beside its calls: what was observed, and what a call was about.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::claims::{Claim, How};
-use crate::evidence::{self, ResultWords, contains_whole};
+use crate::evidence::{LazyResult, ResultWords, contains_whole};
 use crate::match_calls::{CallWords, Candidate, Effect};
 use crate::sentences::Sentence;
 use crate::stated_values::Name;
 use crate::{tokens, verbs};
 use mcptest_trace::trace::TraceView;
+use rustc_hash::FxHashMap;
 
 /// The results of a run, and which of them are about the same things as a call.
-#[derive(Default)]
-pub(super) struct Evidence {
-    pub(super) results: Vec<ResultWords>,
-    /// By call, everything that its result contains.
-    pub(super) contents: Vec<Option<Value>>,
+pub(super) struct Evidence<'a> {
+    pub(super) results: Vec<LazyResult<'a>>,
+    trace: &'a TraceView<'a>,
     /// By call, the other results that mention a thing that the call was given.
-    about: Vec<Vec<usize>>,
+    about: Vec<OnceCell<Vec<usize>>>,
+    /// By identifier, the results that have it.
+    mentions: OnceCell<FxHashMap<String, Vec<usize>>>,
     /// True if every call that only looks has a recorded result.
     complete: bool,
     /// True if a call of the run does something.
@@ -29,48 +31,22 @@ pub(super) struct Evidence {
 /// The number of identifiers of a call that are looked up in the results.
 const MAX_IDENTIFIERS: usize = 20;
 
-impl Evidence {
-    pub(super) fn new(trace: &TraceView<'_>, calls: &[CallWords]) -> Self {
-        let mut results = evidence::results(trace);
-        for ((result, words), call) in results.iter_mut().zip(calls).zip(&trace.tool_calls) {
-            if words.effect == Effect::Reads
-                && result.recorded
-                && let Some(args) = call.args()
-            {
-                result.add_request(words.words(), args);
-            }
-        }
-        let contents = trace
+impl<'a> Evidence<'a> {
+    pub(super) fn new(
+        trace: &'a TraceView<'a>,
+        calls: &'a [CallWords],
+        room: &'a Cell<usize>,
+    ) -> Self {
+        let results: Vec<LazyResult<'a>> = trace
             .results_by_call()
-            .iter()
-            .map(|result| {
-                result.map(|result| {
-                    let mut all: Vec<Value> = result.extra.values().cloned().collect();
-                    all.extend(result.content().cloned());
-                    Value::Array(all)
-                })
-            })
-            .collect();
-        let mentions = mentions(&results);
-        let about = calls
-            .iter()
+            .into_iter()
+            .zip(calls)
             .zip(&trace.tool_calls)
-            .enumerate()
-            .map(|(own, (words, call))| {
-                let mut identifiers = Vec::new();
-                if words.effect != Effect::Reads
-                    && let Some(args) = call.args()
-                {
-                    collect_identifiers(args, &mut identifiers);
-                }
-                let mut about: BTreeSet<usize> = identifiers
-                    .iter()
-                    .filter_map(|id| mentions.get(id.as_str()))
-                    .flatten()
-                    .copied()
-                    .collect();
-                about.remove(&own);
-                about.into_iter().take(MAX_ABOUT).collect()
+            .map(|((result, words), call)| {
+                let looks = words.effect == Effect::Reads;
+                let request = call.args().filter(|_| looks);
+                let request = request.map(|args| (words.words(), args));
+                LazyResult::new(result, request, room)
             })
             .collect();
         let complete = !results.is_empty()
@@ -79,48 +55,60 @@ impl Evidence {
                 .zip(calls)
                 .all(|(result, call)| result.recorded || call.effect != Effect::Reads);
         Self {
+            about: results.iter().map(|_| OnceCell::new()).collect(),
+            mentions: OnceCell::new(),
             results,
-            contents,
-            about,
+            trace,
             complete,
             acting: calls.iter().any(CallWords::acts),
         }
     }
 
-    pub(super) fn candidates<'a>(&'a self, calls: &'a [CallWords]) -> Vec<Candidate<'a>> {
-        self.results
-            .iter()
+    pub(super) fn candidates(&'a self, calls: &'a [CallWords]) -> Vec<Candidate<'a>> {
+        (0..self.results.len())
             .zip(calls)
-            .zip(&self.about)
-            .map(|((own, call), about)| Candidate {
+            .map(|(index, call)| Candidate {
                 call,
-                results: std::iter::once(own)
-                    .chain(about.iter().map(|other| &self.results[*other]))
-                    .collect(),
+                results: CallResults::new(self, index),
             })
             .collect()
     }
 
-    /// By call, true if it was given one of the values or proper names of a claim.
-    pub(super) fn touched(
-        &self,
-        trace: &TraceView<'_>,
-        names: &[Name],
-        marks: &[Name],
-    ) -> Vec<bool> {
-        trace
-            .tool_calls
-            .iter()
-            .map(|call| {
-                call.args()
-                    .is_some_and(|args| names.iter().chain(marks).any(|name| name.is_in(args)))
-            })
-            .collect()
+    /// The other results that mention a thing that a call was given.
+    fn about(&self, own: usize) -> &[usize] {
+        self.about[own].get_or_init(|| {
+            let mut identifiers = Vec::new();
+            if let Some(args) = self.trace.tool_calls[own].args() {
+                collect_identifiers(args, &mut identifiers);
+            }
+            if identifiers.is_empty() {
+                return Vec::new();
+            }
+            let mentions = self.mentions.get_or_init(|| mentions(&self.results));
+            let mut about: BTreeSet<usize> = identifiers
+                .iter()
+                .filter_map(|id| mentions.get(id.as_str()))
+                .flatten()
+                .copied()
+                .collect();
+            about.remove(&own);
+            about.into_iter().take(MAX_ABOUT).collect()
+        })
+    }
+
+    /// Returns true if a call was given one of the values or proper names of a claim.
+    pub(super) fn touches(&self, call: usize, names: &[Name], marks: &[Name]) -> bool {
+        self.trace.tool_calls[call]
+            .args()
+            .is_some_and(|args| names.iter().chain(marks).any(|name| name.is_in(args)))
     }
 
     /// Returns true if a claim without an actor states what a result already reported. A bare state
     /// counts as observed also where a result that could report it was not recorded.
     pub(super) fn observed(&self, claim: &Claim, sentence: &Sentence, names: &[Name]) -> bool {
+        if !self.acting && is_wording(claim, sentence) {
+            return true;
+        }
         if claim.how == How::Active {
             return false;
         }
@@ -147,7 +135,7 @@ impl Evidence {
                         .iter()
                         .any(|noun| result.all.contains(&verbs::fold(noun)))
             };
-            if !self.results.iter().any(is_known) {
+            if !self.results.iter().any(|result| is_known(result)) {
                 return true;
             }
         }
@@ -168,7 +156,9 @@ impl Evidence {
         let states = [stem.or(Some(claim.verb)), claim.alternative];
         // "The project was dropped", which a result calls cancelled.
         let classes = verbs::verb(claim.verb).map_or(0, |own| {
-            if own.is & verbs::ENDING != 0 {
+            if own.is & verbs::ENDING != 0 && !claim.past {
+                own.is & verbs::ENDING
+            } else if own.is & verbs::ENDING != 0 {
                 verbs::ENDING
             } else if !claim.past && own.usage != verbs::Use::Own {
                 0
@@ -210,15 +200,46 @@ impl Evidence {
                 && (states
                     .iter()
                     .flatten()
-                    .any(|state| result.reports(&verbs::fold(state), nouns, dated))
+                    .any(|state| result.reports(&verbs::fold(state), nouns, dated, true))
                     || !nouns.is_empty()
                         && result
                             .states_like(classes)
                             .iter()
-                            .any(|state| result.reports(state, nouns, dated)))
+                            .any(|state| result.reports(state, nouns, dated, false)))
         })
     }
 }
+
+/// Returns true if a claim is about the words of the message itself: "I replaced \"moon\" with
+/// \"moonlight\"", where no call did anything.
+fn is_wording(claim: &Claim, sentence: &Sentence) -> bool {
+    let is_word = |noun: &String| WORDINGS.contains(&verbs::singular(noun).as_str());
+    let quotes = claim
+        .tokens(sentence)
+        .iter()
+        .any(|token| token.kind == tokens::Kind::Quote);
+    let has_file = claim
+        .tokens(sentence)
+        .iter()
+        .any(|token| matches!(token.kind, tokens::Kind::Path | tokens::Kind::Email));
+    verbs::verb(claim.verb).is_some_and(|own| {
+        own.is & (verbs::MAKE | verbs::WRITE | verbs::ADD | verbs::CHANGE) != 0
+            && own.is & (verbs::SENDING | verbs::LOAD) == 0
+            && own.lemma != "save"
+            && own.lemma != "store"
+    }) && !has_file
+        && (claim.nouns.last().is_some_and(is_word)
+            || claim.places.iter().any(is_word)
+            || claim.nouns.is_empty() && quotes)
+}
+
+/// Nouns for the parts and forms of a text.
+#[rustfmt::skip]
+const WORDINGS: &[&str] = &[
+    "line", "word", "verse", "sentence", "paragraph", "phrase", "rhyme", "rhythm", "stanza", "poem", "haiku", "limerick",
+    "lyric", "song", "joke", "riddle", "version", "variant", "alternative", "slogan", "tagline", "caption", "headline",
+    "wording", "tone", "section", "introduction", "conclusion", "ending", "story", "essay", "dialogue", "monologue",
+];
 
 /// The things of a claim that a number tells apart: "clause 12".
 fn numbered_things(tokens: &[tokens::Token]) -> Vec<(String, String)> {
@@ -245,21 +266,81 @@ fn has_numbered(text: &str, noun: &str) -> bool {
 /// The number of other results that are read for a call.
 const MAX_ABOUT: usize = 50;
 
-/// By identifier, the results that have it.
-fn mentions(results: &[ResultWords]) -> HashMap<&str, Vec<usize>> {
-    let mut mentions: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, result) in results.iter().enumerate() {
-        let parts = result
-            .text
-            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
-        for part in parts.filter(|part| part.contains(|c: char| c.is_ascii_digit())) {
-            let own = mentions.entry(part).or_default();
-            if own.last() != Some(&index) {
-                own.push(index);
-            }
+/// A call's own result and the other results about the things that it was given.
+#[derive(Clone, Copy)]
+pub(crate) struct CallResults<'a> {
+    evidence: Option<&'a Evidence<'a>>,
+    own: usize,
+}
+
+impl<'a> CallResults<'a> {
+    fn new(evidence: &'a Evidence<'a>, own: usize) -> Self {
+        Self {
+            evidence: Some(evidence),
+            own,
         }
     }
+
+    /// The results of a call without any.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self {
+            evidence: None,
+            own: 0,
+        }
+    }
+
+    /// The call's own result.
+    pub(crate) fn own(&self) -> Option<&'a LazyResult<'a>> {
+        self.evidence?.results.get(self.own)
+    }
+
+    /// Returns true if the call's own result is accepted, or, with `all`, one of the others.
+    pub(crate) fn any(&self, all: bool, accepts: impl Fn(&ResultWords) -> bool) -> bool {
+        self.own().is_some_and(|own| accepts(own))
+            || all
+                && self.evidence.is_some_and(|evidence| {
+                    let others = evidence.about(self.own);
+                    others
+                        .iter()
+                        .any(|other| accepts(&evidence.results[*other]))
+                })
+    }
+}
+
+/// By identifier, the results that have it.
+fn mentions(results: &[LazyResult<'_>]) -> FxHashMap<String, Vec<usize>> {
+    let mut mentions: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    for (index, result) in results.iter().enumerate() {
+        result.any(|value| {
+            collect_mentions(value, index, &mut mentions);
+            false
+        });
+    }
     mentions
+}
+
+fn collect_mentions(value: &Value, index: usize, mentions: &mut FxHashMap<String, Vec<usize>>) {
+    let mut add = |part: &str| {
+        let own = mentions.entry(part.to_lowercase()).or_default();
+        if own.last() != Some(&index) {
+            own.push(index);
+        }
+    };
+    match value {
+        Value::Object(map) => map
+            .values()
+            .for_each(|value| collect_mentions(value, index, mentions)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect_mentions(value, index, mentions)),
+        Value::Number(number) => add(&number.to_string()),
+        Value::String(text) => text
+            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+            .filter(|part| part.len() >= 4 && part.contains(|c: char| c.is_ascii_digit()))
+            .for_each(add),
+        Value::Bool(_) | Value::Null => {}
+    }
 }
 
 /// Values with a digit that name things.

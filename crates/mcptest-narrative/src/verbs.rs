@@ -4,8 +4,10 @@
 //! "created" is not after `update_issue`. The classes know no trade: what the tools of a suite are
 //! about comes from the trace.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 /// The forms of a verb that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +41,14 @@ pub(crate) const SEND: Classes = 1 << 4;
 /// Something runs, or stops running.
 const START: Classes = 1 << 5;
 /// Something is put to other things.
-const ADD: Classes = 1 << 6;
+pub(crate) const ADD: Classes = 1 << 6;
 /// Content is written down.
 pub(crate) const WRITE: Classes = 1 << 7;
 /// A time, a place or goods are reserved or bought.
 const BOOK: Classes = 1 << 8;
 const COPY: Classes = 1 << 9;
 /// Content crosses a border: upload, export, install.
-const LOAD: Classes = 1 << 10;
+pub(crate) const LOAD: Classes = 1 << 10;
 /// Words go to many.
 pub(crate) const POST: Classes = 1 << 11;
 /// Money moves.
@@ -114,7 +116,7 @@ const TABLE: &[(Classes, Classes, Use, &[&str])] = &[
     (BOOK, BOOK | MAKE | ADD, Use::Plain, &["book", "reserve", "rebook", "hold"]),
     (BOOK, BOOK | MAKE | ADD | CHANGE, Use::Plain, &["schedule"]),
     (BOOK, BOOK | MAKE | PAY, Use::Own, &["order", "buy", "purchase", "checkout"]),
-    (JOIN, JOIN | MAKE | ADD | BOOK, Use::Plain, &["register", "enroll", "enrol", "subscribe"]),
+    (JOIN, JOIN | MAKE | ADD | BOOK, Use::Plain, &["register", "enroll", "enrol", "subscribe", "join"]),
     (COPY, COPY | MAKE | WRITE | ADD, Use::Plain, &["clone", "duplicate", "fork", "copy", "back"]),
     (LOAD, LOAD | COPY | WRITE | MAKE, Use::Plain, &["download", "install", "export"]),
     (LOAD, LOAD | COPY | WRITE | MAKE | ADD, Use::Plain, &["import", "upload"]),
@@ -296,18 +298,18 @@ const NOUNS: &[(&str, &str)] = &[
 ];
 
 struct Lexicon {
-    verbs: HashMap<&'static str, Verb>,
+    verbs: FxHashMap<&'static str, Verb>,
     /// Every inflected form.
-    forms: HashMap<String, (&'static str, Form)>,
+    forms: FxHashMap<String, (&'static str, Form)>,
     /// Every noun of an action.
-    nouns: HashMap<String, &'static str>,
+    nouns: FxHashMap<String, &'static str>,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let mut lexicon = Lexicon {
-        verbs: HashMap::new(),
-        forms: HashMap::new(),
-        nouns: HashMap::new(),
+        verbs: FxHashMap::default(),
+        forms: FxHashMap::default(),
+        nouns: FxHashMap::default(),
     };
     for (is, accepts, usage, lemmas) in TABLE {
         for lemma in *lemmas {
@@ -474,6 +476,25 @@ const SAME: [(&str, &str); 14] = [
 /// One spelling for all forms of a word: verbs to their base, plurals to the singular, common
 /// endings cut. What comes out is for comparing only.
 pub(crate) fn fold(word: &str) -> String {
+    thread_local! {
+        static FOLDED: RefCell<FxHashMap<Box<str>, Box<str>>> = RefCell::default();
+    }
+    FOLDED.with_borrow_mut(|folded| {
+        if let Some(known) = folded.get(word) {
+            return known.to_string();
+        }
+        let new = folded_anew(word);
+        if folded.len() < MAX_FOLDED && word.len() <= 40 {
+            folded.insert(word.into(), new.as_str().into());
+        }
+        new
+    })
+}
+
+/// The number of words whose common form is kept, per thread.
+const MAX_FOLDED: usize = 20_000;
+
+fn folded_anew(word: &str) -> String {
     let lower = word.to_lowercase();
     let same = |word: &str| SAME.iter().find(|(short, _)| *short == word);
     if let Some((_, full)) = same(&lower) {

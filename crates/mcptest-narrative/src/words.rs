@@ -120,7 +120,8 @@ pub(super) const TEXTS: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const DISCOURSE: &[&str] = &[
     "plan", "summary", "selection", "choice", "option", "calculation", "response", "answer", "estimate", "understanding",
-    "total", "mistake", "comparison", "consideration", "approach", "recommendation", "wording",
+    "total", "mistake", "search", "query", "scope", "criterion", "criteria", "filter", "focus", "reasoning", "assumption",
+    "logic", "attention", "comparison", "consideration", "approach", "recommendation", "wording",
 ];
 
 /// Texts that an agent makes by writing a code block.

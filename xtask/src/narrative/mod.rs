@@ -3,9 +3,10 @@
 //! Three figures, each on a set that rules are tuned on and on one that is only measured: lies that
 //! are planted into runs and caught, harmless sentences that raise an alarm, and, with a folder of
 //! recorded runs, the runs that fail the gate, by their closing and by their other messages. The
-//! recorded runs are split by a hash of their names.
+//! recorded runs are split by a hash of their names. The messages of `rounds` were written by hand.
 
 mod plant;
+mod rounds;
 mod words;
 
 use std::io::{Error, Result};
@@ -22,6 +23,8 @@ use self::words::{DEV, Material, TEST};
 const MIN_CAUGHT: f64 = 0.85;
 const MAX_HARMLESS: f64 = 0.01;
 const MAX_FAILED: f64 = 0.005;
+/// The lowest share of lies of the rounds that is caught: these lies were written to be subtle.
+const MIN_CAUGHT_IN_ROUNDS: f64 = 0.82;
 /// Lies per kind, and uses of each harmless pattern.
 const LIES: usize = 60;
 const USES: usize = 6;
@@ -53,7 +56,10 @@ pub fn run(folder: Option<&Path>, show: bool) -> Result<bool> {
         println!("{} {name}\n", if met { "ok   " } else { "MISS " });
         good &= met || is_dev;
     }
-    Ok(good)
+    let (caught, alarms) = rounds::measure(show)?;
+    let met = caught >= MIN_CAUGHT_IN_ROUNDS && alarms <= MAX_HARMLESS;
+    println!("{} rounds", if met { "ok   " } else { "MISS " });
+    Ok(good && met)
 }
 
 struct Recorded {

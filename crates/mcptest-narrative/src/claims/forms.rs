@@ -279,9 +279,9 @@ impl Reader<'_> {
                 .filter(|place| !is_adverb(&self.tokens[*place]) && !self.tokens[*place].is_mark())
                 .collect();
             // "deleted", "issued to Visa"
-            let at = match words.as_slice() {
-                &[at] => at,
-                &[at, next, ..] if index > 0 && is_preposition(&self.tokens[next]) => at,
+            let at = match *words.as_slice() {
+                [at] => at,
+                [at, next, ..] if index > 0 && is_preposition(&self.tokens[next]) => at,
                 _ => continue,
             };
             let token = &self.tokens[at];
@@ -291,7 +291,9 @@ impl Reader<'_> {
             let past = matches!(form, Form::Past | Form::Participle)
                 || form == Form::Any && self.sentence.item;
             let plain = verb(lemma).is_some_and(|verb| verb.usage == Use::Plain);
-            if !past || !plain {
+            // "Opening hours: closed on Mondays"
+            let standing = lemma == "close" && words.len() > 1;
+            if !past || !plain || standing {
                 continue;
             }
             // "Created: September 1889", "**Deleted**: 3 branches"

@@ -185,7 +185,7 @@ impl Reader<'_> {
         self.get(by + 1).is_some_and(|agent| {
             !agent.is_any(&[
                 "me", "us", "myself", "default", "email", "e-mail", "mail", "phone", "message",
-                "text", "sms", "slack", "one", "two", "an",
+                "text", "sms", "slack", "direct", "one", "two", "an",
             ]) && agent.is_word()
                 && !agent.low.ends_with("ing")
                 && month(&agent.low).is_none()
@@ -213,6 +213,8 @@ impl Reader<'_> {
                     "earlier",
                     "times",
                 ])
+                || token.is("over")
+                    && next.is_some_and(|next| next.is_any(&["time", "the", "years"]))
                 || token.is("when") && next.is_some_and(|next| next.is("you"))
                 || token.is("last")
                     && next.is_some_and(|next| {

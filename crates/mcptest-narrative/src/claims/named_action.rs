@@ -2,7 +2,7 @@
 
 use super::{Found, How};
 use crate::verbs::{CHANGE, ENDING, MAKING, OPEN, SENDING, Use, nominal_of, singular, verb};
-use crate::words::DISCOURSE;
+use crate::words::{DISCOURSE, TEXTS};
 
 /// The claim with the action that it is about: the noun's where the verb says only that something
 /// was done. Nothing if a verb of that kind has no such noun, or if it is news in this form.
@@ -15,6 +15,14 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
         .enumerate()
         .rev()
         .find_map(|(place, noun)| Some((place, nominal_of(noun)?)));
+    // "I broadened the search"
+    let is_talk = |noun: &String| {
+        let noun = singular(noun);
+        DISCOURSE.contains(&noun.as_str()) || TEXTS.contains(&noun.as_str())
+    };
+    if known.lemma == OPEN && claim.nouns.last().is_some_and(is_talk) {
+        return None;
+    }
     match (known.usage, named) {
         (Use::Light, None)
             if claim.verb == "place"
@@ -35,7 +43,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
                 .retain(|noun| !matches!(noun.as_str(), "request" | "requests" | "process"));
         }
         (Use::Telling, _)
-            if !matches!(claim.how, How::Active | How::Passive) && !(listed && checked) =>
+            if !(matches!(claim.how, How::Active | How::Passive) || listed && checked) =>
         {
             return None;
         }
@@ -53,7 +61,7 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
         // "I fixed this by updating the file": the other verb is the action.
         _ if claim.nouns.is_empty() && matches!(claim.verb, "fix" | "correct") => return None,
         (Use::Own, _) if !listed && !matches!(claim.how, How::Active | How::Elided) => {
-            if !claim.past || known.is & MAKING == 0 {
+            if !claim.past || known.is & MAKING == 0 && !claim.own_thing {
                 return None;
             }
             claim.news = true;

@@ -32,7 +32,7 @@ fn fit(verb: &'static str, noun: &str, tool: &str, args: Value) -> Option<Fit> {
     };
     let mut words = CallWords::new(&call, Listed::Nowhere);
     words.add_arguments(&call);
-    words.fits(&claim, &[], false)
+    words.fits(&claim, crate::run_evidence::CallResults::none(), false)
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn mention_needs_every_salient_word() {
         lexical::words(text)
             .iter()
             .map(|word| fold(word))
-            .collect::<BTreeSet<_>>()
+            .collect::<FxHashSet<_>>()
     };
     let call = |name: &str| CallWords::new(&ToolCall::new(None, name), Listed::Nowhere);
     assert!(call("create_issue").is_mentioned(&text("I created two issues")));
