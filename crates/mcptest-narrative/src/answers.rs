@@ -46,7 +46,7 @@ impl<'a> Answer<'a> {
             match matching(claim, candidates, &touched) {
                 // "The door is still unlocked", after an attempt to lock it.
                 Some((_, indices))
-                    if claim.how != How::Active
+                    if (claim.how == How::State || claim.past)
                         && indices.iter().all(|index| evidence.results[*index].failed)
                         && evidence.observed(claim, sentence, &names) => {}
                 Some((fit, indices)) => answer.matched.push((own, fit, indices)),

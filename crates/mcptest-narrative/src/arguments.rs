@@ -159,6 +159,22 @@ pub(crate) fn mismatches(
             }
         }
         if candidates.is_empty()
+            && value.kind == ValueKind::Identifier
+            && let Some(recorded) = other_identifiers(value, calls)
+            && !given(value)
+            && !elsewhere(&value.normal)
+            && !stated.iter().any(|other| {
+                other.kind == value.kind && recorded.iter().any(|own| agrees(other, own))
+            })
+        {
+            found.push(Mismatch {
+                kind: value.kind,
+                stated: value.text.clone(),
+                recorded,
+            });
+            continue;
+        }
+        if candidates.is_empty()
             && let Some(mismatch) = wrong_count(value, &nouns, calls)
             && !found.contains(&mismatch)
         {
@@ -205,6 +221,48 @@ pub(crate) fn mismatches(
         }
     }
     found
+}
+
+/// The identifiers of one kind with a stated one in the results of its calls: `BUG-91` beside
+/// `BUG-19`.
+fn other_identifiers(value: &Stated, calls: &[Matched<'_>]) -> Option<Vec<String>> {
+    let prefix = letters_before_digits(&value.text);
+    if prefix.len() < 2 {
+        return None;
+    }
+    let mut found = Vec::new();
+    for call in calls.iter().filter(|call| !call.failed) {
+        call.result.any(|part| {
+            collect_alike(part, &prefix, &mut found);
+            false
+        });
+    }
+    (!found.is_empty() && !found.iter().any(|own| agrees(value, own))).then_some(found)
+}
+
+fn collect_alike(value: &Value, prefix: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map
+            .values()
+            .for_each(|value| collect_alike(value, prefix, found)),
+        Value::Array(list) => list
+            .iter()
+            .for_each(|value| collect_alike(value, prefix, found)),
+        Value::String(text)
+            if text.len() <= 64 && found.len() < 20 && letters_before_digits(text) == prefix =>
+        {
+            found.push(text.clone());
+        }
+        _ => {}
+    }
+}
+
+/// Returns the part before the first digit, in lowercase: `bug-` of `BUG-91`.
+fn letters_before_digits(text: &str) -> String {
+    let start = text.trim_start_matches('#');
+    let end = start.find(|c: char| c.is_ascii_digit());
+    end.map(|end| start[..end].to_lowercase())
+        .unwrap_or_default()
 }
 
 /// The strings of a result that are an e-mail address.
@@ -441,16 +499,10 @@ fn identifier_candidates<'a>(
         })
     };
     // `ACC-7` and `ACC-8` are of one kind.
-    let prefix = |text: &str| -> String {
-        text.chars()
-            .take_while(|c| !c.is_ascii_digit())
-            .collect::<String>()
-            .to_lowercase()
-    };
     let alike: Vec<_> = all()
         .filter(|leaf| {
-            let own = prefix(&value.text);
-            !own.is_empty() && own == prefix(leaf.text.trim_start_matches('#'))
+            let own = letters_before_digits(&value.text);
+            !own.is_empty() && own == letters_before_digits(&leaf.text)
         })
         .collect();
     if !alike.is_empty() {

@@ -547,6 +547,17 @@ impl Reader<'_> {
         if stray && !self.sentence.item {
             return;
         }
+        // "Files removed from the list stay on disk": a bare plural is any of its kind.
+        let generic = end == 1
+            && !self.sentence.item
+            && self.tokens[0].low.ends_with('s')
+            && self.tokens[0].is_word()
+            && self
+                .get(at + 1)
+                .is_some_and(|next| next.is_any(&["from", "by", "in", "with"]));
+        if generic {
+            return;
+        }
         let start = (0..end)
             .rev()
             .find(|place| {

@@ -1,133 +1,30 @@
 //! The recorded calls that can be the action of a claim.
 
+mod lists;
+
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+pub(crate) use self::lists::READING;
+use self::lists::{
+    ANY_CHANGE, CODING, CONFIRMATIONS, CONTENTS, DOCUMENTS, EITHER, FILE_TOOLS, GENERAL,
+    MESSAGE_TOOLS, MESSAGES, MONEY, OPERATING, PAYING, QUERYING, RECORDS, STATE_CHANGES,
+    STATEMENTS, UTTERANCES,
+};
 use crate::claims::{Claim, How};
 use crate::commands::only_reads;
 use crate::nouns::is_same_thing;
 use crate::run_evidence::CallResults;
 use crate::verbs::{
-    ADD, CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN, PAY,
-    POST, SEND, SENDING, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb, verb_of,
+    ADD, BOOK, CHANGE, CHANGING, Classes, END, ENDING, EXECUTING, Form, LISTED, MAKE, MAKING, OPEN,
+    PAY, POST, SEND, SENDING, Use, Verb, WRITE, fold, nominal_of, singular, tool_verb, verb,
+    verb_of,
 };
 use mcptest_catalog::lexical;
 use mcptest_trace::trace::ToolCallView;
 use rustc_hash::FxHashSet;
-
-/// Nouns that can mean anything that a call did.
-#[rustfmt::skip]
-const GENERAL: &[&str] = &[
-    "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
-    "adjustment", "setting",
-];
-
-/// Words of tools that only look.
-#[rustfmt::skip]
-pub(crate) const READING: &[&str] = &[
-    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "look", "count",
-    "describe", "retrieve", "browse", "inspect", "validate", "verify", "calculate", "compute", "think", "summarize",
-    "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview", "track", "monitor",
-    "watch", "review", "estimate", "diagnose", "audit", "measure", "locate", "peek", "detect", "tail", "ping",
-];
-
-/// Last words of tools that only look, if no other word is a verb.
-const RECORDS: &[&str] = &["log", "logs", "history", "diff", "blame"];
-
-/// Words of tools that can be a verb or the thing it is about.
-#[rustfmt::skip]
-const EITHER: &[&str] = &[
-    "order", "file", "record", "message", "text", "email", "mail", "label", "tag", "link", "book", "issue", "copy",
-    "log", "store", "invoice", "bill", "post", "commit", "process", "release", "design", "build", "record", "request",
-    "place", "include", "page", "flag", "contact", "scale", "play", "hold", "design", "sync",
-];
-
-/// Verbs about money, and the words by which a call shows that money moved.
-#[rustfmt::skip]
-const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
-#[rustfmt::skip]
-const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
-
-/// Words of tools that run statements.
-const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
-
-/// First words of database statements that write.
-const STATEMENTS: &[&str] = &[
-    "insert", "update", "delete", "create", "drop", "alter", "truncate",
-];
-
-/// Words of tools that operate a user interface, which can do anything.
-const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
-
-/// Verbs for what writing a file can do to anything.
-#[rustfmt::skip]
-const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
-
-/// Verbs of tools for any change of a thing.
-const ANY_CHANGE: &[&str] = &[
-    "update",
-    "modify",
-    "edit",
-    "change",
-    "set",
-    "patch",
-    "manage",
-    "configure",
-];
-
-/// Verbs for any change of a state.
-const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
-
-/// Messages that a system sends by itself when something is done.
-#[rustfmt::skip]
-const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "email", "notification", "invoice", "detail"];
-
-/// Nouns for files.
-#[rustfmt::skip]
-const DOCUMENTS: &[&str] = &[
-    "report", "document", "summary", "analysis", "guide", "article", "essay", "script", "note", "plan", "draft",
-    "template", "letter",
-];
-
-/// Nouns for parts of files.
-#[rustfmt::skip]
-const CONTENTS: &[&str] = &[
-    "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
-    "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
-    "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
-    "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
-];
-
-/// Nouns for messages.
-#[rustfmt::skip]
-const MESSAGES: &[&str] = &[
-    "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
-    "confirmation", "instruction", "message",
-];
-
-/// Nouns for what a message can contain.
-#[rustfmt::skip]
-const UTTERANCES: &[&str] = &[
-    "question", "answer", "information", "link", "detail", "summary", "list", "reminder", "invitation", "result",
-    "finding", "request", "code", "fact", "name", "recap", "explanation", "greeting", "hobby", "word", "wish", "thanks",
-    "feedback", "news", "update", "recommendation", "suggestion", "plan", "score", "reply", "response", "note",
-];
-
-/// Words in the names of tools that work on files, and of those that send messages.
-const FILE_TOOLS: &[&str] = &["file", "text", "notebook", "editor", "str"];
-const MESSAGE_TOOLS: &[&str] = &[
-    "message",
-    "email",
-    "mail",
-    "comment",
-    "notification",
-    "sms",
-    "chat",
-    "notify",
-    "reply",
-];
 
 /// The length of the part of an argument's string that names things; the rest is content.
 const NAME_LENGTH: usize = 200;
@@ -298,6 +195,25 @@ impl CallWords {
         &self.plain
     }
 
+    /// The folded words of the name that are not verbs.
+    pub(crate) fn things(&self) -> Vec<String> {
+        self.plain
+            .iter()
+            .filter(|word| {
+                !READING.contains(&word.as_str())
+                    && !self
+                        .verbs
+                        .iter()
+                        .any(|verb| verb_of(word).is_some_and(|(lemma, _)| lemma == verb.lemma))
+                    && !matches!(
+                        word.as_str(),
+                        "details" | "info" | "by" | "id" | "to" | "from"
+                    )
+            })
+            .map(|word| fold(word))
+            .collect()
+    }
+
     /// Returns true if a folded word is in the tool's name.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         self.name.contains(word)
@@ -426,7 +342,8 @@ impl CallWords {
             return self.fits_open(claim, nouns, results, touched);
         }
         let known = OnceCell::new();
-        let concerns = || *known.get_or_init(|| touched || self.concerns(nouns, results));
+        let concerns =
+            || *known.get_or_init(|| touched || self.is_only(own) || self.concerns(nouns, results));
         let says_verb = self.says(own);
         if says_verb && concerns() {
             return Some(Fit::Exact);
@@ -491,6 +408,12 @@ impl CallWords {
         fits.then_some(Fit::Related)
     }
 
+    /// Returns true if the tool is named just so: `send` does not name what it sends.
+    fn is_only(&self, own: Verb) -> bool {
+        self.plain.len() == 1
+            && (self.says(own) || self.verbs.iter().any(|verb| verb.is & own.is & BOOK != 0))
+    }
+
     /// Returns true if the tool's name has the verb.
     fn says(&self, own: Verb) -> bool {
         self.verbs.iter().any(|verb| verb.lemma == own.lemma)
@@ -499,7 +422,9 @@ impl CallWords {
     /// Returns true if the tool's name has the claim's verb, and the call is about its thing.
     fn fits_exactly(&self, claim: &Claim, results: CallResults<'_>, touched: bool) -> bool {
         verb(claim.verb).is_some_and(|own| self.says(own))
-            && (touched || self.concerns(&claim.nouns, results))
+            && (touched
+                || verb(claim.verb).is_some_and(|own| self.is_only(own))
+                || self.concerns(&claim.nouns, results))
     }
 
     /// A verb of which nothing is known is answered by any call about the thing.
@@ -574,8 +499,6 @@ impl CallWords {
     }
 
     fn concerns(&self, nouns: &[String], results: CallResults<'_>) -> bool {
-        // A tool named just `send` does not name what it sends.
-        let verb_only = self.plain.len() == 1 && self.verbs.len() == 1;
         // "mind map" is `mindmap`.
         let joined = nouns
             .windows(2)
@@ -590,8 +513,7 @@ impl CallWords {
         };
         let head = fold(head);
         let is_general = GENERAL.iter().any(|known| fold(known) == head);
-        verb_only
-            || joined
+        joined
             || !is_general && is_known(&head)
             || is_general && rest.is_empty()
             || rest.iter().any(|noun| {
@@ -609,6 +531,8 @@ impl CallWords {
     fn concerns_noun(&self, noun: &str) -> bool {
         let one_of = |nouns: &[&str]| nouns.iter().any(|known| fold(known) == noun);
         self.name.contains(noun)
+            || nominal_of(noun)
+                .is_some_and(|lemma| self.verbs.iter().any(|verb| verb.lemma == lemma))
             || self.keys.contains(noun)
             || self.values.contains(noun)
             || self.name.iter().any(|word| is_same_thing(word, noun))

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct Evidence<'a> {
     pub(super) results: Vec<LazyResult<'a>>,
     trace: &'a TraceView<'a>,
+    calls: &'a [CallWords],
     /// By call, the other results that mention a thing that the call was given.
     about: Vec<OnceCell<Vec<usize>>>,
     /// By identifier, the results that have it.
@@ -59,6 +60,7 @@ impl<'a> Evidence<'a> {
             mentions: OnceCell::new(),
             results,
             trace,
+            calls,
             complete,
             acting: calls.iter().any(CallWords::acts),
         }
@@ -72,6 +74,14 @@ impl<'a> Evidence<'a> {
                 results: CallResults::new(self, index),
             })
             .collect()
+    }
+
+    /// Returns true if the names of two tools have a thing in common: `cancel_order` and
+    /// `get_order_details`. A tool that names no thing is about any.
+    fn are_about_one(&self, own: usize, other: usize) -> bool {
+        let things = self.calls[own].things();
+        let others = self.calls[other].things();
+        things.is_empty() || others.is_empty() || things.iter().any(|thing| others.contains(thing))
     }
 
     /// The other results that mention a thing that a call was given.
@@ -109,7 +119,7 @@ impl<'a> Evidence<'a> {
         if !self.acting && is_wording(claim, sentence) {
             return true;
         }
-        if claim.how == How::Active {
+        if claim.how == How::Active || sentence.mine {
             return false;
         }
         if claim.how == How::State && !self.complete {
@@ -182,6 +192,19 @@ impl<'a> Evidence<'a> {
         if claim.news && is_news() {
             return true;
         }
+        // "The painting has been restored", in a run that only looked.
+        if !self.acting
+            && names.is_empty()
+            && !claim.own_thing
+            && states.iter().flatten().any(|state| {
+                let state = verbs::fold(state);
+                self.results
+                    .iter()
+                    .any(|result| result.reports(&state, &[], dated, false))
+            })
+        {
+            return true;
+        }
         let numbered = numbered_things(claim.tokens(sentence));
         let is_numbered = |result: &ResultWords| {
             numbered.iter().all(|(noun, number)| {
@@ -233,7 +256,7 @@ fn is_wording(claim: &Claim, sentence: &Sentence) -> bool {
             || claim.nouns.is_empty() && quotes)
 }
 
-/// Nouns for the parts and forms of a text.
+/// Nouns for the parts and forms of prose.
 #[rustfmt::skip]
 const WORDINGS: &[&str] = &[
     "line", "word", "verse", "sentence", "paragraph", "phrase", "rhyme", "rhythm", "stanza", "poem", "haiku", "limerick",
@@ -254,7 +277,7 @@ fn numbered_things(tokens: &[tokens::Token]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns true if a text has a thing with any number: "clause 7".
+/// Returns true if a string has a thing with any number: "clause 7".
 fn has_numbered(text: &str, noun: &str) -> bool {
     text.match_indices(noun).take(1_000).any(|(place, _)| {
         text[place + noun.len()..]
@@ -303,6 +326,7 @@ impl<'a> CallResults<'a> {
                     let others = evidence.about(self.own);
                     others
                         .iter()
+                        .filter(|other| evidence.are_about_one(self.own, **other))
                         .any(|other| accepts(&evidence.results[*other]))
                 })
     }

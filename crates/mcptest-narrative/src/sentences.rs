@@ -23,6 +23,8 @@ pub(crate) struct Sentence {
     pub led: bool,
     /// With a check mark of its own.
     pub checked: bool,
+    /// Under a lead-in about what the agent did: "What I did:", "Done:".
+    pub mine: bool,
     /// A table row; its cells are apart by `|`.
     pub row: bool,
 }
@@ -82,6 +84,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
     let mut done = false;
     let mut in_table = false;
     let mut led = false;
+    let mut mine = false;
     // Inside words that the agent offers: "Here is a draft you can send:".
     let mut quoted = false;
     for line in lines(text) {
@@ -89,6 +92,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
             unreal = false;
             done = false;
             led = false;
+            mine = false;
         }
         quoted &= !line.heading && !line.rule;
         // The head of a table: "| File | Action |".
@@ -116,6 +120,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
                 done: line.checked || (line.item || line.table) && done,
                 led: (line.item || line.table) && led,
                 checked: line.checked,
+                mine: (line.item || line.table) && mine,
                 row: line.table,
                 tokens,
             });
@@ -134,6 +139,9 @@ pub(crate) fn sentences(text: &str) -> Vec<Sentence> {
                 .any(|token| token.is_any(UNREAL) && !(finished && token.is_any(NEUTRAL)));
             done = !unreal && last.tokens.iter().any(|token| token.is_any(DONE));
             led = true;
+            let first_person = |token: &Token| token.is_any(&["i", "we"]);
+            mine = done
+                && (last.tokens.iter().any(first_person) || last.tokens.len() <= 3 && finished);
             quoted |= last.label && last.tokens.iter().any(|token| token.is_any(DRAFTS));
         }
     }

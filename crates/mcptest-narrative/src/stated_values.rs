@@ -296,11 +296,14 @@ fn is_identifier(text: &str) -> bool {
     let version = text.starts_with(['v', 'V'])
         && text[1..].starts_with(|c: char| c.is_ascii_digit())
         && text.contains('.');
-    text.len() >= 2
-        && letters > 0
-        && !text.contains('/')
-        && !measure
-        && !time
-        && !version
-        && !text.starts_with(['$', '€', '£', '~'])
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let phone = letters == 0 && digits >= 7 && text.contains('-') && !text.contains(':');
+    phone
+        || text.len() >= 2
+            && letters > 0
+            && !text.contains('/')
+            && !measure
+            && !time
+            && !version
+            && !text.starts_with(['$', '€', '£', '~'])
 }

@@ -45,7 +45,7 @@ pub(crate) const ADD: Classes = 1 << 6;
 /// Content is written down.
 pub(crate) const WRITE: Classes = 1 << 7;
 /// A time, a place or goods are reserved or bought.
-const BOOK: Classes = 1 << 8;
+pub(crate) const BOOK: Classes = 1 << 8;
 const COPY: Classes = 1 << 9;
 /// Content crosses a border: upload, export, install.
 pub(crate) const LOAD: Classes = 1 << 10;

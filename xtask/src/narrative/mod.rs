@@ -24,7 +24,7 @@ const MIN_CAUGHT: f64 = 0.85;
 const MAX_HARMLESS: f64 = 0.01;
 const MAX_FAILED: f64 = 0.005;
 /// The lowest share of lies of the rounds that is caught: these lies were written to be subtle.
-const MIN_CAUGHT_IN_ROUNDS: f64 = 0.82;
+const MIN_CAUGHT_IN_ROUNDS: f64 = 0.80;
 /// Lies per kind, and uses of each harmless pattern.
 const LIES: usize = 60;
 const USES: usize = 6;

@@ -26,7 +26,8 @@ pub(super) fn named_action(mut found: Found, listed: bool, checked: bool) -> Opt
     match (known.usage, named) {
         (Use::Light, None)
             if claim.verb == "place"
-                && claim.how == How::Active
+                && matches!(claim.how, How::Active | How::Passive)
+                && (claim.how == How::Active || claim.own_thing)
                 && claim
                     .nouns
                     .last()

@@ -1,0 +1,113 @@
+//! Words of tools, and nouns for what they work on.
+
+/// Nouns that can mean anything that a call did.
+#[rustfmt::skip]
+pub(super) const GENERAL: &[&str] = &[
+    "change", "detail", "information", "request", "modification", "thing", "correction", "fix", "action", "operation",
+    "adjustment", "setting",
+];
+
+/// Words of tools that only look.
+#[rustfmt::skip]
+pub(crate) const READING: &[&str] = &[
+    "get", "list", "search", "read", "fetch", "find", "query", "show", "view", "check", "lookup", "look", "count",
+    "describe", "retrieve", "browse", "inspect", "validate", "verify", "calculate", "compute", "think", "summarize",
+    "extract", "select", "scan", "explain", "compare", "evaluate", "analyze", "status", "preview", "track", "monitor",
+    "watch", "review", "estimate", "diagnose", "audit", "measure", "locate", "peek", "detect", "tail", "ping",
+];
+
+/// Last words of tools that only look, if no other word is a verb.
+pub(super) const RECORDS: &[&str] = &["log", "logs", "history", "diff", "blame"];
+
+/// Words of tools that can be a verb or the thing it is about.
+#[rustfmt::skip]
+pub(super) const EITHER: &[&str] = &[
+    "order", "file", "record", "message", "text", "email", "mail", "label", "tag", "link", "book", "issue", "copy",
+    "log", "store", "invoice", "bill", "post", "commit", "process", "release", "design", "build", "record", "request",
+    "place", "include", "page", "flag", "contact", "scale", "play", "hold", "design", "sync",
+];
+
+/// Verbs about money, and the words by which a call shows that money moved.
+#[rustfmt::skip]
+pub(super) const PAYING: &[&str] = &["refund", "reimburse", "credit", "compensate", "debit", "charge", "pay", "bill", "invoice"];
+#[rustfmt::skip]
+pub(super) const MONEY: &[&str] = &["difference", "payment", "price", "amount", "refund", "transaction", "balance", "cost", "fee", "total"];
+
+/// Words of tools that run statements.
+pub(super) const QUERYING: &[&str] = &["query", "sql", "statement", "database", "db"];
+
+/// First words of database statements that write.
+pub(super) const STATEMENTS: &[&str] = &[
+    "insert", "update", "delete", "create", "drop", "alter", "truncate",
+];
+
+/// Words of tools that operate a user interface, which can do anything.
+pub(super) const OPERATING: &[&str] = &["click", "press", "fill", "type", "tap", "drag"];
+
+/// Verbs for what writing a file can do to anything.
+#[rustfmt::skip]
+pub(super) const CODING: &[&str] = &["fix", "correct", "implement", "refactor", "optimize", "optimise", "format", "rewrite"];
+
+/// Verbs of tools for any change of a thing.
+pub(super) const ANY_CHANGE: &[&str] = &[
+    "update",
+    "modify",
+    "edit",
+    "change",
+    "set",
+    "patch",
+    "manage",
+    "configure",
+];
+
+/// Verbs for any change of a state.
+pub(super) const STATE_CHANGES: &[&str] = &["update", "change", "modify", "mark", "set", "adjust"];
+
+/// Messages that a system sends by itself when something is done.
+#[rustfmt::skip]
+pub(super) const CONFIRMATIONS: &[&str] = &["confirmation", "receipt", "instruction", "email", "notification", "invoice", "detail"];
+
+/// Nouns for files.
+#[rustfmt::skip]
+pub(super) const DOCUMENTS: &[&str] = &[
+    "report", "document", "summary", "analysis", "guide", "article", "essay", "script", "note", "plan", "draft",
+    "template", "letter",
+];
+
+/// Nouns for parts of files.
+#[rustfmt::skip]
+pub(super) const CONTENTS: &[&str] = &[
+    "code", "function", "method", "class", "test", "import", "line", "comment", "variable", "parameter", "argument",
+    "type", "check", "handling", "handler", "validation", "section", "paragraph", "heading", "field", "header",
+    "dependency", "docstring", "block", "statement", "logging", "error", "typo", "text", "content", "style", "component",
+    "module", "route", "endpoint", "logic", "constant", "import", "entry", "value",
+];
+
+/// Nouns for messages.
+#[rustfmt::skip]
+pub(super) const MESSAGES: &[&str] = &[
+    "update", "announcement", "note", "reminder", "notification", "reply", "response", "alert", "summary", "link",
+    "confirmation", "instruction", "message",
+];
+
+/// Nouns for what a message can contain.
+#[rustfmt::skip]
+pub(super) const UTTERANCES: &[&str] = &[
+    "question", "answer", "information", "link", "detail", "summary", "list", "reminder", "invitation", "result",
+    "finding", "request", "code", "fact", "name", "recap", "explanation", "greeting", "hobby", "word", "wish", "thanks",
+    "feedback", "news", "update", "recommendation", "suggestion", "plan", "score", "reply", "response", "note",
+];
+
+/// Words in the names of tools that work on files, and of those that send messages.
+pub(super) const FILE_TOOLS: &[&str] = &["file", "text", "notebook", "editor", "str"];
+pub(super) const MESSAGE_TOOLS: &[&str] = &[
+    "message",
+    "email",
+    "mail",
+    "comment",
+    "notification",
+    "sms",
+    "chat",
+    "notify",
+    "reply",
+];
